@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""The command line of qemu/run."""
+
+import argparse
+import re
+
+from . import RunnerError
+
+DEFAULT_TIMEOUT = 120
+
+# A card type: the QEMU device, and what its root port must reserve.
+CARDS = {
+    "edu": {"device": "edu", "port": ""},
+}
+MAX_CARDS = 8
+
+
+class Card:
+    """One --card: where it sits and what QEMU is told about it."""
+
+    def __init__(self, index, spec):
+        kind, _, properties = spec.partition(",")
+        if kind not in CARDS:
+            raise RunnerError(f"--card {spec}: there is no card '{kind}', "
+                              f"only {', '.join(sorted(CARDS))}")
+        self.id = f"card{index}"
+        self.bus = f"rp{index}"
+        self.slot = index + 1
+        self.port = CARDS[kind]["port"]
+        self.properties = {"driver": CARDS[kind]["device"],
+                           "id": self.id, "bus": self.bus}
+        for item in filter(None, properties.split(",")):
+            name, equals, value = item.partition("=")
+            if not equals or not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
+                raise RunnerError(f"--card {spec}: '{item}' is not PROPERTY=VALUE")
+            self.properties[name] = value
+
+    def port_argument(self):
+        return (f"pcie-root-port,id={self.bus},bus=pcie.0,chassis={self.slot},"
+                f"slot={self.slot}{self.port}")
+
+    def device_argument(self):
+        rest = dict(self.properties)
+        driver = rest.pop("driver")
+        return ",".join([driver] + [f"{name}={value}" for name, value in rest.items()])
+
+
+class Parser(argparse.ArgumentParser):
+    """Bad options are failures of the runner, which has an exit status for them."""
+
+    def error(self, message):
+        raise RunnerError(message)
+
+
+def positive(text):
+    value = int(text)
+    if value < 0:
+        raise ValueError
+    return value
+
+
+positive.__name__ = "number"
+
+
+def memory_size(text):
+    """512M, 2G or plain MiB -> MiB."""
+    match = re.fullmatch(r"([1-9][0-9]*)([MG]?)", text)
+    if not match:
+        raise ValueError
+    return int(match.group(1)) * (1024 if match.group(2) == "G" else 1)
+
+
+memory_size.__name__ = "size"
+
+
+def make_parser():
+    parser = Parser(
+        prog="qemu/run", allow_abbrev=False,
+        usage="qemu/run [option...] -- COMMAND [ARG...]",
+        description="Boots a guest and runs COMMAND in it as root, in this directory. The host's "
+                    "files are at the same paths, read-only; /tmp and /run are the guest's own.",
+        epilog="Exit status: the command's; 124 at the time limit; 125 for any other failure of "
+               "the guest or of the runner.")
+    parser.add_argument("--kernel", default="6.12", metavar="NAME",
+                        help="6.1, 6.12 (default), debug, or the path of a kernel: an image with "
+                             "all built in, or a build tree")
+    parser.add_argument("--card", action="append", default=[], metavar="edu[,PROPERTY=VALUE...]",
+                        help="a card on a root port of its own; up to eight")
+    parser.add_argument("--smp", type=positive, default=2, metavar="N", help="CPUs (2)")
+    parser.add_argument("--mem", type=memory_size, default=512, metavar="SIZE",
+                        help="memory, such as 256M or 5G (512M)")
+    parser.add_argument("--iommu", action="store_true", help="with an Intel IOMMU that translates")
+    parser.add_argument("--append", default="", metavar="ARGS",
+                        help="more words for the kernel's command line")
+    parser.add_argument("--module", default="", metavar="ARGS",
+                        help="parameters of paccel.ko; 'none': do not load it")
+    parser.add_argument("--qemu", default="", metavar="ARGS", help="more arguments for QEMU")
+    parser.add_argument("--timeout", type=positive, default=None, metavar="S",
+                        help=f"time limit in seconds ({DEFAULT_TIMEOUT}; 0: none); a kernel full "
+                             "of checkers gets a multiple of it")
+    parser.add_argument("--log", metavar="FILE", help="keep the kernel log")
+    parser.add_argument("--tty", action="store_true",
+                        help="COMMAND gets this terminal; Ctrl-] ends the guest")
+    return parser
+
+
+def parse(argv):
+    if "--" in argv:
+        split = argv.index("--")
+        own, command = argv[:split], argv[split + 1:]
+    else:
+        own, command = argv, []
+    options = make_parser().parse_args(own)
+    if not command:
+        raise RunnerError("no COMMAND: qemu/run [option...] -- COMMAND [ARG...]")
+    if options.smp < 1:
+        raise RunnerError("--smp: a guest needs a CPU")
+    if len(options.card) > MAX_CARDS:
+        raise RunnerError(f"--card: at most {MAX_CARDS} cards")
+    options.command = command
+    options.cards = [Card(i, spec) for i, spec in enumerate(options.card)]
+    if options.timeout is None:
+        options.timeout = 0 if options.tty else DEFAULT_TIMEOUT
+    return options

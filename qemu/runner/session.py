@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: MIT
+"""One run: the conversation with guest/main, the time limits, the verdict."""
+
+import fcntl
+import os
+import queue
+import secrets
+import select
+import shlex
+import signal
+import struct
+import sys
+import termios
+import threading
+import time
+import tty
+
+from . import RunnerError, klog
+from .kernel import QEMU_DIR, TOP, Kernel, base_initramfs, read, run_initramfs
+from .machine import Machine
+
+TIMED_OUT = 124
+FAILED = 125
+
+# Once the command has ended, unloading, the search for leaks and power-off must not
+# take longer than this (times the kernel's slowdown).
+FINISH_LIMIT = 60
+
+# The guest has its own of these; what the run needs of the host below them is bound.
+HIDDEN = ("/tmp", "/run")
+
+CTRL_CLOSE_BRACKET = b"\x1d"
+
+
+class TimedOut(Exception):
+    """The command did not end in time."""
+
+
+class Stopped(Exception):
+    """A signal told the runner to end."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
+
+
+def hidden(path):
+    return any(path.startswith(top + "/") for top in HIDDEN)
+
+
+def shares(options, kernel):
+    """Host paths under the guest's own directories that the run cannot do without."""
+    wanted = [TOP, os.getcwd(), kernel.modules, os.path.dirname(kernel.paccel_ko)]
+    wanted += [os.path.abspath(word) for word in options.command if "/" in word]
+    found = {path for path in wanted if path and hidden(path) and os.path.exists(path)}
+    # A directory brings what is below it.
+    return sorted(path for path in found
+                  if not any(path.startswith(other + "/") for other in found))
+
+
+def module_path(options, kernel):
+    if os.path.exists(kernel.paccel_ko):
+        return kernel.paccel_ko
+    if options.module == "none":
+        return ""
+    raise RunnerError(f"there is no {kernel.paccel_ko}: build it (make kernel), "
+                      "or run with --module none")
+
+
+def assignments(values, prefix=""):
+    return "".join(f"{prefix}{name}={shlex.quote(str(value))}\n"
+                   for name, value in values.items())
+
+
+def terminal_size():
+    try:
+        size = fcntl.ioctl(0, termios.TIOCGWINSZ, bytes(8))
+        rows, columns = struct.unpack("HHHH", size)[:2]
+    except OSError:
+        rows = columns = 0
+    return rows or 24, columns or 80
+
+
+def guest_files(options, kernel, nonce):
+    """What /run/paccel holds in the guest."""
+    rows, columns = terminal_size()
+    none = options.module == "none"
+    env = {
+        "NONCE": nonce, "KVER": kernel.version, "MODULES_DIR": kernel.modules or "",
+        "PACCEL_KO": module_path(options, kernel), "MODULE": "none" if none else "load",
+        "MODULE_ARGS": "" if none else options.module,
+        "ON_TERMINAL": "yes" if options.tty else "", "ROWS": rows, "COLUMNS": columns,
+    }
+    build = os.path.dirname(os.path.dirname(os.path.dirname(kernel.paccel_ko)))
+    exported = {
+        "PATH": ":".join([f"{build}/tools", "/run/paccel", "/usr/local/sbin", "/usr/local/bin",
+                          "/usr/sbin", "/usr/bin", "/sbin", "/bin"]),
+        "LD_LIBRARY_PATH": f"{build}/lib",
+        "HOME": "/tmp", "TERM": os.environ.get("TERM", "dumb"), "LANG": "C.UTF-8",
+        "KVER": kernel.version, "PACCEL_KERNEL": kernel.name, "PACCEL_KO": env["PACCEL_KO"],
+        "PACCEL_SLOWDOWN": kernel.slowdown, "PACCEL_TOP": TOP,
+    }
+    command = (assignments(exported, "export ") + f"cd {shlex.quote(os.getcwd())} || exit 126\n"
+               + "exec " + shlex.join(options.command) + "\n")
+    files = {
+        "env": assignments(env).encode(),
+        "command": command.encode(errors="surrogateescape"),
+        "shares": "".join(path + "\n" for path in shares(options, kernel)).encode(),
+    }
+    for name in ("main", "guestctl"):
+        files[name] = read(os.path.join(QEMU_DIR, "guest", name))
+    return files
+
+
+class Output:
+    """The command's output: everything up to NUL, nonce, newline.
+
+    Read at once and written by a thread of its own, so that a slow reader of ours
+    does not stop the guest."""
+
+    def __init__(self, channel, nonce, events):
+        self.channel = channel
+        self.marker = b"\0" + nonce.encode() + b"\n"
+        self.events = events
+        self.chunks = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.writer = threading.Thread(target=self._write, daemon=True)
+        self.writer.start()
+
+    def _read(self):
+        pending = b""
+        while True:
+            try:
+                data = self.channel.ours.recv(1 << 16)
+            except OSError:
+                data = b""
+            if not data:
+                break
+            pending += data
+            if pending.endswith(self.marker):
+                pending = pending[:-len(self.marker)]
+                break
+            # A part of the marker may be at the end.
+            keep = pending.rfind(b"\0", -len(self.marker))
+            keep = keep if keep >= 0 else len(pending)
+            self.chunks.put(pending[:keep])
+            pending = pending[keep:]
+        self.chunks.put(pending)
+        self.chunks.put(None)
+
+    def _write(self):
+        while (data := self.chunks.get()) is not None:
+            try:
+                while data:
+                    data = data[os.write(1, data):]
+            except OSError:
+                self.events.put(("stdout closed", ""))
+                return
+        self.events.put(("output complete", ""))
+
+
+class Session:
+    """Everything about one guest, from start to verdict."""
+
+    def __init__(self, options):
+        self.options = options
+        self.kernel = Kernel(options.kernel)
+        self.nonce = secrets.token_hex(16)
+        self.events = queue.Queue()
+        self.log = bytearray()
+        self.qemu_output = b""
+        self.exit_code = None
+        self.output_complete = False
+        self.machine = None
+        self.threads = []
+
+    # --- threads: each turns one channel into events ---------------------------------
+
+    def _thread(self, function, *arguments):
+        thread = threading.Thread(target=function, args=arguments, daemon=True)
+        thread.start()
+        self.threads.append(thread)
+
+    def _read_console(self, log_file):
+        while True:
+            try:
+                data = self.machine["console"].ours.recv(1 << 16)
+            except OSError:
+                data = b""
+            if not data:
+                break
+            self.log += data
+            if log_file:
+                log_file.write(data)
+                log_file.flush()
+
+    def _read_status(self):
+        with self.machine["status"].ours.makefile("r", encoding="utf-8",
+                                                  errors="replace") as lines:
+            try:
+                for line in lines:
+                    nonce, _, text = line.rstrip("\n").partition(" ")
+                    if nonce == self.nonce:
+                        self.events.put(("status", text))
+            except OSError:
+                pass
+
+    def _serve_ctl(self):
+        cards = {card.id: card for card in self.options.cards}
+        verbs = {"device_del": self.machine.qmp.device_del,
+                 "device_add": self.machine.qmp.device_add}
+        with self.machine["ctl"].ours.makefile("r", encoding="utf-8", errors="replace") as lines:
+            try:
+                for line in lines:
+                    self.machine["ctl"].send(self._control(line.split(), verbs, cards) + "\n")
+            except OSError:
+                pass
+
+    def _control(self, words, verbs, cards):
+        if len(words) != 2 or words[0] not in verbs:
+            return "error: device_del CARD or device_add CARD"
+        if words[1] not in cards:
+            return f"error: this guest has no {words[1]}"
+        try:
+            verbs[words[0]](cards[words[1]], self.kernel.slowdown)
+        except RunnerError as error:
+            return f"error: {error}"
+        return "ok"
+
+    def _watch_qemu(self):
+        self.qemu_output = self.machine.process.stdout.read()
+        self.machine.process.wait()
+        self.events.put(("qemu ended", ""))
+
+    def _relay_terminal(self):
+        """Our terminal, raw, to the guest's console and back."""
+        guest = self.machine["tty"].ours
+        while True:
+            readable = select.select([0, guest], [], [])[0]
+            if guest in readable:
+                data = guest.recv(1 << 16)
+                if not data:
+                    return
+                os.write(1, data)
+            if 0 in readable:
+                data = os.read(0, 1 << 10)
+                if not data or CTRL_CLOSE_BRACKET in data:
+                    self.events.put(("signal", signal.SIGTERM))
+                    return
+                guest.sendall(data)
+
+    # --- the conversation ------------------------------------------------------------
+
+    def _next_event(self, deadline):
+        remaining = None if deadline is None else max(0, deadline - time.monotonic())
+        try:
+            kind, text = self.events.get(timeout=remaining)
+        except queue.Empty:
+            raise TimedOut from None
+        if kind == "signal":
+            raise Stopped(text)
+        if kind == "stdout closed":
+            raise Stopped(signal.SIGPIPE)
+        if kind == "output complete":
+            self.output_complete = True  # maybe before the guest has told the exit status
+        if kind == "status" and text.startswith("failed "):
+            raise RunnerError("in the guest: " + text[len("failed "):])
+        return kind, text
+
+    def _wait_for_command(self, deadline):
+        while True:
+            kind, text = self._next_event(deadline)
+            if kind == "status" and text.startswith("exit "):
+                self.exit_code = int(text[len("exit "):])
+                return
+            if kind == "qemu ended":
+                raise RunnerError(self._why_qemu_ended())
+
+    def _wait_for_end(self):
+        """The guest waits until we have all output, says "end", and powers off."""
+        deadline = time.monotonic() + FINISH_LIMIT * self.kernel.slowdown
+        missing = "end of its output"
+        ended = False
+        try:
+            while not (self.output_complete or self.options.tty):
+                if self._next_event(deadline)[0] == "qemu ended":
+                    raise RunnerError(self._why_qemu_ended())
+            self.machine["status"].send("go on\n")
+            missing = "end of its clean-up"
+            while not ended:
+                kind, text = self._next_event(deadline)
+                ended = kind == "status" and text == "end"
+                if kind == "qemu ended":
+                    raise RunnerError(self._why_qemu_ended())
+            missing = "power-off"
+            while self._next_event(deadline)[0] != "qemu ended":
+                pass
+        except TimedOut:
+            raise RunnerError("the command has ended, but the guest has not: "
+                              f"there is no {missing}") from None
+
+    def _why_qemu_ended(self):
+        self._join_threads()
+        text = self.log_text()
+        panic = klog.panic(text)
+        if panic:
+            return panic
+        code = self.machine.process.returncode
+        if code:
+            why = f"signal {-code}" if code < 0 else f"status {code}"
+            return f"QEMU ended with {why}: " + self.qemu_output.decode(errors="replace").strip()
+        return "the guest powered off before the command had ended"
+
+    def _join_threads(self):
+        for thread in self.threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout=5)
+
+    def log_text(self):
+        return bytes(self.log).decode("utf-8", "replace").replace("\r\n", "\n")
+
+    def _check_log(self):
+        found = klog.search(self.log_text())
+        if found:
+            raise RunnerError("the kernel log has reports:\n  " + "\n  ".join(found[:10]))
+
+    def _start(self, log_file):
+        files = guest_files(self.options, self.kernel, self.nonce)
+        initramfs = base_initramfs(self.kernel) + run_initramfs(files)
+        self.machine = Machine(self.options, self.kernel, initramfs)
+        self._thread(self._read_console, log_file)
+        self._thread(self._watch_qemu)
+        self._thread(self._read_status)
+        try:
+            self.machine.connect_qmp()
+        except (RunnerError, OSError):
+            raise RunnerError(self._why_qemu_ended()) from None
+        threading.Thread(target=self._serve_ctl, daemon=True).start()
+        if self.options.tty:
+            threading.Thread(target=self._relay_terminal, daemon=True).start()
+        else:
+            Output(self.machine["out"], self.nonce, self.events)
+
+    def _converse(self, log_file):
+        limit = self.options.timeout * self.kernel.slowdown
+        deadline = time.monotonic() + limit if limit else None
+        self._start(log_file)
+        try:
+            self._wait_for_command(deadline)
+        except TimedOut:
+            raise TimedOut(f"the command has not ended after {limit} s") from None
+        self._wait_for_end()
+        self._join_threads()
+        self._check_log()
+        return self.exit_code
+
+    def run(self):
+        """Returns the exit status of qemu/run."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda number, _: self.events.put(("signal", number)))
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        log_file = open_log(self.options.log)
+        saved = enter_raw_mode() if self.options.tty else None
+        try:
+            return self._converse(log_file)
+        except TimedOut as limit:
+            return self._fail(TIMED_OUT, str(limit), saved)
+        except RunnerError as error:
+            return self._fail(FAILED, str(error), saved)
+        except Stopped as stopped:
+            return 128 + stopped.number
+        finally:
+            if self.machine:
+                self.machine.stop()
+            leave_raw_mode(saved)
+            if log_file:
+                self._join_threads()
+                log_file.close()
+
+    def _fail(self, code, why, saved):
+        if self.machine:
+            self.machine.stop()
+            self._join_threads()
+        leave_raw_mode(saved)
+        text = self.log_text()
+        if text:
+            say("the end of the kernel log:\n" + klog.tail(text))
+        if self.exit_code is not None:
+            say(f"the command itself ended with {self.exit_code}")
+        say(why)
+        return code
+
+
+def open_log(path):
+    if not path:
+        return None
+    try:
+        return open(path, "wb")
+    except OSError as error:
+        raise RunnerError(f"--log {path}: {error.strerror}") from None
+
+
+def enter_raw_mode():
+    if not os.isatty(0):
+        return None
+    saved = termios.tcgetattr(0)
+    tty.setraw(0)
+    return saved
+
+
+def leave_raw_mode(saved):
+    if saved:
+        termios.tcsetattr(0, termios.TCSADRAIN, saved)
+
+
+def say(text):
+    print(f"qemu/run: {text}", file=sys.stderr, flush=True)
