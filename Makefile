@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+#
+# `make help` lists the targets. All output goes below build/; the rules for user
+# space are in the rules.mk of each folder, which add to the targets named here:
+# lib, tools, examples, tests, unit, bench, install.
+
+.DEFAULT_GOAL := all
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
+BUILD     ?= build
+PREFIX    ?= /usr/local
+DESTDIR   ?=
+ifeq ($(origin CC),default)
+CC        := gcc
+endif
+CFLAGS    ?= -O2 -g
+NO_INSTALL ?=
+FILE      ?=
+
+KERNELS   := 6.1 6.12 debug
+MODULE    := $(BUILD)/kernel/6.12/paccel.ko
+
+# What is given on the command line is ours; Kbuild, which has variables of the same
+# names, gets it as environment, which it does not listen to.
+MAKEOVERRIDES :=
+export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR
+
+# The compiler may be among what set-up installs. A makefile that is included is made
+# before anything else, so no rule can be ahead of it, with -j neither.
+ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
+include $(BUILD)/packages.mk
+endif
+
+$(BUILD)/packages.mk: qemu/setup
+	@mkdir -p $(@D)
+	@qemu/setup packages
+	@echo '# the packages are there' >$@
+
+.PHONY: all help setup kernel lib tools examples tests unit run demo shell check \
+	check-long bench install clean FORCE
+
+all: $(MODULE) lib tools ## driver for 6.12, library and tools
+
+help: ## this list
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(":.*", "", $$1); printf "%-12s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo 'NO_INSTALL=1 installs nothing and fetches nothing, it only names what is missing.'
+
+setup: ## packages, kernels, kernel source: all that is outside of this tree
+	@qemu/setup all
+
+# --- the driver ------------------------------------------------------------------
+# Kbuild puts its output beside the sources; so each kernel has a folder of links to
+# them, and kernel/ stays clean. Kbuild knows best what is out of date.
+
+kernel: $(KERNELS:%=$(BUILD)/kernel/%/paccel.ko) ## paccel.ko for every kernel
+
+.PHONY: $(KERNELS:%=setup-%)
+$(KERNELS:%=setup-%): setup-%:
+	@qemu/setup kernel $*
+
+$(BUILD)/kernel/%/paccel.ko: setup-% FORCE
+	@qemu/link-sources kernel $(@D)
+	@$(MAKE) --no-print-directory -C "$$(qemu/setup print $* kdir)" M=$(abspath $(@D)) W=1 modules
+
+# --- user space --------------------------------------------------------------------
+
+lib: ## libaccel
+tools: lib ## accelctl
+examples: lib ## the example programs
+tests: lib tools examples ## the test programs
+unit: tests ## runs the unit tests, prints TAP
+
+-include lib/rules.mk tools/rules.mk examples/rules.mk
+-include tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk
+
+# --- guests ------------------------------------------------------------------------
+
+run: all ## boots a guest with a card and copies a file through it: make run FILE=path
+	@qemu/demo $(FILE)
+
+shell: all ## a shell in a guest with a card
+	@qemu/run --card edu --tty -- /bin/bash
+
+# --- tests -------------------------------------------------------------------------
+
+check: ## every test; the last line counts them
+	@qemu/setup all
+	@$(MAKE) --no-print-directory -j$$(nproc) kernel lib tools examples tests
+	@tests/check
+
+check-long: check ## the tests that take longer, too
+
+bench: $(MODULE) lib tools tests ## ratios against the card's limit, a table and build/bench.json
+
+install: lib tools ## library, headers and tools: make install DESTDIR= PREFIX=
+
+clean: ## removes all that was built
+	@rm -rf $(BUILD)
