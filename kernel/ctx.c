@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A context: one open file and the one process it serves. It ends with the file or with that process, whichever comes
+ * first; a forked child that still holds the file keeps nothing of it. The end never waits for the card: jobs own what
+ * they touch.
+ */
+#include <linux/cred.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "paccel.h"
+
+/* Nothing new, what waits is cancelled, everything is dropped. More than once does no harm. */
+static void ctx_end(struct paccel_ctx *ctx)
+{
+	struct paccel_device *pd = ctx->pd;
+	unsigned int i;
+
+	mutex_lock(&ctx->lock);
+	WRITE_ONCE(ctx->ended, true);
+	mutex_unlock(&ctx->lock);
+	for (i = 0; i < pd->info.engines; i++)
+		paccel_engine_cancel_queue(&pd->engines[i], &ctx->queues[i], -ECANCELED);
+	paccel_mem_end(ctx);
+	paccel_host_end(ctx);
+}
+
+static void ctx_end_work(struct work_struct *work)
+{
+	ctx_end(container_of(work, struct paccel_ctx, end));
+}
+
+/* The process is gone. Called on its way out, where nothing may wait. */
+static void ctx_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	struct paccel_ctx *ctx = container_of(notifier, struct paccel_ctx, notifier);
+
+	queue_work(paccel_release_wq, &ctx->end);
+}
+
+static const struct mmu_notifier_ops ctx_notifier_ops = {
+	.release = ctx_mm_release,
+};
+
+static struct paccel_ctx *ctx_new(struct paccel_device *pd)
+{
+	struct paccel_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+	unsigned int i;
+
+	if (!ctx)
+		return NULL;
+	ctx->pd = pd;
+	ctx->maps = RB_ROOT;
+	ctx->hosts = RB_ROOT;
+	ctx->cookies = RB_ROOT;
+	/* Offset 0 maps nothing. */
+	ctx->next_cookie = 1;
+	mutex_init(&ctx->lock);
+	INIT_LIST_HEAD(&ctx->node);
+	INIT_WORK(&ctx->end, ctx_end_work);
+	for (i = 0; i < PACCEL_MAX_ENGINES; i++) {
+		INIT_LIST_HEAD(&ctx->queues[i].node);
+		INIT_LIST_HEAD(&ctx->queues[i].jobs);
+	}
+	return ctx;
+}
+
+/* A context for the calling process, or an ERR_PTR. The caller keeps @pd alive. */
+struct paccel_ctx *paccel_ctx_open(struct paccel_device *pd)
+{
+	struct paccel_ctx *ctx = ctx_new(pd);
+	int ret = -ENOMEM;
+
+	if (!ctx)
+		return ERR_PTR(-ENOMEM);
+	ctx->user = paccel_user_get(pd, current_uid());
+	if (!ctx->user)
+		goto free_ctx;
+	ctx->mm = current->mm;
+	ctx->notifier.ops = &ctx_notifier_ops;
+	ret = mmu_notifier_register(&ctx->notifier, ctx->mm);
+	if (ret)
+		goto put_user;
+	mmgrab(ctx->mm);
+	get_device(&pd->dev);
+	mutex_lock(&pd->ctxs_lock);
+	list_add(&ctx->node, &pd->ctxs);
+	mutex_unlock(&pd->ctxs_lock);
+	return ctx;
+
+put_user:
+	paccel_user_put(pd, ctx->user);
+free_ctx:
+	kfree(ctx);
+	return ERR_PTR(ret);
+}
+
+/* The file is closed for good. */
+void paccel_ctx_close(struct paccel_ctx *ctx)
+{
+	struct paccel_device *pd = ctx->pd;
+
+	mutex_lock(&pd->ctxs_lock);
+	list_del(&ctx->node);
+	mutex_unlock(&pd->ctxs_lock);
+	ctx_end(ctx);
+	/* Calls the release if the process still lives; after this it never comes again. */
+	mmu_notifier_unregister(&ctx->notifier, ctx->mm);
+	cancel_work_sync(&ctx->end);
+	paccel_user_put(pd, ctx->user);
+	mmdrop(ctx->mm);
+	put_device(&pd->dev);
+	kfree(ctx);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Files and the dispatch of ioctls: every rule that all commands share is here and only here. */
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/nospec.h>
+#include <linux/pci.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "paccel.h"
+
+static struct paccel_device *inode_to_paccel(struct inode *inode)
+{
+	return container_of(inode->i_cdev, struct paccel_device, cdev);
+}
+
+static int paccel_open(struct inode *inode, struct file *filp)
+{
+	struct paccel_device *pd = inode_to_paccel(inode);
+	struct paccel_ctx *ctx;
+
+	if (READ_ONCE(pd->gone))
+		return -ENODEV;
+	ctx = paccel_ctx_open(pd);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	filp->private_data = ctx;
+	return nonseekable_open(inode, filp);
+}
+
+static int paccel_release(struct inode *inode, struct file *filp)
+{
+	paccel_ctx_close(filp->private_data);
+	return 0;
+}
+
+static __poll_t paccel_poll(struct file *filp, poll_table *wait)
+{
+	struct paccel_ctx *ctx = filp->private_data;
+	__poll_t mask = 0;
+
+	poll_wait(filp, &ctx->pd->wait, wait);
+	if (READ_ONCE(ctx->pd->gone))
+		mask |= EPOLLHUP;
+	if (READ_ONCE(ctx->lost))
+		mask |= EPOLLERR;
+	return mask;
+}
+
+/* What only the opener may do, with a file that it may write. */
+static int may_use(struct file *filp, struct paccel_ctx *ctx)
+{
+	if (!(filp->f_mode & FMODE_WRITE))
+		return -EACCES;
+	if (current->mm != ctx->mm)
+		return -EPERM;
+	if (READ_ONCE(ctx->lost))
+		return -ESTALE;
+	return 0;
+}
+
+static int paccel_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct paccel_ctx *ctx = filp->private_data;
+	int ret;
+
+	if (READ_ONCE(ctx->pd->gone))
+		return -ENODEV;
+	ret = may_use(filp, ctx);
+	if (ret)
+		return ret;
+	return paccel_host_mmap(ctx, vma);
+}
+
+union paccel_cmd {
+	struct paccel_device_info device_info;
+	struct paccel_mem_alloc mem_alloc;
+	struct paccel_mem_free mem_free;
+	struct paccel_mem_stats mem_stats;
+	struct paccel_host_alloc host_alloc;
+	struct paccel_host_register host_register;
+	struct paccel_host_free host_free;
+	struct paccel_copy copy;
+	struct paccel_fill fill;
+	struct paccel_reset reset;
+};
+
+/**
+ * struct paccel_ioctl - one command
+ * @cmd: its number, to be compared whole
+ * @size: of its struct as this driver knows it
+ * @min_size: up to the last field of the struct's first version
+ * @anyone: also for another process, on a file opened read-only, in a lost context
+ * @execute: the handler; @cmd->cmd is a kernel copy
+ */
+struct paccel_ioctl {
+	unsigned int cmd;
+	u32 size;
+	u32 min_size;
+	bool anyone;
+	int (*execute)(struct paccel_ucmd *ucmd);
+};
+
+#define PACCEL_IOCTL(_NAME, _name, _last, _anyone)					\
+	[PACCEL_NR_##_NAME] = {								\
+		.cmd = PACCEL_IOC_##_NAME,						\
+		.size = sizeof(struct paccel_##_name),					\
+		.min_size = offsetofend(struct paccel_##_name, _last),			\
+		.anyone = _anyone,							\
+		.execute = paccel_ioctl_##_name,					\
+	}
+
+static const struct paccel_ioctl paccel_ioctls[] = {
+	PACCEL_IOCTL(DEVICE_INFO, device_info, bus_addr, true),
+	PACCEL_IOCTL(MEM_ALLOC, mem_alloc, addr, false),
+	PACCEL_IOCTL(MEM_FREE, mem_free, length, false),
+	PACCEL_IOCTL(MEM_STATS, mem_stats, xfers, true),
+	PACCEL_IOCTL(HOST_ALLOC, host_alloc, offset, false),
+	PACCEL_IOCTL(HOST_REGISTER, host_register, length, false),
+	PACCEL_IOCTL(HOST_FREE, host_free, offset, false),
+	PACCEL_IOCTL(COPY, copy, src_pitch, false),
+	PACCEL_IOCTL(FILL, fill, reserved, false),
+	PACCEL_IOCTL(RESET, reset, flags, false),
+};
+
+static const struct paccel_ioctl *find_ioctl(unsigned int cmd)
+{
+	unsigned int nr = _IOC_NR(cmd);
+
+	if (nr >= ARRAY_SIZE(paccel_ioctls))
+		return NULL;
+	nr = array_index_nospec(nr, ARRAY_SIZE(paccel_ioctls));
+	if (!paccel_ioctls[nr].execute || paccel_ioctls[nr].cmd != cmd)
+		return NULL;
+	return &paccel_ioctls[nr];
+}
+
+static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	const struct paccel_ioctl *ioctl;
+	union paccel_cmd buf;
+	struct paccel_ucmd ucmd = {
+		.ctx = filp->private_data,
+		.user = (void __user *)arg,
+		.cmd = &buf,
+	};
+	int ret;
+
+	if (READ_ONCE(ucmd.ctx->pd->gone))
+		return -ENODEV;
+	ioctl = find_ioctl(cmd);
+	if (!ioctl)
+		return -ENOTTY;
+	ret = ioctl->anyone ? 0 : may_use(filp, ucmd.ctx);
+	if (ret)
+		return ret;
+
+	if (get_user(ucmd.user_size, (u32 __user *)ucmd.user))
+		return -EFAULT;
+	if (ucmd.user_size < ioctl->min_size)
+		return -EINVAL;
+	if (ucmd.user_size > PAGE_SIZE)
+		return -E2BIG;
+	ucmd.size = ioctl->size;
+	ret = copy_struct_from_user(ucmd.cmd, ucmd.size, ucmd.user, ucmd.user_size);
+	if (ret)
+		return ret;
+	/* User memory can have kept us for long. */
+	if (READ_ONCE(ucmd.ctx->pd->gone))
+		return -ENODEV;
+	return ioctl->execute(&ucmd);
+}
+
+int paccel_reply(struct paccel_ucmd *ucmd)
+{
+	if (copy_to_user(ucmd->user, ucmd->cmd, min(ucmd->size, ucmd->user_size)))
+		return -EFAULT;
+	return 0;
+}
+
+int paccel_ioctl_device_info(struct paccel_ucmd *ucmd)
+{
+	struct paccel_device_info *cmd = ucmd->cmd;
+	struct paccel_device *pd = ucmd->ctx->pd;
+
+	if (cmd->flags)
+		return -EINVAL;
+	*cmd = (struct paccel_device_info) {
+		.size = cmd->size,
+		.mem_base = PACCEL_MEM_BASE,
+		.mem_size = pd->info.mem_size,
+		.granule = pd->info.granule,
+		.max_xfer = pd->info.max_xfer,
+		.max_align = PACCEL_MAX_ALIGN,
+		.max_host_bytes = PACCEL_MAX_HOST_BYTES,
+		.clock_ns = ktime_get_ns(),
+		.caps = paccel_device_caps(pd),
+		.max_host_ranges = PACCEL_MAX_HOST_RANGES,
+		.engines = pd->info.engines,
+		.dma_bits = pd->info.dma_bits,
+	};
+	strscpy(cmd->card, pd->ops->name, sizeof(cmd->card));
+	strscpy(cmd->bus_addr, pd->bus_addr, sizeof(cmd->bus_addr));
+	return paccel_reply(ucmd);
+}
+
+const struct file_operations paccel_fops = {
+	.owner = THIS_MODULE,
+	.open = paccel_open,
+	.release = paccel_release,
+	.unlocked_ioctl = paccel_unlocked_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = paccel_mmap,
+	.poll = paccel_poll,
+};

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Host ranges: memory that a program has registered, and memory of the driver that it maps. Both are found by the
+ * program's own address, and pinned and mapped for the card once instead of at each copy.
+ *
+ * DMA into pinned pages does no harm whatever the program does with its addresses, so the notifier only takes notes:
+ * it never sleeps and never waits for the card.
+ */
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "paccel.h"
+
+static struct paccel_host *addr_to_host(struct paccel_range *r)
+{
+	return r ? container_of(r, struct paccel_host, addr) : NULL;
+}
+
+static struct paccel_host *cookie_to_host(struct paccel_range *r)
+{
+	return r ? container_of(r, struct paccel_host, cookie) : NULL;
+}
+
+/* --- watching registered memory --- */
+
+static bool host_invalidate(struct mmu_interval_notifier *notifier,
+			    const struct mmu_notifier_range *range, unsigned long seq)
+{
+	struct paccel_host *host = container_of(notifier, struct paccel_host, notifier);
+
+	mmu_interval_set_seq(notifier, seq);
+	switch (range->event) {
+	case MMU_NOTIFY_UNMAP:
+	case MMU_NOTIFY_RELEASE:
+		WRITE_ONCE(host->dead, true);
+		break;
+	case MMU_NOTIFY_CLEAR:
+	case MMU_NOTIFY_MIGRATE:
+		/* MADV_DONTNEED; or an attempt to migrate that our pin made fail. */
+		WRITE_ONCE(host->stale, true);
+		break;
+	default:
+		/* Protections, fork, soft dirty: the pages stay. */
+		break;
+	}
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops host_notifier_ops = {
+	.invalidate = host_invalidate,
+};
+
+/*
+ * May a job use the range? 0, or -EFAULT. The caller is the process whose memory it is and holds no lock: pinning again
+ * to compare can sleep as long as a userfaultfd likes.
+ */
+int paccel_host_use(struct paccel_host *host, bool write)
+{
+	if (write && host->read_only)
+		return -EFAULT;
+	if (READ_ONCE(host->stale)) {
+		/* First the note, then the look: what changes in between notes it again. */
+		WRITE_ONCE(host->stale, false);
+		smp_mb();
+		if (paccel_pages_same(&host->pages, host->addr.start, FOLL_LONGTERM))
+			WRITE_ONCE(host->dead, true);
+	}
+	return READ_ONCE(host->dead) ? -EFAULT : 0;
+}
+
+/* --- beginning and end --- */
+
+static void host_release_work(struct work_struct *work);
+
+static struct paccel_host *host_new(struct paccel_ctx *ctx)
+{
+	struct paccel_host *host = kzalloc(sizeof(*host), GFP_KERNEL_ACCOUNT);
+
+	if (!host)
+		return NULL;
+	kref_init(&host->ref);
+	INIT_WORK(&host->release, host_release_work);
+	host->mm = ctx->mm;
+	mmgrab(host->mm);
+	/* Outlives the context where a mapping does, and its pages know the card. */
+	get_device(&ctx->pd->dev);
+	host->pages.pd = ctx->pd;
+	return host;
+}
+
+/*
+ * Charges RLIMIT_MEMLOCK. What munmap() gave back is uncharged by a worker, because munmap() holds mmap_lock: before
+ * refusing, let it finish.
+ */
+static int host_charge(struct paccel_host *host, unsigned long pages)
+{
+	int ret = account_locked_vm(host->mm, pages, true);
+
+	if (ret == -ENOMEM) {
+		flush_workqueue(paccel_release_wq);
+		ret = account_locked_vm(host->mm, pages, true);
+	}
+	if (!ret)
+		host->charged = pages;
+	return ret;
+}
+
+static void host_release(struct paccel_host *host)
+{
+	struct paccel_device *pd = host->pages.pd;
+
+	if (host->watched)
+		mmu_interval_notifier_remove(&host->notifier);
+	paccel_pages_release(&host->pages);
+	account_locked_vm(host->mm, host->charged, false);
+	mmdrop(host->mm);
+	kfree(host);
+	put_device(&pd->dev);
+}
+
+static void host_release_work(struct work_struct *work)
+{
+	host_release(container_of(work, struct paccel_host, release));
+}
+
+static void host_last_put(struct kref *ref)
+{
+	struct paccel_host *host = container_of(ref, struct paccel_host, ref);
+
+	queue_work(paccel_release_wq, &host->release);
+}
+
+/* Any context that may hold mmap_lock: the end itself takes it. */
+void paccel_host_put(struct paccel_host *host)
+{
+	kref_put(&host->ref, host_last_put);
+}
+
+static void host_last_put_sync(struct kref *ref)
+{
+	host_release(container_of(ref, struct paccel_host, ref));
+}
+
+/* With no lock held: if it is the last reference, all is given back on return. */
+void paccel_host_put_sync(struct paccel_host *host)
+{
+	kref_put(&host->ref, host_last_put_sync);
+}
+
+/* One more range of the context, or the error that says why not. */
+static int host_count(struct paccel_ctx *ctx)
+{
+	guard(mutex)(&ctx->lock);
+	if (ctx->ended)
+		return -ENODEV;
+	if (ctx->nr_hosts >= PACCEL_MAX_HOST_RANGES)
+		return -ENOSPC;
+	ctx->nr_hosts++;
+	return 0;
+}
+
+static void host_uncount(struct paccel_ctx *ctx)
+{
+	guard(mutex)(&ctx->lock);
+	ctx->nr_hosts--;
+}
+
+/* Takes the range out of the trees; ctx->lock is held. The caller drops the trees' reference afterwards. */
+static void host_detach(struct paccel_ctx *ctx, struct paccel_host *host)
+{
+	lockdep_assert_held(&ctx->lock);
+	if (host->placed)
+		rb_erase(&host->addr.node, &ctx->hosts);
+	if (host->own)
+		rb_erase(&host->cookie.node, &ctx->cookies);
+	host->placed = false;
+	ctx->nr_hosts--;
+}
+
+static struct paccel_host *host_first(struct paccel_ctx *ctx)
+{
+	struct rb_node *node = rb_first(&ctx->hosts);
+
+	if (node)
+		return container_of(node, struct paccel_host, addr.node);
+	node = rb_first(&ctx->cookies);
+	return node ? container_of(node, struct paccel_host, cookie.node) : NULL;
+}
+
+/* The context has ended: no new ranges. Drops all that it has. */
+void paccel_host_end(struct paccel_ctx *ctx)
+{
+	struct paccel_host *host;
+
+	for (;;) {
+		mutex_lock(&ctx->lock);
+		host = host_first(ctx);
+		if (host)
+			host_detach(ctx, host);
+		mutex_unlock(&ctx->lock);
+		if (!host)
+			return;
+		paccel_host_put_sync(host);
+	}
+}
+
+/* --- HOST_REGISTER --- */
+
+static int register_check(const struct paccel_host_register *cmd)
+{
+	if (cmd->flags & ~PACCEL_HOST_READ_ONLY)
+		return -EINVAL;
+	if (!cmd->length || cmd->length > PACCEL_MAX_HOST_BYTES)
+		return -EINVAL;
+	if (cmd->addr + cmd->length - 1 < cmd->addr)
+		return -EINVAL;
+	return access_ok(u64_to_user_ptr(cmd->addr), cmd->length) ? 0 : -EFAULT;
+}
+
+/*
+ * Memory that is registered read-only is pinned for writing all the same where that is possible: a read-only pin of a
+ * private page that nobody has touched yet can stay on the zero page when the program writes it later.
+ */
+static int register_pin(struct paccel_host *host, u64 addr, u64 length)
+{
+	struct paccel_pages *p = &host->pages;
+	struct paccel_device *pd = p->pd;
+	int ret = paccel_pages_pin(p, pd, addr, length, true, FOLL_LONGTERM);
+
+	if (ret != -EFAULT || !host->read_only)
+		return ret;
+	return paccel_pages_pin(p, pd, addr, length, false, FOLL_LONGTERM);
+}
+
+static int register_publish(struct paccel_ctx *ctx, struct paccel_host *host)
+{
+	int ret;
+
+	guard(mutex)(&ctx->lock);
+	if (ctx->ended)
+		return -ENODEV;
+	if (READ_ONCE(host->dead))
+		return -EFAULT;
+	ret = paccel_range_insert(&ctx->hosts, &host->addr);
+	if (!ret)
+		host->placed = true;
+	return ret;
+}
+
+/* Pins, watches and maps the range, then publishes it; @host is put on failure. */
+static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
+{
+	u64 addr = host->addr.start, length = host->addr.last - addr + 1;
+	unsigned long first = addr & PAGE_MASK, bytes = PAGE_ALIGN(addr + length) - first;
+	int ret;
+
+	ret = host_charge(host, bytes >> PAGE_SHIFT);
+	if (ret)
+		return ret;
+	/* Watched before it is pinned, so that no change goes unseen. */
+	ret = mmu_interval_notifier_insert(&host->notifier, host->mm, first, bytes,
+					   &host_notifier_ops);
+	if (ret)
+		return ret;
+	host->watched = true;
+	ret = register_pin(host, addr, length);
+	if (ret)
+		return ret;
+	paccel_pages_map(&host->pages);
+	return register_publish(ctx, host);
+}
+
+int paccel_ioctl_host_register(struct paccel_ucmd *ucmd)
+{
+	struct paccel_host_register *cmd = ucmd->cmd;
+	struct paccel_ctx *ctx = ucmd->ctx;
+	struct paccel_host *host;
+	int ret;
+
+	ret = register_check(cmd);
+	if (ret)
+		return ret;
+	ret = host_count(ctx);
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
+	host = host_new(ctx);
+	if (!host)
+		goto uncount;
+	host->addr.start = cmd->addr;
+	host->addr.last = cmd->addr + cmd->length - 1;
+	host->read_only = cmd->flags & PACCEL_HOST_READ_ONLY;
+	ret = register_build(ctx, host);
+	if (ret)
+		goto put;
+	return 0;
+
+put:
+	paccel_host_put_sync(host);
+uncount:
+	host_uncount(ctx);
+	return ret;
+}
+
+/* --- HOST_ALLOC and its mapping --- */
+
+static int alloc_publish(struct paccel_ctx *ctx, struct paccel_host *host,
+			 struct paccel_ucmd *ucmd)
+{
+	struct paccel_host_alloc *cmd = ucmd->cmd;
+	int ret;
+
+	mutex_lock(&ctx->lock);
+	host->cookie.start = ctx->next_cookie;
+	host->cookie.last = ctx->next_cookie;
+	/* 32-bit programs have 32 bits of pages for an offset. */
+	ret = ctx->next_cookie >> 32 ? -ENOSPC : 0;
+	if (!ret)
+		ctx->next_cookie++;
+	mutex_unlock(&ctx->lock);
+	if (ret)
+		return ret;
+
+	cmd->offset = host->cookie.start << PAGE_SHIFT;
+	ret = paccel_reply(ucmd);
+	if (ret)
+		return ret;
+
+	guard(mutex)(&ctx->lock);
+	if (ctx->ended)
+		return -ENODEV;
+	host->own = true;
+	return paccel_range_insert(&ctx->cookies, &host->cookie);
+}
+
+int paccel_ioctl_host_alloc(struct paccel_ucmd *ucmd)
+{
+	struct paccel_host_alloc *cmd = ucmd->cmd;
+	struct paccel_ctx *ctx = ucmd->ctx;
+	struct paccel_host *host;
+	u64 length;
+	int ret;
+
+	if (cmd->flags || !cmd->length || cmd->length > PACCEL_MAX_HOST_BYTES)
+		return -EINVAL;
+	length = PAGE_ALIGN(cmd->length);
+	ret = host_count(ctx);
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
+	host = host_new(ctx);
+	if (!host)
+		goto uncount;
+	ret = host_charge(host, length >> PAGE_SHIFT);
+	if (ret)
+		goto put;
+	ret = paccel_pages_alloc(&host->pages, ctx->pd, length);
+	if (ret)
+		goto put;
+	paccel_pages_map(&host->pages);
+	ret = alloc_publish(ctx, host, ucmd);
+	if (ret)
+		goto put;
+	return 0;
+
+put:
+	paccel_host_put_sync(host);
+uncount:
+	host_uncount(ctx);
+	return ret;
+}
+
+static void host_vm_open(struct vm_area_struct *vma)
+{
+	struct paccel_host *host = vma->vm_private_data;
+
+	kref_get(&host->ref);
+}
+
+static void host_vm_close(struct vm_area_struct *vma)
+{
+	struct paccel_host *host = vma->vm_private_data;
+
+	/* A child's copy comes and goes; the opener's is what addresses mean. */
+	if (vma->vm_mm == host->mm)
+		WRITE_ONCE(host->dead, true);
+	paccel_host_put(host);
+}
+
+/* A part of the range would be neither mapped nor dead. */
+static int host_vm_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	return -EINVAL;
+}
+
+static int host_vm_mremap(struct vm_area_struct *vma)
+{
+	return -EINVAL;
+}
+
+static vm_fault_t host_vm_fault(struct vm_fault *vmf)
+{
+	struct paccel_host *host = vmf->vma->vm_private_data;
+	unsigned long i = (vmf->address - vmf->vma->vm_start) >> PAGE_SHIFT;
+
+	if (i >= host->pages.nr)
+		return VM_FAULT_SIGBUS;
+	vmf->page = host->pages.pages[i];
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct host_vm_ops = {
+	.open = host_vm_open,
+	.close = host_vm_close,
+	.may_split = host_vm_may_split,
+	.mremap = host_vm_mremap,
+	.fault = host_vm_fault,
+};
+
+/* Called with mmap_lock held for writing. */
+int paccel_host_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
+{
+	u64 length = vma->vm_end - vma->vm_start;
+	struct paccel_host *host;
+	int ret;
+
+	guard(mutex)(&ctx->lock);
+	if (ctx->ended)
+		return -ENODEV;
+	host = cookie_to_host(paccel_range_at(&ctx->cookies, vma->vm_pgoff));
+	if (!host || length != host->pages.length || !(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	if (host->placed)
+		return -EBUSY;
+	host->addr.start = vma->vm_start;
+	host->addr.last = vma->vm_end - 1;
+	ret = paccel_range_insert(&ctx->hosts, &host->addr);
+	if (ret)
+		return ret;
+	host->placed = true;
+	kref_get(&host->ref);
+	vma->vm_private_data = host;
+	vma->vm_ops = &host_vm_ops;
+	vm_flags_set(vma, VM_DONTEXPAND);
+	return 0;
+}
+
+/* --- HOST_FREE --- */
+
+int paccel_ioctl_host_free(struct paccel_ucmd *ucmd)
+{
+	struct paccel_host_free *cmd = ucmd->cmd;
+	struct paccel_ctx *ctx = ucmd->ctx;
+	struct paccel_host *host;
+
+	if (cmd->flags || !cmd->addr == !cmd->offset)
+		return -EINVAL;
+	mutex_lock(&ctx->lock);
+	if (cmd->addr)
+		host = addr_to_host(paccel_range_at(&ctx->hosts, cmd->addr));
+	else if (offset_in_page(cmd->offset))
+		host = NULL;
+	else
+		host = cookie_to_host(paccel_range_at(&ctx->cookies, cmd->offset >> PAGE_SHIFT));
+	if (host)
+		host_detach(ctx, host);
+	mutex_unlock(&ctx->lock);
+	if (!host)
+		return -ENOENT;
+	paccel_host_put_sync(host);
+	return 0;
+}

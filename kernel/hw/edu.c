@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * QEMU's edu card: 4 KiB of memory that only DMA reaches, one engine, 100 ms per transfer, no cancel, no error status.
+ * Source of every number: QEMU's docs/specs/edu.rst and hw/misc/edu.c.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/interrupt.h>
+#include <linux/io.h>
+#include <linux/iopoll.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+
+#include "paccel.h"
+
+#define EDU_ID			0x00
+#define EDU_ID_MASK		0xffff
+#define EDU_ID_VALUE		0x00ed
+#define EDU_LIVENESS		0x04
+#define EDU_IRQ_STATUS		0x24
+#define EDU_IRQ_ACK		0x64
+#define EDU_IRQ_DMA		0x100
+#define EDU_DMA_SRC		0x80
+#define EDU_DMA_DST		0x88
+#define EDU_DMA_COUNT		0x90
+#define EDU_DMA_CMD		0x98
+#define EDU_DMA_RUN		BIT(0)
+#define EDU_DMA_TO_HOST		BIT(1)
+#define EDU_DMA_IRQ		BIT(2)
+
+/* The DMA address of the card's buffer, as the card sees it; not a place in the BAR. */
+#define EDU_BUF			0x40000
+/*
+ * QEMU up to 8.2 aborts on a transfer that touches the last of the 4096 bytes, so 4095 can be used; in whole granules
+ * that is 63 * 64.
+ */
+#define EDU_GRANULE		64
+#define EDU_MEM_SIZE		(63 * EDU_GRANULE)
+
+#define EDU_GONE		(~0u)
+
+static unsigned int edu_dma_bits = 28;
+module_param(edu_dma_bits, uint, 0444);
+MODULE_PARM_DESC(edu_dma_bits, "edu: width of its bus addresses, as its property dma_mask says (28)");
+
+struct edu {
+	void __iomem *bar;
+	int irq;
+};
+
+/* With bus mastering off a transfer "completes" and copies nothing: the card itself never says so. */
+static bool edu_bus_master(struct paccel_device *pd)
+{
+	u16 command;
+
+	return !pci_read_config_word(pd->pdev, PCI_COMMAND, &command) &&
+	       command != (u16)EDU_GONE && (command & PCI_COMMAND_MASTER);
+}
+
+static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
+{
+	struct paccel_device *pd = eng->pd;
+	struct edu *edu = pd->hw;
+	bool to_host = x->dir == DMA_FROM_DEVICE;
+	u64 card = EDU_BUF + x->dev;
+	u32 cmd;
+
+	/* A bad range kills QEMU or makes it overrun its own memory: never trust the caller here. */
+	if (WARN_ON_ONCE(!x->len || x->dev > EDU_MEM_SIZE || x->len > EDU_MEM_SIZE - x->dev))
+		return -EIO;
+	if (WARN_ON_ONCE((x->host + x->len - 1) & ~DMA_BIT_MASK(pd->info.dma_bits)))
+		return -EIO;
+
+	cmd = readl(edu->bar + EDU_DMA_CMD);
+	if (cmd == EDU_GONE)
+		return -ENODEV;
+	/* A transfer started now would be dropped without a trace. */
+	if (cmd & EDU_DMA_RUN)
+		return -EBUSY;
+	if (!edu_bus_master(pd))
+		return -EIO;
+
+	/* The address registers take one 8-byte write; two halves do not work. */
+	writeq(to_host ? card : x->host, edu->bar + EDU_DMA_SRC);
+	writeq(to_host ? x->host : card, edu->bar + EDU_DMA_DST);
+	writel(x->len, edu->bar + EDU_DMA_COUNT);
+	writel(EDU_DMA_RUN | EDU_DMA_IRQ | (to_host ? EDU_DMA_TO_HOST : 0), edu->bar + EDU_DMA_CMD);
+	return 0;
+}
+
+static int edu_poll(struct paccel_engine *eng)
+{
+	struct edu *edu = eng->pd->hw;
+	u32 cmd = readl(edu->bar + EDU_DMA_CMD);
+
+	if (cmd == EDU_GONE)
+		return -ENODEV;
+	if (cmd & EDU_DMA_RUN)
+		return 0;
+	return edu_bus_master(eng->pd) ? 1 : -EIO;
+}
+
+static irqreturn_t edu_irq(int irq, void *data)
+{
+	struct paccel_device *pd = data;
+	struct paccel_engine *eng = &pd->engines[0];
+	struct edu *edu = pd->hw;
+	u32 status = readl(edu->bar + EDU_IRQ_STATUS);
+
+	if (!status || status == EDU_GONE)
+		return IRQ_NONE;
+	writel(status, edu->bar + EDU_IRQ_ACK);
+
+	/* Anybody with access to the raise register can make this interrupt: RUN decides. */
+	if ((status & EDU_IRQ_DMA) && !(readl(edu->bar + EDU_DMA_CMD) & EDU_DMA_RUN))
+		paccel_xfer_done(eng, 0, edu_bus_master(pd) ? 0 : -EIO);
+	else
+		paccel_spurious_irq(pd);
+	return IRQ_HANDLED;
+}
+
+static int edu_quiesce(struct paccel_device *pd, unsigned int limit_ms)
+{
+	struct edu *edu = pd->hw;
+	u32 cmd;
+	int ret;
+
+	ret = readl_poll_timeout(edu->bar + EDU_DMA_CMD, cmd,
+				 cmd == EDU_GONE || !(cmd & EDU_DMA_RUN),
+				 1000, limit_ms * 1000ULL);
+	if (ret)
+		return ret;
+	if (cmd != EDU_GONE)
+		writel(~0u, edu->bar + EDU_IRQ_ACK);
+	return 0;
+}
+
+/* Returns -ENODEV if the card does not answer as an edu does. */
+static int edu_alive(struct edu *edu)
+{
+	static const u32 probe = 0x5aa5c33c;
+
+	if ((readl(edu->bar + EDU_ID) & EDU_ID_MASK) != EDU_ID_VALUE)
+		return -ENODEV;
+	writel(probe, edu->bar + EDU_LIVENESS);
+	return readl(edu->bar + EDU_LIVENESS) == ~probe ? 0 : -ENODEV;
+}
+
+/* The card has no reset of its own: to be idle, alive and bus master is all there is. */
+static int edu_reset(struct paccel_device *pd)
+{
+	struct edu *edu = pd->hw;
+	int ret = edu_alive(edu);
+
+	if (ret)
+		return ret;
+	writel(~0u, edu->bar + EDU_IRQ_ACK);
+	pci_set_master(pd->pdev);
+	return 0;
+}
+
+static int edu_setup_irq(struct paccel_device *pd, struct edu *edu)
+{
+	int ret = pci_alloc_irq_vectors(pd->pdev, 1, 1, PCI_IRQ_MSI | PCI_IRQ_INTX);
+
+	if (ret < 0)
+		return ret;
+	edu->irq = pci_irq_vector(pd->pdev, 0);
+	ret = request_irq(edu->irq, edu_irq, IRQF_SHARED, dev_name(&pd->dev), pd);
+	if (ret)
+		pci_free_irq_vectors(pd->pdev);
+	return ret;
+}
+
+static int edu_probe(struct paccel_device *pd)
+{
+	struct device *dev = &pd->pdev->dev;
+	struct edu *edu;
+	int ret;
+
+	if (edu_dma_bits < 28 || edu_dma_bits > 64) {
+		dev_err(dev, "edu_dma_bits=%u: must be 28 to 64\n", edu_dma_bits);
+		return -EINVAL;
+	}
+	pd->info = (struct paccel_hw_info) {
+		.mem_size = EDU_MEM_SIZE,
+		.granule = EDU_GRANULE,
+		.max_xfer = EDU_MEM_SIZE,
+		.dma_bits = edu_dma_bits,
+		.engines = 1,
+	};
+	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(edu_dma_bits));
+	if (ret)
+		return dev_err_probe(dev, ret, "no DMA with %u address bits\n", edu_dma_bits);
+
+	edu = kzalloc(sizeof(*edu), GFP_KERNEL);
+	if (!edu)
+		return -ENOMEM;
+	pd->hw = edu;
+	ret = -ENOMEM;
+	edu->bar = pci_iomap(pd->pdev, 0, 0);
+	if (!edu->bar)
+		goto free_edu;
+	ret = edu_alive(edu);
+	if (ret) {
+		dev_err(dev, "BAR 0 does not answer as an edu card does\n");
+		goto unmap_bar;
+	}
+	/* State survives resets and earlier drivers: an old transfer may still run, an old interrupt be pending. */
+	ret = edu_quiesce(pd, paccel_quiesce_ms);
+	if (ret) {
+		dev_err(dev, "a transfer of an earlier driver does not end\n");
+		goto unmap_bar;
+	}
+	ret = edu_setup_irq(pd, edu);
+	if (ret)
+		goto unmap_bar;
+	return 0;
+
+unmap_bar:
+	pci_iounmap(pd->pdev, edu->bar);
+free_edu:
+	kfree(edu);
+	return ret;
+}
+
+static void edu_remove(struct paccel_device *pd)
+{
+	struct edu *edu = pd->hw;
+
+	free_irq(edu->irq, pd);
+	pci_free_irq_vectors(pd->pdev);
+	pci_iounmap(pd->pdev, edu->bar);
+	kfree(edu);
+	pd->hw = NULL;
+}
+
+const struct paccel_hw_ops paccel_edu = {
+	.name = "edu",
+	.flags = PACCEL_HW_MEM_SURVIVES | PACCEL_HW_BM_STOPS,
+	.probe = edu_probe,
+	.remove = edu_remove,
+	.start = edu_start,
+	.poll = edu_poll,
+	.quiesce = edu_quiesce,
+	.reset = edu_reset,
+};

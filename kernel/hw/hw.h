@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a card's file and the core know of each other. A new card is one file here and one row in table.c. */
+#ifndef PACCEL_HW_H
+#define PACCEL_HW_H
+
+#include <linux/dma-direction.h>
+#include <linux/types.h>
+
+struct paccel_device;
+struct paccel_engine;
+
+/**
+ * struct paccel_xfer - one DMA transfer, the only thing a card is ever asked for
+ * @dir: DMA_TO_DEVICE (host to card) or DMA_FROM_DEVICE
+ * @dev: offset into the card's memory, in bytes
+ * @host: bus address of the host side
+ * @len: bytes, 1 to paccel_hw_info.max_xfer
+ * @cookie: names this transfer; never 0, not reused soon
+ *
+ * @dev + @len lies inside the card's memory and @host + @len inside its DMA mask: the core has checked.
+ */
+struct paccel_xfer {
+	enum dma_data_direction dir;
+	u64 dev;
+	dma_addr_t host;
+	u32 len;
+	u32 cookie;
+};
+
+/**
+ * struct paccel_hw_info - what probe() finds out about a card
+ * @mem_size: bytes of device memory that may be allocated, a multiple of @granule
+ * @granule: smallest unit of allocation, a power of two
+ * @max_xfer: largest transfer in bytes, a multiple of 8 (the largest fill pattern)
+ * @dma_bits: width of the bus addresses that the card can drive
+ * @engines: DMA channels, 1 to PACCEL_MAX_ENGINES
+ */
+struct paccel_hw_info {
+	u64 mem_size;
+	u64 granule;
+	u32 max_xfer;
+	u32 dma_bits;
+	u32 engines;
+};
+
+/* Contents of the device memory survive reset(). */
+#define PACCEL_HW_MEM_SURVIVES	BIT(0)
+/* With bus mastering off the card cannot write host memory any more. */
+#define PACCEL_HW_BM_STOPS	BIT(1)
+
+/**
+ * struct paccel_hw_ops - a kind of card
+ * @name: as DEVICE_INFO shows it
+ * @flags: PACCEL_HW_*
+ * @probe: map BARs, check that the card is alive and idle, fill pd->info, set the DMA mask, request interrupts. The
+ *	PCI function is enabled and is bus master. May sleep
+ * @remove: undo probe(). The card has been quiesced, or is gone, or has been given up. May sleep
+ * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus mastering is off).
+ *	Called with the engine's lock held, interrupts off
+ * @poll: 1 if the transfer that was started has ended well, an error if it has ended otherwise, 0 if it still runs.
+ *	Called with the engine's lock held, interrupts off
+ * @quiesce: wait until nothing runs, at most this many milliseconds; 0 only if the card can no longer write host
+ *	memory (it is idle, or does not answer at all). May sleep
+ * @reset: make the idle card ready for start() again. May sleep
+ *
+ * The interrupt handler of the card calls paccel_xfer_done() once per transfer.
+ */
+struct paccel_hw_ops {
+	const char *name;
+	u32 flags;
+	int (*probe)(struct paccel_device *pd);
+	void (*remove)(struct paccel_device *pd);
+	int (*start)(struct paccel_engine *eng, const struct paccel_xfer *x);
+	int (*poll)(struct paccel_engine *eng);
+	int (*quiesce)(struct paccel_device *pd, unsigned int limit_ms);
+	int (*reset)(struct paccel_device *pd);
+};
+
+/*
+ * The card's interrupt handler says that the transfer @cookie has ended: @status 0, or -EIO. A cookie of 0 stands for
+ * "the one that runs", for cards that cannot say more. Any context; the engine's lock must not be held.
+ */
+void paccel_xfer_done(struct paccel_engine *eng, u32 cookie, int status);
+/* An interrupt that belongs to nothing is counted. Any context. */
+void paccel_spurious_irq(struct paccel_device *pd);
+
+extern const struct paccel_hw_ops paccel_edu;
+extern const struct pci_device_id paccel_pci_ids[];
+
+#endif /* PACCEL_HW_H */

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The PCI side of every card: finding, enabling, suspending, error recovery. */
+#include <linux/pci.h>
+
+#include "paccel.h"
+
+static int paccel_pci_enable(struct pci_dev *pdev)
+{
+	int ret = pci_enable_device(pdev);
+
+	if (ret)
+		return ret;
+	ret = pci_request_regions(pdev, "paccel");
+	if (ret) {
+		pci_disable_device(pdev);
+		return ret;
+	}
+	pci_set_master(pdev);
+	return 0;
+}
+
+static void paccel_pci_disable(struct pci_dev *pdev)
+{
+	pci_clear_master(pdev);
+	pci_release_regions(pdev);
+	pci_disable_device(pdev);
+}
+
+static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	const struct paccel_hw_ops *ops = (const struct paccel_hw_ops *)id->driver_data;
+	struct paccel_device *pd = paccel_device_alloc(pdev, ops);
+	int ret;
+
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	ret = paccel_pci_enable(pdev);
+	if (ret)
+		goto put;
+	ret = ops->probe(pd);
+	if (ret)
+		goto disable;
+	ret = paccel_device_register(pd);
+	if (ret)
+		goto remove;
+	pci_set_drvdata(pdev, pd);
+	/* What slot_reset goes back to. */
+	pci_save_state(pdev);
+	return 0;
+
+remove:
+	ops->remove(pd);
+disable:
+	paccel_pci_disable(pdev);
+put:
+	put_device(&pd->dev);
+	return ret;
+}
+
+static void paccel_pci_remove(struct pci_dev *pdev)
+{
+	struct paccel_device *pd = pci_get_drvdata(pdev);
+
+	paccel_device_unregister(pd);
+	pd->ops->remove(pd);
+	paccel_pci_disable(pdev);
+	put_device(&pd->dev);
+}
+
+static int paccel_pm_suspend(struct device *dev)
+{
+	paccel_suspend(dev_get_drvdata(dev));
+	return 0;
+}
+
+static int paccel_pm_resume(struct device *dev)
+{
+	return paccel_resume(dev_get_drvdata(dev));
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(paccel_pm_ops, paccel_pm_suspend, paccel_pm_resume);
+
+static pci_ers_result_t paccel_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	paccel_suspend(pci_get_drvdata(pdev));
+	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
+						      PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t paccel_slot_reset(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return paccel_resume(pci_get_drvdata(pdev)) ? PCI_ERS_RESULT_DISCONNECT :
+						      PCI_ERS_RESULT_RECOVERED;
+}
+
+static void paccel_reset_prepare(struct pci_dev *pdev)
+{
+	paccel_suspend(pci_get_drvdata(pdev));
+}
+
+static void paccel_reset_done(struct pci_dev *pdev)
+{
+	paccel_resume(pci_get_drvdata(pdev));
+}
+
+static const struct pci_error_handlers paccel_error_handlers = {
+	.error_detected = paccel_error_detected,
+	.slot_reset = paccel_slot_reset,
+	.reset_prepare = paccel_reset_prepare,
+	.reset_done = paccel_reset_done,
+};
+
+struct pci_driver paccel_pci_driver = {
+	.name = "paccel",
+	.id_table = paccel_pci_ids,
+	.probe = paccel_pci_probe,
+	.remove = paccel_pci_remove,
+	.driver.pm = pm_sleep_ptr(&paccel_pm_ops),
+	.err_handler = &paccel_error_handlers,
+};

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stopping and restarting a card. RESET, a hung transfer, resume and the PCI core's resets are one path: hold the
+ * engines, prove that the card is quiet, take back what it had in hand, make it ready, go on.
+ */
+#include <linux/capability.h>
+#include <linux/pci.h>
+
+#include "paccel.h"
+
+/*
+ * The card could not be proven quiet. Where bus mastering stops it, that is the proof; elsewhere what it might write is
+ * never given back.
+ */
+void paccel_give_up(struct paccel_device *pd)
+{
+	lockdep_assert_held(&pd->reset_lock);
+	pci_clear_master(pd->pdev);
+	if (!(pd->ops->flags & PACCEL_HW_BM_STOPS))
+		pd->unsafe = true;
+}
+
+static void lose_contexts(struct paccel_device *pd)
+{
+	struct paccel_ctx *ctx;
+
+	mutex_lock(&pd->ctxs_lock);
+	list_for_each_entry(ctx, &pd->ctxs, node)
+		WRITE_ONCE(ctx->lost, true);
+	mutex_unlock(&pd->ctxs_lock);
+	wake_up_all(&pd->wait);
+}
+
+static void out_of_service(struct paccel_device *pd, int error)
+{
+	dev_err(&pd->dev, "the card cannot be stopped or restarted (%d): out of service until RESET\n",
+		error);
+	paccel_give_up(pd);
+	WRITE_ONCE(pd->failed, true);
+	paccel_engines_abort(pd, -EIO);
+	paccel_engines_refuse(pd, -EIO);
+	paccel_pool_wake(pd);
+}
+
+/* The engines are held. Returns 0, or -EIO with the card out of service. */
+static int restart(struct paccel_device *pd)
+{
+	int ret;
+
+	atomic64_inc(&pd->count.resets);
+	ret = pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms));
+	if (!ret) {
+		paccel_engines_abort(pd, -EIO);
+		ret = pd->ops->reset(pd);
+	}
+	if (ret) {
+		out_of_service(pd, ret);
+		return -EIO;
+	}
+	if (!(pd->ops->flags & PACCEL_HW_MEM_SURVIVES))
+		lose_contexts(pd);
+	WRITE_ONCE(pd->failed, false);
+	paccel_engines_refuse(pd, 0);
+	return 0;
+}
+
+/* RESET. Waits for the card, quiesce_ms at most: no lock, no paccel_enter(). */
+int paccel_reset(struct paccel_device *pd)
+{
+	int ret;
+
+	mutex_lock(&pd->reset_lock);
+	if (READ_ONCE(pd->gone)) {
+		mutex_unlock(&pd->reset_lock);
+		return -ENODEV;
+	}
+	paccel_engines_hold(pd, -EIO);
+	ret = restart(pd);
+	paccel_engines_unhold(pd);
+	if (!ret)
+		paccel_pool_retry(pd);
+	mutex_unlock(&pd->reset_lock);
+	return ret;
+}
+
+static bool any_hung(struct paccel_device *pd)
+{
+	unsigned int i;
+
+	for (i = 0; i < pd->info.engines; i++)
+		if (READ_ONCE(pd->engines[i].state) == PACCEL_ENGINE_HUNG)
+			return true;
+	return false;
+}
+
+/* A transfer hung. What waits goes on afterwards, if the card can be restarted. */
+void paccel_recover_work(struct work_struct *work)
+{
+	struct paccel_device *pd = container_of(work, struct paccel_device, recover);
+
+	mutex_lock(&pd->reset_lock);
+	/* A reset or the removal may have come first. */
+	if (!READ_ONCE(pd->gone) && any_hung(pd)) {
+		dev_warn(&pd->dev, "a transfer did not end within %u ms: restarting the card\n",
+			 READ_ONCE(paccel_watchdog_ms));
+		paccel_engines_hold(pd, 0);
+		restart(pd);
+		paccel_engines_unhold(pd);
+	}
+	mutex_unlock(&pd->reset_lock);
+}
+
+/* Stops the card until paccel_resume(). Jobs wait. */
+void paccel_suspend(struct paccel_device *pd)
+{
+	mutex_lock(&pd->reset_lock);
+	paccel_engines_hold(pd, 0);
+	if (pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms)))
+		out_of_service(pd, -ETIMEDOUT);
+	else
+		paccel_engines_abort(pd, 0);
+	mutex_unlock(&pd->reset_lock);
+}
+
+int paccel_resume(struct paccel_device *pd)
+{
+	int ret;
+
+	mutex_lock(&pd->reset_lock);
+	ret = restart(pd);
+	paccel_engines_unhold(pd);
+	if (!ret)
+		paccel_pool_retry(pd);
+	mutex_unlock(&pd->reset_lock);
+	return ret;
+}
+
+int paccel_ioctl_reset(struct paccel_ucmd *ucmd)
+{
+	struct paccel_reset *cmd = ucmd->cmd;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (cmd->flags)
+		return -EINVAL;
+	return paccel_reset(ucmd->ctx->pd);
+}
