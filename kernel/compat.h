@@ -8,25 +8,33 @@
 #include <linux/pci.h>
 #include <linux/version.h>
 
+#define PACCEL_BEFORE(major, minor) (LINUX_VERSION_CODE < KERNEL_VERSION(major, minor, 0))
+
 #ifndef CONFIG_64BIT
 #error "paccel needs a 64-bit kernel: bus and user addresses are kept in unsigned long"
 #endif
 #ifndef CONFIG_MMU_NOTIFIER
 #error "paccel needs CONFIG_MMU_NOTIFIER: registered memory is watched for unmapping"
 #endif
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#if PACCEL_BEFORE(6, 1)
 #error "paccel supports kernels from 6.1 on"
 #endif
 
-/* 6.2: struct class.devnode takes a const device ("driver core: make struct class.devnode() take a const *"). */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+/*
+ * 6.2: struct class.devnode takes a const device ("driver core: make struct class.devnode() take
+ * a const *").
+ */
+#if PACCEL_BEFORE(6, 2)
 #define PACCEL_DEVNODE_CONST
 #else
 #define PACCEL_DEVNODE_CONST const
 #endif
 
-/* 6.3: vm_flags became read-only outside of helpers ("mm: introduce vma->vm_flags wrapper functions"). */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+/*
+ * 6.3: vm_flags became read-only outside of helpers ("mm: introduce vma->vm_flags wrapper
+ * functions").
+ */
+#if PACCEL_BEFORE(6, 3)
 static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
 {
 	vma->vm_flags |= flags;

@@ -2,8 +2,9 @@
 /*
  * COPY and FILL: all that a caller can get wrong is found here, before a job exists.
  *
- * Host memory that lies in a host range is used as it is. Any other is pinned for the time of the copy, slice by slice,
- * each slice a job of its own, so that a copy of any size holds a bounded number of pages.
+ * Host memory that lies in a host range is used as it is. Any other is pinned for the time of the
+ * copy, slice by slice, each slice a job of its own, so that a copy of any size holds a bounded
+ * number of pages.
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -30,14 +31,15 @@ static int rect_span(const struct paccel_rect *rect, u64 width, u64 rows, u64 *s
 
 	if (rows > 1 && rect->pitch < width)
 		return -EINVAL;
-	if (check_mul_overflow(rows - 1, rect->pitch, span) || check_add_overflow(*span, width, span))
+	if (check_mul_overflow(rows - 1, rect->pitch, span) ||
+	    check_add_overflow(*span, width, span))
 		return -EINVAL;
 	return check_add_overflow(rect->start, *span - 1, &end) ? -EINVAL : 0;
 }
 
 /*
- * Do the rows of two rectangles of equal pitch share a byte? @delta is the distance of their starts; row i of one and
- * row i - k of the other are @delta - k * pitch apart.
+ * Do the rows of two rectangles of equal pitch share a byte? @delta is the distance of their
+ * starts; row i of one and row i - k of the other are @delta - k * pitch apart.
  */
 static bool rows_overlap(u64 delta, u64 pitch, u64 width, u64 rows)
 {
@@ -93,7 +95,8 @@ static void transfer_put(struct paccel_transfer *t)
 }
 
 /* Finds what the two sides lie in and takes references, so that it stays for the whole copy. */
-static int transfer_get(struct paccel_ctx *ctx, struct paccel_transfer *t, u64 dst_span, u64 src_span)
+static int transfer_get(struct paccel_ctx *ctx, struct paccel_transfer *t,
+			u64 dst_span, u64 src_span)
 {
 	struct paccel_range *r = NULL;
 
@@ -189,8 +192,8 @@ static int run_slice(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 }
 
 /*
- * How many whole rows fit into a slice; 0: not even one. Where whole pages may lie between rows that the copy does not
- * touch, and that need not be mapped, rows are taken one by one.
+ * How many whole rows fit into a slice; 0: not even one. Where whole pages may lie between rows
+ * that the copy does not touch, and that need not be mapped, rows are taken one by one.
  */
 static u64 rows_per_slice(const struct paccel_rect *host, u64 width)
 {
@@ -230,7 +233,8 @@ static int run_pageable(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 	return ret;
 }
 
-static int transfer_run(struct paccel_ctx *ctx, struct paccel_transfer *t, u64 dst_span, u64 src_span)
+static int transfer_run(struct paccel_ctx *ctx, struct paccel_transfer *t,
+			u64 dst_span, u64 src_span)
 {
 	int ret = transfer_get(ctx, t, dst_span, src_span);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A context: one open file and the one process it serves. It ends with the file or with that process, whichever comes
- * first; a forked child that still holds the file keeps nothing of it. The end never waits for the card: jobs own what
- * they touch.
+ * A context: one open file and the one process it serves. It ends with the file or with that
+ * process, whichever comes first; a forked child that still holds the file keeps nothing of it.
+ * The end never waits for the card: jobs own what they touch.
  */
 #include <linux/cred.h>
 #include <linux/sched/mm.h>

@@ -1,35 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The card as the rest of the kernel sees it: a struct device with a node, from probe until the last file is closed.
- * Unplugging takes the card away and leaves the object: after paccel_device_unregister() every call answers -ENODEV.
+ * The card as the rest of the kernel sees it: a struct device with a node, from probe until the
+ * last file is closed. Unplugging takes the card away and leaves the object: after
+ * paccel_device_unregister() every call answers -ENODEV.
  */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
 #include <linux/iommu.h>
 #include <linux/slab.h>
-#include <linux/srcu.h>
 
 #include "paccel.h"
 
 #define PACCEL_MINORS 256
 
-DEFINE_STATIC_SRCU(paccel_srcu);
+DEFINE_SRCU(paccel_srcu);
 static DEFINE_IDA(paccel_ida);
 static dev_t paccel_devt;
-
-bool paccel_enter(struct paccel_device *pd, int *idx)
-{
-	*idx = srcu_read_lock(&paccel_srcu);
-	if (!READ_ONCE(pd->gone))
-		return true;
-	srcu_read_unlock(&paccel_srcu, *idx);
-	return false;
-}
-
-void paccel_exit(int idx)
-{
-	srcu_read_unlock(&paccel_srcu, idx);
-}
 
 static char *paccel_devnode(PACCEL_DEVNODE_CONST struct device *dev, umode_t *mode)
 {
@@ -95,8 +81,8 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 }
 
 /*
- * Can every page of host memory be mapped for the card? An IOMMU puts it anywhere; without one the card's mask must
- * cover all of RAM.
+ * Can every page of host memory be mapped for the card? An IOMMU puts it anywhere; without one
+ * the card's mask must cover all of RAM.
  */
 static bool reaches_all_memory(struct device *dev)
 {
@@ -150,8 +136,9 @@ static void stop(struct paccel_device *pd)
 }
 
 /*
- * Unplugs: no new file, every call on an open one answers -ENODEV, everybody who waits is woken, nothing is mapped for
- * the card any more. The caller drops its reference after the card's file has removed the card.
+ * Unplugs: no new file, every call on an open one answers -ENODEV, everybody who waits is woken,
+ * nothing is mapped for the card any more. The caller drops its reference after the card's file
+ * has removed the card.
  */
 void paccel_device_unregister(struct paccel_device *pd)
 {

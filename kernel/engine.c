@@ -2,10 +2,11 @@
 /*
  * One DMA channel: what runs, what waits, and what is done when the card does not answer.
  *
- * Jobs wait in a queue per context; between transfers the engine goes round the contexts, and round the jobs of each,
- * so that a small copy waits for one transfer of each busy context at most. At any time one party owns the engine: the
- * lock's holder (IDLE, PICKED, DONE), the worker (WORK) or the card (BUSY). A transfer that needs no bounce buffer is
- * followed by the next one in the interrupt itself; all others go through the worker, which moves the bytes.
+ * Jobs wait in a queue per context; between transfers the engine goes round the contexts, and
+ * round the jobs of each, so that a small copy waits for one transfer of each busy context at
+ * most. At any time one party owns the engine: the lock's holder (IDLE, PICKED, DONE), the worker
+ * (WORK) or the card (BUSY). A transfer that needs no bounce buffer is followed by the next one
+ * in the interrupt itself; all others go through the worker, which moves the bytes.
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
@@ -95,7 +96,8 @@ static void sync_for_card(struct paccel_engine *eng)
 	struct paccel_xfer *x = &eng->step.x;
 
 	if (!eng->step.bounce)
-		dma_sync_single_for_device(&eng->pd->pdev->dev, x->host, x->len, eng->job->pages->dir);
+		dma_sync_single_for_device(&eng->pd->pdev->dev, x->host, x->len,
+					   eng->job->pages->dir);
 }
 
 static void sync_for_cpu(struct paccel_engine *eng)
@@ -218,8 +220,8 @@ static void engine_work(struct work_struct *work)
 }
 
 /*
- * Goes on without the worker where no byte has to be moved by the CPU. The engine is DONE; returns a job that has
- * ended, or NULL.
+ * Goes on without the worker where no byte has to be moved by the CPU. The engine is DONE;
+ * returns a job that has ended, or NULL.
  */
 static struct paccel_job *go_on(struct paccel_engine *eng)
 {
@@ -284,7 +286,8 @@ static struct paccel_job *overdue(struct paccel_engine *eng)
 
 static void engine_watchdog(struct work_struct *work)
 {
-	struct paccel_engine *eng = container_of(to_delayed_work(work), struct paccel_engine, watchdog);
+	struct paccel_engine *eng = container_of(to_delayed_work(work), struct paccel_engine,
+						 watchdog);
 	struct paccel_job *ended = NULL;
 	unsigned long now = jiffies;
 
@@ -314,7 +317,10 @@ struct paccel_engine *paccel_engine_choose(struct paccel_device *pd)
 	return best;
 }
 
-/* Queues the job, which brings the engine's reference with it; on failure that stays with the caller. */
+/*
+ * Queues the job, which brings the engine's reference with it; on failure that stays with the
+ * caller.
+ */
 int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job)
 {
 	int ret;
@@ -379,7 +385,10 @@ static void withdraw_queue(struct paccel_engine *eng, struct paccel_queue *queue
 	}
 }
 
-/* Ends all jobs of a context on this engine; the transfer that runs ends by itself, and its job with it. */
+/*
+ * Ends all jobs of a context on this engine; the transfer that runs ends by itself, and its job
+ * with it.
+ */
 void paccel_engine_cancel_queue(struct paccel_engine *eng, struct paccel_queue *queue, int error)
 {
 	LIST_HEAD(ended);
@@ -395,8 +404,9 @@ void paccel_engine_cancel_queue(struct paccel_engine *eng, struct paccel_queue *
 /* --- stopping a card; pd->reset_lock is held --- */
 
 /*
- * Nothing is started any more, and nobody but the card has a step in hand. What the card runs now is the last transfer
- * of its job: unless that completes the job, it fails with @error (if that is not 0). Scrubbing begins again instead.
+ * Nothing is started any more, and nobody but the card has a step in hand. What the card runs now
+ * is the last transfer of its job: unless that completes the job, it fails with @error (if that
+ * is not 0). Scrubbing begins again instead.
  */
 void paccel_engines_hold(struct paccel_device *pd, int error)
 {
@@ -416,8 +426,8 @@ void paccel_engines_hold(struct paccel_device *pd, int error)
 }
 
 /*
- * The status of what the card had in hand when it was stopped. With no @error it may have ended well, and its interrupt
- * not have come yet.
+ * The status of what the card had in hand when it was stopped. With no @error it may have ended
+ * well, and its interrupt not have come yet.
  */
 static int abort_status(struct paccel_engine *eng, int error)
 {
@@ -429,8 +439,8 @@ static int abort_status(struct paccel_engine *eng, int error)
 }
 
 /*
- * Takes back what the card had in hand, with @error, or -ETIMEDOUT if it was that which hung. The card has been
- * quiesced or given up: a late completion finds nothing that it could belong to.
+ * Takes back what the card had in hand, with @error, or -ETIMEDOUT if it was that which hung. The
+ * card has been quiesced or given up: a late completion finds nothing that it could belong to.
  */
 void paccel_engines_abort(struct paccel_device *pd, int error)
 {
@@ -460,14 +470,15 @@ void paccel_engines_refuse(struct paccel_device *pd, int error)
 
 	for (i = 0; i < pd->info.engines; i++) {
 		struct paccel_engine *eng = &pd->engines[i];
+		struct paccel_queue *queue, *next;
 		struct paccel_job *scrub = NULL;
 		LIST_HEAD(ended);
 
 		spin_lock_irq(&eng->lock);
 		eng->refuse = error;
-		while (error && !list_empty(&eng->queues))
-			withdraw_queue(eng, list_first_entry(&eng->queues, struct paccel_queue, node),
-				       error, &ended);
+		list_for_each_entry_safe(queue, next, &eng->queues, node)
+			if (error)
+				withdraw_queue(eng, queue, error, &ended);
 		if (error && eng->scrub) {
 			scrub = eng->scrub;
 			withdraw(eng, scrub, error);
@@ -517,8 +528,8 @@ int paccel_engines_alloc(struct paccel_device *pd)
 	for (i = 0; i < pd->info.engines; i++) {
 		struct paccel_engine *eng = &pd->engines[i];
 
-		eng->bounce = dma_alloc_coherent(&pd->pdev->dev, pd->info.max_xfer, &eng->bounce_dma,
-						 GFP_KERNEL);
+		eng->bounce = dma_alloc_coherent(&pd->pdev->dev, pd->info.max_xfer,
+						 &eng->bounce_dma, GFP_KERNEL);
 		if (!eng->bounce) {
 			paccel_engines_free(pd);
 			return -ENOMEM;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host ranges: memory that a program has registered, and memory of the driver that it maps. Both are found by the
- * program's own address, and pinned and mapped for the card once instead of at each copy.
+ * Host ranges: memory that a program has registered, and memory of the driver that it maps. Both
+ * are found by the program's own address, and pinned and mapped for the card once instead of at
+ * each copy.
  *
- * DMA into pinned pages does no harm whatever the program does with its addresses, so the notifier only takes notes:
- * it never sleeps and never waits for the card.
+ * DMA into pinned pages does no harm whatever the program does with its addresses, so the
+ * notifier only takes notes: it never sleeps and never waits for the card.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -52,16 +53,16 @@ static const struct mmu_interval_notifier_ops host_notifier_ops = {
 };
 
 /*
- * May a job use the range? 0, or -EFAULT. The caller is the process whose memory it is and holds no lock: pinning again
- * to compare can sleep as long as a userfaultfd likes.
+ * May a job use the range? 0, or -EFAULT. The caller is the process whose memory it is and holds
+ * no lock: pinning again to compare can sleep as long as a userfaultfd likes.
  */
 int paccel_host_use(struct paccel_host *host, bool write)
 {
 	if (write && host->read_only)
 		return -EFAULT;
 	if (READ_ONCE(host->stale)) {
-		/* First the note, then the look: what changes in between notes it again. */
 		WRITE_ONCE(host->stale, false);
+		/* First the note, then the look: what changes in between notes it again. */
 		smp_mb();
 		if (paccel_pages_same(&host->pages, host->addr.start, FOLL_LONGTERM))
 			WRITE_ONCE(host->dead, true);
@@ -90,8 +91,8 @@ static struct paccel_host *host_new(struct paccel_ctx *ctx)
 }
 
 /*
- * Charges RLIMIT_MEMLOCK. What munmap() gave back is uncharged by a worker, because munmap() holds mmap_lock: before
- * refusing, let it finish.
+ * Charges RLIMIT_MEMLOCK. What munmap() gave back is uncharged by a worker, because munmap()
+ * holds mmap_lock: before refusing, let it finish.
  */
 static int host_charge(struct paccel_host *host, unsigned long pages)
 {
@@ -166,7 +167,10 @@ static void host_uncount(struct paccel_ctx *ctx)
 	ctx->nr_hosts--;
 }
 
-/* Takes the range out of the trees; ctx->lock is held. The caller drops the trees' reference afterwards. */
+/*
+ * Takes the range out of the trees; ctx->lock is held. The caller drops the trees' reference
+ * afterwards.
+ */
 static void host_detach(struct paccel_ctx *ctx, struct paccel_host *host)
 {
 	lockdep_assert_held(&ctx->lock);
@@ -219,8 +223,9 @@ static int register_check(const struct paccel_host_register *cmd)
 }
 
 /*
- * Memory that is registered read-only is pinned for writing all the same where that is possible: a read-only pin of a
- * private page that nobody has touched yet can stay on the zero page when the program writes it later.
+ * Memory that is registered read-only is pinned for writing all the same where that is possible:
+ * a read-only pin of a private page that nobody has touched yet can stay on the zero page when
+ * the program writes it later.
  */
 static int register_pin(struct paccel_host *host, u64 addr, u64 length)
 {

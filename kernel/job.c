@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One operation, cut into transfers. A job says what the next transfer is and moves bytes through the bounce buffer;
- * when and where it runs is the engine's business. It owns all that it touches until it has ended, even if nobody
- * waits for it any more.
+ * One operation, cut into transfers. A job says what the next transfer is and moves bytes through
+ * the bounce buffer; when and where it runs is the engine's business. It owns all that it touches
+ * until it has ended, even if nobody waits for it any more.
  *
- * What the card cannot do by itself is made of what every card can. A fill is a transfer of the pattern from the bounce
- * buffer. A copy inside the device is read into the job's own stage and written from there: as two transfers that other
- * jobs may come between.
+ * What the card cannot do by itself is made of what every card can. A fill is a transfer of the
+ * pattern from the bounce buffer. A copy inside the device is read into the job's own stage and
+ * written from there: as two transfers that other jobs may come between.
  */
 #include <linux/slab.h>
 
@@ -36,7 +36,10 @@ struct paccel_job *paccel_job_alloc(struct paccel_device *pd, enum paccel_op op,
 	return job;
 }
 
-/* Gives back all that the job holds, once. It has ended, or was never queued. May sleep, never waits for a card. */
+/*
+ * Gives back all that the job holds, once. It has ended, or was never queued. May sleep, never
+ * waits for a card.
+ */
 void paccel_job_release(struct paccel_job *job)
 {
 	unsigned int i;
@@ -82,8 +85,8 @@ void paccel_job_put(struct paccel_job *job)
 }
 
 /*
- * Queues the job, waits for it and drops it; whatever happens the caller has lost its reference. After a fatal signal
- * the transfer that runs ends by itself, and the job with it.
+ * Queues the job, waits for it and drops it; whatever happens the caller has lost its reference.
+ * After a fatal signal the transfer that runs ends by itself, and the job with it.
  */
 int paccel_job_run(struct paccel_ctx *ctx, struct paccel_job *job)
 {
@@ -104,7 +107,10 @@ int paccel_job_run(struct paccel_ctx *ctx, struct paccel_job *job)
 	}
 	ret = job->error;
 release:
-	/* Here and not by whoever drops the last reference: what the caller frees next is then really free. */
+	/*
+	 * Here and not by whoever drops the last reference: what the caller frees next is then
+	 * really free.
+	 */
 	paccel_job_release(job);
 put:
 	paccel_job_put(job);
@@ -162,7 +168,9 @@ void paccel_job_before(struct paccel_job *job, const struct paccel_step *step, v
 		paccel_pages_read(job->pages, step->host, bounce, len);
 }
 
-/* Takes what the card has written out of the bounce buffer. Only after a transfer that went well. */
+/*
+ * Takes what the card has written out of the bounce buffer. Only after a transfer that went well.
+ */
 void paccel_job_after(struct paccel_job *job, const struct paccel_step *step, const void *bounce)
 {
 	if (job->op == PACCEL_OP_D2H)

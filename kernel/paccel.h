@@ -4,11 +4,13 @@
  *
  * Lock order, outermost first; a lock is never taken while one that stands below it is held:
  *
- *   mmap_lock -> pd->reset_lock -> ctx->lock -> pd->ctxs_lock -> pool->lock -> pd->mapped_lock -> eng->lock (irq)
+ *   mmap_lock -> pd->reset_lock -> ctx->lock -> pd->ctxs_lock -> pool->lock -> pd->mapped_lock
+ *   -> eng->lock (irq)
  *
- * With any of ours held nobody touches or pins user memory, changes mlock accounting (it takes mmap_lock), inserts or
- * removes a notifier, or waits for the card; pd->reset_lock alone is held while the card is stopped, and whoever
- * takes mmap_lock never takes that one. paccel_enter() sections never wait for the card or for user space.
+ * With any of ours held nobody touches or pins user memory, changes mlock accounting (it takes
+ * mmap_lock), inserts or removes a notifier, or waits for the card; pd->reset_lock alone is held
+ * while the card is stopped, and whoever takes mmap_lock never takes that one. paccel_enter()
+ * sections never wait for the card or for user space.
  */
 #ifndef PACCEL_H
 #define PACCEL_H
@@ -24,6 +26,7 @@
 #include <linux/scatterlist.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
+#include <linux/srcu.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/paccel.h>
@@ -106,7 +109,7 @@ struct paccel_user {
 };
 
 struct paccel_pool {
-	struct mutex lock;		/* everything below but @waiters, and every paccel_buf and paccel_user */
+	struct mutex lock;		/* all below but @waiters; every paccel_buf and _user */
 	struct gen_pool *gen;		/* the truth: what is taken here has exactly one owner */
 	struct rb_root by_addr;
 	struct rb_root by_size;		/* clean ones, by (size, start) */
@@ -118,7 +121,7 @@ struct paccel_pool {
 	u64 allocs;
 	u64 failures;
 	u64 changes;			/* grows when memory becomes clean or is set aside */
-	unsigned int waiters;		/* allocations that wait for scrubbing; read without the lock */
+	unsigned int waiters;		/* for scrubbing; read without the lock */
 	wait_queue_head_t wait;
 	struct work_struct scrub_work;
 	struct paccel_job *scrub_job;
@@ -260,7 +263,8 @@ enum paccel_op {
  * @pages: the host side: of @host, or @own
  * @own: pages pinned for this job alone
  * @cursor: where the last transfer was in @pages
- * @stage: what a copy inside the device has read and not yet written, where the card cannot copy by itself
+ * @stage: what a copy inside the device has read and not yet written, where the card cannot copy
+ *	by itself
  * @staged: @stage is full
  * @row: next row; @row, @col and @staged belong to whoever runs the engine
  * @col: next byte in it
@@ -336,7 +340,7 @@ enum paccel_engine_state {
 struct paccel_engine {
 	struct paccel_device *pd;
 	unsigned int id;
-	spinlock_t lock;		/* everything below, and the queues and jobs on it; taken in interrupts */
+	spinlock_t lock;		/* all below, its queues and jobs; taken in interrupts */
 	enum paccel_engine_state state;
 	unsigned int hold;		/* > 0: start nothing */
 	int refuse;			/* 0, or the error of every new job */
@@ -415,24 +419,37 @@ struct paccel_device {
 	bool failed;
 	bool unsafe;
 	bool direct;
-	struct mutex reset_lock;
+	struct mutex reset_lock;	/* one at a time stops or starts the card */
 	struct work_struct recover;
 	struct paccel_pool pool;
 	struct paccel_engine engines[PACCEL_MAX_ENGINES];
 	struct list_head ctxs;
-	struct mutex ctxs_lock;
+	struct mutex ctxs_lock;		/* ctxs */
 	struct list_head mapped;
-	struct mutex mapped_lock;
+	struct mutex mapped_lock;	/* mapped, and mapping and unmapping themselves */
 	wait_queue_head_t wait;
 	struct paccel_counters count;
 };
 
 /*
- * paccel_enter() .. paccel_exit() bracket what needs the card to be bound: true, and it stays so until the exit, or
- * false for ever after.
+ * paccel_enter() .. paccel_exit() bracket what needs the card to be bound: true, and it stays so
+ * until the exit, or false for ever after.
  */
-bool paccel_enter(struct paccel_device *pd, int *idx);
-void paccel_exit(int idx);
+extern struct srcu_struct paccel_srcu;
+
+static inline bool paccel_enter(struct paccel_device *pd, int *idx)
+{
+	*idx = srcu_read_lock(&paccel_srcu);
+	if (!READ_ONCE(pd->gone))
+		return true;
+	srcu_read_unlock(&paccel_srcu, *idx);
+	return false;
+}
+
+static inline void paccel_exit(int idx)
+{
+	srcu_read_unlock(&paccel_srcu, idx);
+}
 
 struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct paccel_hw_ops *ops);
 int paccel_device_register(struct paccel_device *pd);
@@ -445,7 +462,10 @@ int paccel_reset(struct paccel_device *pd);
 void paccel_recover_work(struct work_struct *work);
 void paccel_suspend(struct paccel_device *pd);
 int paccel_resume(struct paccel_device *pd);
-/* Nothing of the card can write host memory after this, or pd->unsafe is set; pd->reset_lock is held. */
+/*
+ * Nothing of the card can write host memory after this, or pd->unsafe is set; pd->reset_lock is
+ * held.
+ */
 void paccel_give_up(struct paccel_device *pd);
 
 extern const struct attribute_group *paccel_groups[];
@@ -484,7 +504,7 @@ struct paccel_ctx {
 	struct mm_struct *mm;
 	struct paccel_user *user;
 	struct list_head node;
-	struct mutex lock;
+	struct mutex lock;		/* the trees, their counts, ended */
 	struct rb_root maps;
 	struct rb_root hosts;
 	struct rb_root cookies;
@@ -502,7 +522,10 @@ struct paccel_ctx {
 struct paccel_ctx *paccel_ctx_open(struct paccel_device *pd);
 void paccel_ctx_close(struct paccel_ctx *ctx);
 
-/* An ioctl on its way: the struct that @cmd points to is a copy, as large as this driver knows it. */
+/*
+ * An ioctl on its way: the struct that @cmd points to is a copy, as large as this driver knows
+ * it.
+ */
 struct paccel_ucmd {
 	struct paccel_ctx *ctx;
 	void __user *user;

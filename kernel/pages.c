@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host pages that the card is given: pinned from a program or our own, and mapped for the card where it can reach them.
+ * Host pages that the card is given: pinned from a program or our own, and mapped for the card
+ * where it can reach them.
  *
- * A mapping belongs to the binding of the driver and may not outlive it, while pages live as long as somebody uses
- * them: so every mapping is on pd->mapped, and unregistering undoes them all.
+ * A mapping belongs to the binding of the driver and may not outlive it, while pages live as long
+ * as somebody uses them: so every mapping is on pd->mapped, and unregistering undoes them all.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
@@ -39,8 +40,9 @@ static int pin_all(u64 addr, unsigned long nr, unsigned int gup_flags, struct pa
 	int ret;
 
 	while (got < nr) {
-		ret = pin_user_pages_fast(addr + got * PAGE_SIZE, min_t(unsigned long, nr - got, INT_MAX),
-					  gup_flags, pages + got);
+		ret = pin_user_pages_fast(addr + got * PAGE_SIZE,
+					  min_t(unsigned long, nr - got, INT_MAX), gup_flags,
+					  pages + got);
 		if (ret <= 0) {
 			unpin_user_pages(pages, got);
 			return ret == -ENOMEM || ret == -EINTR ? ret : -EFAULT;
@@ -51,8 +53,8 @@ static int pin_all(u64 addr, unsigned long nr, unsigned int gup_flags, struct pa
 }
 
 /*
- * Pins the caller's own memory; @write: the card may write it. May sleep as long as a userfaultfd likes: no lock, no
- * paccel_enter(). On failure there is nothing to release.
+ * Pins the caller's own memory; @write: the card may write it. May sleep as long as a userfaultfd
+ * likes: no lock, no paccel_enter(). On failure there is nothing to release.
  */
 int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr, u64 length,
 		     bool write, unsigned int gup_flags)
@@ -136,8 +138,9 @@ static int map_locked(struct paccel_pages *p)
 }
 
 /*
- * Maps the pages for the card if it can reach them. That it cannot is no error: they go through the bounce buffer.
- * Where RAM lies beyond the card's mask it is not even tried, for a mapping that fails warns.
+ * Maps the pages for the card if it can reach them. That it cannot is no error: they go through
+ * the bounce buffer. Where RAM lies beyond the card's mask it is not even tried, for a mapping
+ * that fails warns.
  */
 void paccel_pages_map(struct paccel_pages *p)
 {
@@ -207,8 +210,8 @@ void paccel_pages_release(struct paccel_pages *p)
 }
 
 /*
- * The bus address of @len bytes at @off, if the pages are mapped and these bytes are contiguous for the card.
- * Whoever asks runs an engine that has not been stopped, so the mapping stays.
+ * The bus address of @len bytes at @off, if the pages are mapped and these bytes are contiguous
+ * for the card. Whoever asks runs an engine that has not been stopped, so the mapping stays.
  */
 bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off, u32 len,
 		      dma_addr_t *dma)

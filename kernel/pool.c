@@ -2,10 +2,10 @@
 /*
  * The memory of a card: who has which range, and what must be scrubbed before the next owner.
  *
- * The genalloc bitmap is the truth that two owners can never share a byte. Where to allocate is chosen here, best fit
- * and lowest address among equals, from a tree of clean ranges: genalloc's own best fit walks the whole bitmap and
- * cannot align. Every range, used or not, is a paccel_buf; a free turns the buf into a dirty range and so allocates
- * nothing.
+ * The genalloc bitmap is the truth that two owners can never share a byte. Where to allocate is
+ * chosen here, best fit and lowest address among equals, from a tree of clean ranges: genalloc's
+ * own best fit walks the whole bitmap and cannot align. Every range, used or not, is a
+ * paccel_buf; a free turns the buf into a dirty range and so allocates nothing.
  */
 #include <linux/slab.h>
 
@@ -87,7 +87,8 @@ static void state_leave(struct paccel_pool *pool, struct paccel_buf *buf)
 		list_del(&buf->list);
 }
 
-static void state_enter(struct paccel_pool *pool, struct paccel_buf *buf, enum paccel_buf_state state)
+static void state_enter(struct paccel_pool *pool, struct paccel_buf *buf,
+			enum paccel_buf_state state)
 {
 	buf->state = state;
 	pool->bytes[state] += buf->size;
@@ -110,7 +111,8 @@ static void absorb(struct paccel_pool *pool, struct paccel_buf *buf, struct pacc
 	kfree(next);
 }
 
-static void change_state(struct paccel_pool *pool, struct paccel_buf *buf, enum paccel_buf_state state)
+static void change_state(struct paccel_pool *pool, struct paccel_buf *buf,
+			 enum paccel_buf_state state)
 {
 	state_leave(pool, buf);
 	if (mergeable(state)) {
@@ -134,8 +136,9 @@ static bool fits(const struct paccel_buf *buf, u64 size, u64 align, u64 *at)
 }
 
 /*
- * Best fit. Without alignment beyond the granule the first candidate fits. With it, a few candidates are tried; then a
- * range that is larger by the alignment always fits; only if there is none are all others looked at.
+ * Best fit. Without alignment beyond the granule the first candidate fits. With it, a few
+ * candidates are tried; then a range that is larger by the alignment always fits; only if there
+ * is none are all others looked at.
  */
 static struct paccel_buf *find_clean(struct paccel_pool *pool, u64 size, u64 align, u64 *at)
 {
@@ -181,7 +184,10 @@ static bool could_fit(struct paccel_pool *pool, u64 size, u64 align)
 	return false;
 }
 
-/* Puts @part, of @size bytes, in front of what remains of @buf; neither is in a state at this moment. */
+/*
+ * Puts @part, of @size bytes, in front of what remains of @buf; neither is in a state at this
+ * moment.
+ */
 static void split_front(struct paccel_pool *pool, struct paccel_buf *buf, struct paccel_buf *part,
 			u64 size)
 {
@@ -193,8 +199,8 @@ static void split_front(struct paccel_pool *pool, struct paccel_buf *buf, struct
 }
 
 /*
- * Cuts [@at, @at + @size) out of the clean @buf. @spare are two unused bufs; those that are used are set to NULL.
- * Returns the one that is the allocation.
+ * Cuts [@at, @at + @size) out of the clean @buf. @spare are two unused bufs; those that are used
+ * are set to NULL. Returns the one that is the allocation.
  */
 static struct paccel_buf *carve(struct paccel_pool *pool, struct paccel_buf *buf, u64 at, u64 size,
 				struct paccel_buf *spare[2])
@@ -290,7 +296,10 @@ static int alloc_locked(struct paccel_device *pd, struct paccel_user *user, u64 
 	return ret;
 }
 
-/* @length at least 1; @align a power of two, at most PACCEL_MAX_ALIGN, or 0. The buf comes with one reference. */
+/*
+ * @length at least 1; @align a power of two, at most PACCEL_MAX_ALIGN, or 0. The buf comes with
+ * one reference.
+ */
 int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 length, u64 align,
 		      struct paccel_buf **bufp)
 {
@@ -547,7 +556,10 @@ int paccel_pool_init(struct paccel_device *pd)
 	return ret ?: pool_fill(pd);
 }
 
-/* Also after a paccel_pool_init() that failed, or did not run. Nobody has memory any more, nothing runs. */
+/*
+ * Also after a paccel_pool_init() that failed, or did not run. Nobody has memory any more,
+ * nothing runs.
+ */
 void paccel_pool_destroy(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = &pd->pool;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Disjoint ranges by address. A red-black tree with the node inside the object, because neither putting one in nor
- * taking one out may fail: a free that needs memory can be made impossible by the very shortage that it would end.
+ * Disjoint ranges by address. A red-black tree with the node inside the object, because neither
+ * putting one in nor taking one out may fail: a free that needs memory can be made impossible by
+ * the very shortage that it would end.
  */
 #include "paccel.h"
 
@@ -31,7 +32,10 @@ int paccel_range_insert(struct rb_root *root, struct paccel_range *r)
 	return 0;
 }
 
-/* The range that wholly holds @len bytes from @start on, or NULL. @start + @len must not wrap, @len not be 0. */
+/*
+ * The range that wholly holds @len bytes from @start on, or NULL. @start + @len must not wrap,
+ * @len not be 0.
+ */
 struct paccel_range *paccel_range_find(struct rb_root *root, u64 start, u64 len)
 {
 	struct rb_node *node = root->rb_node;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stopping and restarting a card. RESET, a hung transfer, resume and the PCI core's resets are one path: hold the
- * engines, prove that the card is quiet, take back what it had in hand, make it ready, go on.
+ * Stopping and restarting a card. RESET, a hung transfer, resume and the PCI core's resets are
+ * one path: hold the engines, prove that the card is quiet, take back what it had in hand, make
+ * it ready, go on.
  */
 #include <linux/capability.h>
 #include <linux/pci.h>
@@ -9,8 +10,8 @@
 #include "paccel.h"
 
 /*
- * The card could not be proven quiet. Where bus mastering stops it, that is the proof; elsewhere what it might write is
- * never given back.
+ * The card could not be proven quiet. Where bus mastering stops it, that is the proof; elsewhere
+ * what it might write is never given back.
  */
 void paccel_give_up(struct paccel_device *pd)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * QEMU's edu card: 4 KiB of memory that only DMA reaches, one engine, 100 ms per transfer, no cancel, no error status.
- * Source of every number: QEMU's docs/specs/edu.rst and hw/misc/edu.c.
+ * QEMU's edu card: 4 KiB of memory that only DMA reaches, one engine, 100 ms per transfer, no
+ * cancel, no error status. Source of every number: QEMU's docs/specs/edu.rst and hw/misc/edu.c.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -30,8 +30,8 @@
 /* The DMA address of the card's buffer, as the card sees it; not a place in the BAR. */
 #define EDU_BUF			0x40000
 /*
- * QEMU up to 8.2 aborts on a transfer that touches the last of the 4096 bytes, so 4095 can be used; in whole granules
- * that is 63 * 64.
+ * QEMU up to 8.2 aborts on a transfer that touches the last of the 4096 bytes, so 4095 can be
+ * used; in whole granules that is 63 * 64.
  */
 #define EDU_GRANULE		64
 #define EDU_MEM_SIZE		(63 * EDU_GRANULE)
@@ -47,7 +47,10 @@ struct edu {
 	int irq;
 };
 
-/* With bus mastering off a transfer "completes" and copies nothing: the card itself never says so. */
+/*
+ * With bus mastering off a transfer "completes" and copies nothing: the card itself never says
+ * so.
+ */
 static bool edu_bus_master(struct paccel_device *pd)
 {
 	u16 command;
@@ -64,7 +67,9 @@ static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 	u64 card = EDU_BUF + x->dev;
 	u32 cmd;
 
-	/* A bad range kills QEMU or makes it overrun its own memory: never trust the caller here. */
+	/*
+	 * A bad range kills QEMU or makes it overrun its own memory: never trust the caller here.
+	 */
 	if (WARN_ON_ONCE(!x->len || x->dev > EDU_MEM_SIZE || x->len > EDU_MEM_SIZE - x->dev))
 		return -EIO;
 	if (WARN_ON_ONCE((x->host + x->len - 1) & ~DMA_BIT_MASK(pd->info.dma_bits)))
@@ -83,7 +88,8 @@ static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 	writeq(to_host ? card : x->host, edu->bar + EDU_DMA_SRC);
 	writeq(to_host ? x->host : card, edu->bar + EDU_DMA_DST);
 	writel(x->len, edu->bar + EDU_DMA_COUNT);
-	writel(EDU_DMA_RUN | EDU_DMA_IRQ | (to_host ? EDU_DMA_TO_HOST : 0), edu->bar + EDU_DMA_CMD);
+	writel(EDU_DMA_RUN | EDU_DMA_IRQ | (to_host ? EDU_DMA_TO_HOST : 0),
+	       edu->bar + EDU_DMA_CMD);
 	return 0;
 }
 
@@ -205,7 +211,10 @@ static int edu_probe(struct paccel_device *pd)
 		dev_err(dev, "BAR 0 does not answer as an edu card does\n");
 		goto unmap_bar;
 	}
-	/* State survives resets and earlier drivers: an old transfer may still run, an old interrupt be pending. */
+	/*
+	 * State survives resets and earlier drivers: an old transfer may still run, an old
+	 * interrupt be pending.
+	 */
 	ret = edu_quiesce(pd, paccel_quiesce_ms);
 	if (ret) {
 		dev_err(dev, "a transfer of an earlier driver does not end\n");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a card's file and the core know of each other. A new card is one file here and one row in table.c. */
+/*
+ * What a card's file and the core know of each other. A new card is one file here and one row in
+ * table.c.
+ */
 #ifndef PACCEL_HW_H
 #define PACCEL_HW_H
 
@@ -17,7 +20,8 @@ struct paccel_engine;
  * @len: bytes, 1 to paccel_hw_info.max_xfer
  * @cookie: names this transfer; never 0, not reused soon
  *
- * @dev + @len lies inside the card's memory and @host + @len inside its DMA mask: the core has checked.
+ * @dev + @len lies inside the card's memory and @host + @len inside its DMA mask: the core has
+ *	checked.
  */
 struct paccel_xfer {
 	enum dma_data_direction dir;
@@ -52,15 +56,15 @@ struct paccel_hw_info {
  * struct paccel_hw_ops - a kind of card
  * @name: as DEVICE_INFO shows it
  * @flags: PACCEL_HW_*
- * @probe: map BARs, check that the card is alive and idle, fill pd->info, set the DMA mask, request interrupts. The
- *	PCI function is enabled and is bus master. May sleep
+ * @probe: map BARs, check that the card is alive and idle, fill pd->info, set the DMA mask,
+ *	request interrupts. The PCI function is enabled and is bus master. May sleep
  * @remove: undo probe(). The card has been quiesced, or is gone, or has been given up. May sleep
- * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus mastering is off).
- *	Called with the engine's lock held, interrupts off
- * @poll: 1 if the transfer that was started has ended well, an error if it has ended otherwise, 0 if it still runs.
- *	Called with the engine's lock held, interrupts off
- * @quiesce: wait until nothing runs, at most this many milliseconds; 0 only if the card can no longer write host
- *	memory (it is idle, or does not answer at all). May sleep
+ * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus
+ *	mastering is off). Called with the engine's lock held, interrupts off
+ * @poll: 1 if the transfer that was started has ended well, an error if it has ended otherwise, 0
+ *	if it still runs. Called with the engine's lock held, interrupts off
+ * @quiesce: wait until nothing runs, at most this many milliseconds; 0 only if the card can no
+ *	longer write host memory (it is idle, or does not answer at all). May sleep
  * @reset: make the idle card ready for start() again. May sleep
  *
  * The interrupt handler of the card calls paccel_xfer_done() once per transfer.
@@ -77,8 +81,9 @@ struct paccel_hw_ops {
 };
 
 /*
- * The card's interrupt handler says that the transfer @cookie has ended: @status 0, or -EIO. A cookie of 0 stands for
- * "the one that runs", for cards that cannot say more. Any context; the engine's lock must not be held.
+ * The card's interrupt handler says that the transfer @cookie has ended: @status 0, or -EIO. A
+ * cookie of 0 stands for "the one that runs", for cards that cannot say more. Any context; the
+ * engine's lock must not be held.
  */
 void paccel_xfer_done(struct paccel_engine *eng, u32 cookie, int status);
 /* An interrupt that belongs to nothing is counted. Any context. */
