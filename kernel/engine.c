@@ -130,7 +130,7 @@ static void start(struct paccel_engine *eng)
 	ret = eng->pd->ops->start(eng, x);
 	if (ret) {
 		eng->state = PACCEL_ENGINE_DONE;
-		eng->status = ret == -ENODEV ? ret : -EIO;
+		eng->status = -EIO;
 		return;
 	}
 	atomic64_inc(&eng->pd->count.xfers);
@@ -280,7 +280,7 @@ static struct paccel_job *overdue(struct paccel_engine *eng)
 	}
 	atomic64_inc(&eng->pd->count.lost_irqs);
 	eng->state = PACCEL_ENGINE_DONE;
-	eng->status = ret < 0 ? ret : 0;
+	eng->status = ret < 0 ? -EIO : 0;
 	return go_on(eng);
 }
 
@@ -551,8 +551,7 @@ void paccel_engines_free(struct paccel_device *pd)
 		if (!eng->bounce)
 			continue;
 		if (pd->unsafe)
-			atomic64_add(PAGE_ALIGN(pd->info.max_xfer) >> PAGE_SHIFT,
-				     &pd->count.leaked_pages);
+			paccel_count_leak(pd, PAGE_ALIGN(pd->info.max_xfer) >> PAGE_SHIFT);
 		else
 			dma_free_coherent(&pd->pdev->dev, pd->info.max_xfer, eng->bounce,
 					  eng->bounce_dma);

@@ -73,6 +73,9 @@ static int paccel_mmap(struct file *filp, struct vm_area_struct *vma)
 	return paccel_host_mmap(ctx, vma);
 }
 
+/* No struct will ever be longer; bounds what is searched for a byte that is not 0. */
+#define PACCEL_MAX_STRUCT 4096
+
 union paccel_cmd {
 	struct paccel_device_info device_info;
 	struct paccel_mem_alloc mem_alloc;
@@ -160,7 +163,7 @@ static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned 
 		return -EFAULT;
 	if (ucmd.user_size < ioctl->min_size)
 		return -EINVAL;
-	if (ucmd.user_size > PAGE_SIZE)
+	if (ucmd.user_size > PACCEL_MAX_STRUCT)
 		return -E2BIG;
 	ucmd.size = ioctl->size;
 	ret = copy_struct_from_user(ucmd.cmd, ucmd.size, ucmd.user, ucmd.user_size);

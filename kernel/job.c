@@ -100,7 +100,8 @@ int paccel_job_run(struct paccel_ctx *ctx, struct paccel_job *job)
 		paccel_job_put(job);
 		goto release;
 	}
-	if (wait_for_completion_killable(&job->done)) {
+	/* Freezable: a long copy must not keep the machine from suspending. */
+	if (wait_for_completion_state(&job->done, TASK_KILLABLE | TASK_FREEZABLE)) {
 		paccel_engine_cancel(job, -EINTR);
 		ret = -EINTR;
 		goto put;

@@ -467,6 +467,8 @@ int paccel_resume(struct paccel_device *pd);
  * held.
  */
 void paccel_give_up(struct paccel_device *pd);
+/* Pages that are kept for ever; the log tells, since sysfs may be gone by then. */
+void paccel_count_leak(struct paccel_device *pd, unsigned long pages);
 
 extern const struct attribute_group *paccel_groups[];
 extern struct pci_driver paccel_pci_driver;

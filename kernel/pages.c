@@ -159,7 +159,11 @@ static void unmap_locked(struct paccel_pages *p)
 	if (list_empty(&p->mapped))
 		return;
 	list_del_init(&p->mapped);
-	dma_unmap_sgtable(&p->pd->pdev->dev, &p->sgt, p->dir, 0);
+	/*
+	 * Every transfer has synced its own part; all of it again would undo what the CPU wrote
+	 * since.
+	 */
+	dma_unmap_sgtable(&p->pd->pdev->dev, &p->sgt, p->dir, DMA_ATTR_SKIP_CPU_SYNC);
 	sg_free_table(&p->sgt);
 }
 
@@ -177,7 +181,7 @@ void paccel_pages_unmap_all(struct paccel_device *pd)
 /* The card may still write these pages and cannot be stopped: they are lost, on purpose. */
 static void leak(struct paccel_pages *p)
 {
-	atomic64_add(p->nr, &p->pd->count.leaked_pages);
+	paccel_count_leak(p->pd, p->nr);
 	p->pages = NULL;
 }
 

@@ -263,8 +263,9 @@ static int wait_for_scrub(struct paccel_device *pd)
 
 	WRITE_ONCE(pool->waiters, pool->waiters + 1);
 	mutex_unlock(&pool->lock);
-	ret = wait_event_killable(pool->wait, READ_ONCE(pool->changes) != seen ||
-				  READ_ONCE(pd->gone) || READ_ONCE(pd->failed));
+	ret = wait_event_state(pool->wait, READ_ONCE(pool->changes) != seen ||
+			       READ_ONCE(pd->gone) || READ_ONCE(pd->failed),
+			       (TASK_KILLABLE | TASK_FREEZABLE));
 	mutex_lock(&pool->lock);
 	WRITE_ONCE(pool->waiters, pool->waiters - 1);
 	return ret ? -EINTR : 0;

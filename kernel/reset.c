@@ -21,6 +21,12 @@ void paccel_give_up(struct paccel_device *pd)
 		pd->unsafe = true;
 }
 
+void paccel_count_leak(struct paccel_device *pd, unsigned long pages)
+{
+	atomic64_add(pages, &pd->count.leaked_pages);
+	dev_warn(&pd->dev, "%lu pages are kept: the card might still write them\n", pages);
+}
+
 static void lose_contexts(struct paccel_device *pd)
 {
 	struct paccel_ctx *ctx;

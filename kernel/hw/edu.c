@@ -77,7 +77,7 @@ static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 
 	cmd = readl(edu->bar + EDU_DMA_CMD);
 	if (cmd == EDU_GONE)
-		return -ENODEV;
+		return -EIO;
 	/* A transfer started now would be dropped without a trace. */
 	if (cmd & EDU_DMA_RUN)
 		return -EBUSY;
@@ -99,7 +99,7 @@ static int edu_poll(struct paccel_engine *eng)
 	u32 cmd = readl(edu->bar + EDU_DMA_CMD);
 
 	if (cmd == EDU_GONE)
-		return -ENODEV;
+		return -EIO;
 	if (cmd & EDU_DMA_RUN)
 		return 0;
 	return edu_bus_master(eng->pd) ? 1 : -EIO;

@@ -60,7 +60,7 @@ struct paccel_hw_info {
  *	request interrupts. The PCI function is enabled and is bus master. May sleep
  * @remove: undo probe(). The card has been quiesced, or is gone, or has been given up. May sleep
  * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus
- *	mastering is off). Called with the engine's lock held, interrupts off
+ *	mastering is off, or no answer). Called with the engine's lock held, interrupts off
  * @poll: 1 if the transfer that was started has ended well, an error if it has ended otherwise, 0
  *	if it still runs. Called with the engine's lock held, interrupts off
  * @quiesce: wait until nothing runs, at most this many milliseconds; 0 only if the card can no

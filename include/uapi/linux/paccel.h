@@ -19,22 +19,32 @@
  * Every command can fail with these; what else it can answer stands at its struct. A command that
  * fails has changed nothing and written nothing into its struct, unless its text says otherwise.
  *
- * ============== =============================================================
- * ``-ENODEV``    the card is gone; it stays so for this file
- * ``-ENOTTY``    no such command
- * ``-EACCES``    the file was opened read-only (all but DEVICE_INFO, MEM_STATS)
- * ``-EPERM``     another process (address space) than the one that opened the
- *                file (all but DEVICE_INFO, MEM_STATS)
- * ``-ESTALE``    a reset of the card has lost the memory of this context
- *                (all but DEVICE_INFO, MEM_STATS): open the node again
- * ``-EFAULT``    the struct itself, or memory that it names, cannot be accessed
- * ``-EINVAL``    size below the first version's, an unknown flag, a reserved
- *                field that is not 0, a value outside its documented range
- * ``-E2BIG``     a larger struct whose unknown part is not 0
+ * =============== ================================================================
+ * ``-ENODEV``     the card is gone; it stays so for this file
+ * ``-ENOTTY``     no such command
+ * ``-EACCES``     the file was opened read-only (all but DEVICE_INFO, MEM_STATS)
+ * ``-EPERM``      another process (address space) than the one that opened the
+ *                 file (all but DEVICE_INFO, MEM_STATS)
+ * ``-ESTALE``     a reset of the card has lost the memory of this context (all
+ *                 but DEVICE_INFO, MEM_STATS): open the node again
+ * ``-EFAULT``     the struct itself, or memory that it names, cannot be accessed
+ * ``-EINVAL``     size below the first version's, an unknown flag, a reserved
+ *                 field that is not 0, a value outside its documented range
+ * ``-E2BIG``      a larger struct whose unknown part is not 0, or one of more
+ *                 than 4096 bytes
  * ``-EOPNOTSUPP`` a known flag that this card cannot serve
- * ``-ENOMEM``    out of memory (which memory: see the command)
- * ``-EINTR``     a fatal signal arrived; the process never sees it
- * ============== =============================================================
+ * ``-ENOMEM``     out of memory (which memory: see the command)
+ * ``-EINTR``      a fatal signal arrived; the process never sees it
+ * =============== ================================================================
+ */
+
+/**
+ * DOC: Other calls
+ *
+ * open() of the node makes a context. mmap() takes offsets that HOST_ALLOC returned and answers with
+ * the general errors above, or those that stand at HOST_ALLOC; offset 0 maps nothing. poll()
+ * reports EPOLLHUP once the card is gone and EPOLLERR once the context is lost. close() ends the
+ * context, and so does the end of the process that opened it: what runs ends by itself.
  */
 
 /**
