@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+#
+# `make bench`. Included by the Makefile at the top.
+
+BENCH_OUT := $(BUILD)/tests/bench
+BENCH_SRC := $(sort $(wildcard tests/bench/*.c))
+BENCH_OBJ := $(BENCH_SRC:tests/bench/%.c=$(BENCH_OUT)/%.o)
+BENCH_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes \
+	-Wshadow -Wformat=2 -Wwrite-strings -pthread -Iinclude/uapi
+
+bench: $(BENCH_OUT)/bench
+	@tests/bench/run
+
+$(BENCH_OUT)/bench: $(BENCH_OBJ)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+
+$(BENCH_OBJ): $(BENCH_OUT)/%.o: tests/bench/%.c tests/bench/bench.h include/uapi/linux/paccel.h tests/bench/rules.mk
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(BENCH_CFLAGS) -c -o $@ $<
