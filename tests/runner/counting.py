@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Tests of how tests/check counts."""
+
+import importlib.machinery
+import importlib.util
+import os
+
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../check")
+
+
+def load_check():
+    loader = importlib.machinery.SourceFileLoader("check", PATH)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check", loader))
+    loader.exec_module(module)
+    return module
+
+
+CHECK = load_check()
+
+
+def counts(text, code=0, skips=0):
+    count = CHECK.judge(CHECK.Job("name", [], skips=skips), text, code)
+    return count.passed, count.failures, len(count.skipped)
+
+
+def equal(got, wanted):
+    assert got == wanted, f"got {got}, wanted {wanted}"
+
+
+def test_count_tap():
+    equal(counts("TAP version 13\n1..2\nok 1 a\nok 2 b\n"), (2, 0, 0))
+    equal(counts("1..2\nok 1 a\nnot ok 2 b\n", 1), (1, 1, 0))
+    equal(counts("ok 1 a\n1..1\n"), (1, 0, 0))
+
+
+def test_count_several_plans():
+    equal(counts("1..1\nok 1 a\n1..2\nok 1 b\nok 2 c\n"), (3, 0, 0))
+
+
+def test_count_only_the_outer_results():
+    equal(counts("1..1\n# ok 1 inner\n    ok 1 inner\nok 1 a\n"), (1, 0, 0))
+
+
+def test_count_early_end():
+    equal(counts("1..3\nok 1 a\n"), (1, 1, 0))
+    equal(counts("1..3\n"), (0, 1, 0))
+    equal(counts("ok 1 a\n"), (1, 1, 0))
+    equal(counts("1..1\nok 1 a\nBail out! no card\n"), (1, 1, 0))
+
+
+def test_count_exit_status():
+    equal(counts(""), (1, 0, 0))
+    equal(counts("words\n", 1), (0, 1, 0))
+    equal(counts("1..1\nok 1 a\n", 125), (1, 1, 0))
+    equal(counts("1..1\nnot ok 1 a\n", 1), (0, 1, 0))
+
+
+def test_count_skips():
+    text = "1..2\nok 1 a # SKIP no card\nok 2 b\n"
+    equal(counts(text, skips=1), (1, 0, 1))
+    equal(counts(text, skips=0), (1, 1, 1))
+    equal(counts(text, skips=2), (1, 1, 1))
+    equal(counts("1..0 # SKIP nothing to do\n", skips=1), (0, 0, 1))

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Tests that qemu/setup trusts nothing that was interrupted."""
+
+import os
+import signal
+import subprocess
+import tempfile
+
+from guests import TOP, contains, equal, wait_until
+
+SETUP = os.path.join(TOP, "qemu/setup")
+
+
+def setup(cache, *words, **env):
+    return subprocess.run([SETUP, *words], capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL, timeout=60,
+                          env={**os.environ, "XDG_CACHE_HOME": cache, **env})
+
+
+def nothing_is_trusted(cache, kernel):
+    result = setup(cache, "print", kernel, "image")
+    equal((result.returncode, result.stdout), (1, ""))
+    contains(result.stderr, "is not set up")
+    assert not os.path.exists(os.path.join(cache, "paccel/kernel", kernel))
+
+
+def stub(directory, name, script):
+    path = os.path.join(directory, name)
+    with open(path, "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\n" + script)
+    os.chmod(path, 0o755)
+
+
+def with_apt_get(script):
+    """A download with an apt-get that does what the script says instead."""
+    with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as programs:
+        stub(programs, "apt-get", 'for word; do [ "$word" != update ] || exit 0; done\n' + script)
+        result = setup(cache, "kernel", "6.12", PATH=f"{programs}:{os.environ['PATH']}",
+                       NO_INSTALL="")
+        assert result.returncode != 0, result
+        nothing_is_trusted(cache, "6.12")
+        return result
+
+
+def test_setup_a_failed_download():
+    contains(with_apt_get("echo half >image.deb; exit 100\n").stderr, "none is in")
+
+
+def test_setup_a_damaged_download():
+    with_apt_get("echo half >image.deb; exit 0\n")
+
+
+def test_setup_a_killed_download():
+    with_apt_get("echo half >image.deb; kill -KILL $PPID\n")
+
+
+def test_setup_an_interrupted_build():
+    real = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    with tempfile.TemporaryDirectory() as cache:
+        os.mkdir(os.path.join(cache, "paccel"))
+        os.symlink(os.path.join(real, "paccel/source"), os.path.join(cache, "paccel/source"))
+        with subprocess.Popen([SETUP, "kernel", "debug"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              start_new_session=True,
+                              env={**os.environ, "XDG_CACHE_HOME": cache, "JOBS": "1",
+                                   "NO_INSTALL": ""}) as process:
+            log = os.path.join(cache, "paccel/tmp/kernel-debug/log")
+            wait_until(lambda: os.path.exists(log) and os.path.getsize(log) > 100, "it builds")
+            os.killpg(process.pid, signal.SIGKILL)
+        nothing_is_trusted(cache, "debug")
+
+
+def test_setup_no_install_only_names():
+    with tempfile.TemporaryDirectory() as cache:
+        for item in (["kernel", "6.12"], ["kernel", "debug"], ["source"], ["clang-tree"]):
+            result = setup(cache, *item, NO_INSTALL="1")
+            equal(result.returncode, 1)
+            contains(result.stderr, "NO_INSTALL is set and ")
+
+
+def test_setup_bad_words():
+    with tempfile.TemporaryDirectory() as cache:
+        for words, why in ((["kernel", "nosuch"], "no kernel is called 'nosuch'"),
+                           (["kernel"], "which kernel"), (["nosuch"], "usage"),
+                           (["print"], "print what"), ([], "usage")):
+            result = setup(cache, *words)
+            assert result.returncode != 0, words
+            contains(result.stderr, why)
