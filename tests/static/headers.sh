@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Checks of the headers that programs include. Sourced by tests/static/run, which sets `out`.
+
+: "${out:?}"
+
+strict=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only)
+
+# Compiles a program that is nothing but the header, twice.
+alone() { # header, compiler and flags...
+	local header=$1
+	shift
+	printf '#include <%s>\n#include <%s>\n' "$header" "$header" | "$@" -
+}
+
+# 32-bit programs need no 32-bit libc here: the header uses the kernel's headers only.
+m32() { echo "-m32 -isystem /usr/include/$(gcc -print-multiarch)"; }
+
+check_uapi_header_alone() {
+	local flags
+	for flags in '-std=gnu11' '-std=c99' "-std=gnu11 $(m32)"; do
+		# shellcheck disable=SC2086 # words
+		alone linux/paccel.h gcc "${strict[@]}" -Wpadded -Iinclude/uapi $flags -x c || return 1
+		# shellcheck disable=SC2086
+		alone linux/paccel.h clang "${strict[@]}" -Iinclude/uapi $flags -x c || return 1
+	done
+	for flags in '-std=c++17' "-std=c++17 $(m32)"; do
+		# shellcheck disable=SC2086
+		alone linux/paccel.h g++ "${strict[@]}" -Iinclude/uapi $flags -x c++ || return 1
+	done
+}
+
+# The structures as a compiler lays them out.
+layout() { # compiler and flags...
+	echo '#include <linux/paccel.h>' |
+		"$@" -g -fno-eliminate-unused-debug-types -Iinclude/uapi -c -x c -o "$out/layout.o" - &&
+		pahole "$out/layout.o"
+}
+
+check_uapi_one_layout() {
+	layout gcc >"$out/layout.64" || return 1
+	# shellcheck disable=SC2046 # words
+	layout gcc $(m32) >"$out/layout.32" || return 1
+	[ "$(grep -c '^struct paccel_' "$out/layout.64")" -ge 10 ] || {
+		echo 'pahole does not see the structures'
+		return 1
+	}
+	diff -u "$out/layout.64" "$out/layout.32" || return 1
+	grep -n 'XXX' "$out/layout.64" | nothing
+}
+
+check_public_headers_alone() {
+	local header
+	for header in $(files 'include/accel/*.h' | sed 's,^include/,,'); do
+		alone "$header" gcc "${strict[@]}" -std=c11 -Iinclude -x c || return 1
+		alone "$header" clang "${strict[@]}" -std=c11 -Iinclude -x c || return 1
+		alone "$header" g++ "${strict[@]}" -std=c++17 -Iinclude -x c++ || return 1
+	done
+}

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Checks of kernel/. Sourced by tests/static/run, which sets `out`.
+
+: "${out:?}"
+
+# A fresh build of the module, so that every file is compiled and every warning seen.
+build_module() { # name, kernel tree, make arguments...
+	local dir=$out/$1/kernel tree=$2
+	shift 2
+	qemu/link-sources kernel "$dir"
+	MAKEFLAGS='' make -j2 -C "$tree" M="$dir" W=1 "$@" >"$dir/log" 2>&1 || {
+		tail -n 30 "$dir/log"
+		return 1
+	}
+	no_warnings "$dir/log"
+}
+
+build_for() { # kernel
+	local tree
+	tree=$(qemu/setup print "$1" kdir) && build_module "gcc-$1" "$tree" modules
+}
+
+check_module_gcc_6.1() { build_for 6.1; }
+check_module_gcc_6.12() { build_for 6.12; }
+check_module_gcc_debug() { build_for debug; }
+
+# Compile only: that tree has no Module.symvers.
+check_module_clang() {
+	local tree
+	tree=$(qemu/setup print clang-tree) && build_module clang "$tree" CC=clang paccel.o
+}
+
+check_module_sparse() {
+	local tree
+	tree=$(qemu/setup print 6.12 kdir) && build_module sparse "$tree" C=2 CHECK=sparse modules
+}
+
+# As the documentation says that it can be built, in a copy of the tree.
+check_module_in_place() {
+	local tree copy=$out/in-place/tree
+	tree=$(qemu/setup print 6.12 kdir) || return 1
+	mkdir -p "$copy"
+	files kernel include Makefile .gitignore | cpio -pdm --quiet "$copy" || return 1
+	git -C "$copy" init -q || return 1
+	git -C "$copy" add -A
+	MAKEFLAGS='' make -j2 -C "$tree" M="$copy/kernel" modules || return 1
+	[ -e "$copy/kernel/paccel.ko" ] || return 1
+	git -C "$copy" status --porcelain | grep -v '^A ' | nothing || return 1
+	make -C "$copy" clean || return 1
+	git -C "$copy" status --porcelain --ignored | grep -v '^A ' | nothing
+}
+
+# Without what checkpatch.allow names, with the reason, for one file each.
+check_checkpatch() {
+	local source file
+	source=$(qemu/setup print source) || return 1
+	for file in $(files kernel include/uapi | grep '\.[ch]$'); do
+		"$source/scripts/checkpatch.pl" --terse --show-types \
+			--ignore "NONE$(allowed_types "$file")" -f "$file"
+	done | grep -v '^total: ' | nothing
+}
+
+allowed_types() { # file
+	awk -v file="$1" '$1 == file { printf ",%s", $2 }' tests/static/checkpatch.allow
+}
+
+check_kernel_doc() {
+	local source
+	source=$(qemu/setup print source) || return 1
+	files 'include/*.h' | xargs "$source/scripts/kernel-doc" -none -Werror
+}
+
+check_kernel_versions_only_in_compat_h() {
+	grep -rnE 'LINUX_VERSION_CODE|KERNEL_VERSION\(|linux/version\.h' kernel \
+		--include='*.[ch]' --exclude=compat.h | nothing
+}
+
+# The core does not know which card it drives.
+check_cards_only_in_hw() {
+	grep -rniwE 'edu|ivshmem|ringdev' kernel --include='*.[ch]' --exclude-dir=hw | nothing
+}
