@@ -95,7 +95,9 @@ check-long: check ## the tests that take longer, too
 
 bench: $(MODULE) lib tools tests ## ratios against the card's limit, a table and build/bench.json
 
-install: lib tools ## library, headers and tools: make install DESTDIR= PREFIX=
+install: install-lib ## library, headers and tools: make install DESTDIR= PREFIX=
 
 clean: ## removes all that was built
 	@rm -rf $(BUILD)
+	@find kernel \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
+		-o -name '.*.cmd' -o -name Module.symvers -o -name modules.order \) -delete
