@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Checks that the pages and the driver's interfaces say the same."""
+
+import glob
+import os
+import re
+import subprocess
+
+HEADERS = ("include/uapi/linux/paccel.h", "include/accel/accel.h", "kernel/hw/hw.h")
+ABI = "Documentation/ABI/testing"
+
+
+def read(top, path):
+    with open(os.path.join(top, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def difference(ours, theirs, missing, surplus):
+    return [f"{name}: {missing}" for name in sorted(ours - theirs)] + \
+           [f"{name}: {surplus}" for name in sorted(theirs - ours)]
+
+
+# --- Documentation/ABI ---------------------------------------------------------------------
+
+def _whats(top, path, prefix):
+    return {what[len(prefix):] for what in re.findall(r"^What:\s+(\S+)", read(top, path), re.M)
+            if what.startswith(prefix)}
+
+
+def check_sysfs(top):
+    """sysfs attributes are documented, and exist"""
+    source = read(top, "kernel/sysfs.c")
+    listed = set(re.findall(r"&dev_attr_(\w+)\.attr", source))
+    documented = _whats(top, f"{ABI}/sysfs-class-paccel", "/sys/class/paccel/paccelN/")
+    problems = difference(listed, documented, "not in the ABI file", "not in kernel/sysfs.c")
+    if not listed:
+        problems.append("no attribute found in kernel/sysfs.c")
+    return problems
+
+
+PARAMETER = re.compile(r"module_param(?:_named|_cb)?\((\w+)")
+DESCRIPTION = re.compile(r'MODULE_PARM_DESC\((\w+),\s*"([^"]*)"')
+
+
+def check_parameters(top):
+    """module parameters are documented with their defaults, and exist"""
+    source = "".join(read(top, os.path.relpath(path, top))
+                     for path in glob.glob(f"{top}/kernel/**/*.c", recursive=True))
+    path = f"{ABI}/module-paccel"
+    prefix = "/sys/module/paccel/parameters/"
+    problems = difference(set(PARAMETER.findall(source)), _whats(top, path, prefix),
+                          "not in the ABI file", "no parameter of the module")
+    texts = dict(re.findall(rf"What:\s+{prefix}(\w+)\n(.*?)(?=\nWhat:|\Z)", read(top, path), re.S))
+    for name, description in DESCRIPTION.findall(source):
+        default = re.search(r"\((\w+)\)$", description)
+        said = re.search(r"Default\s+(\w+)", texts.get(name, ""))
+        if not default or (said and said.group(1) != default.group(1)) or not said:
+            problems.append(f"{name}: its default is not the same in the ABI file and in its "
+                            "MODULE_PARM_DESC")
+    return problems
+
+
+def check_abi_format(top):
+    """ABI files have the kernel's format"""
+    problems = []
+    for path in glob.glob(f"{top}/{ABI}/*"):
+        with open(path, encoding="utf-8") as file:
+            entries = file.read().split("\n\n")
+        for entry in entries:
+            keys = re.findall(r"^(\w+):\t", entry, re.M) + re.findall(r"^(Description):$", entry, re.M)
+            if keys != ["What", "Date", "Contact", "Description"]:
+                problems.append(f"{os.path.basename(path)}: {entry.splitlines()[0]}: {keys}")
+    return problems
+
+
+# --- the contract ---------------------------------------------------------------------------------
+
+def check_ioctls(top):
+    """every ioctl and every general error is in uapi.md"""
+    header = read(top, "include/uapi/linux/paccel.h")
+    page = read(top, "Documentation/uapi.md")
+    table = set(re.findall(r"^\| `(\w+)` \|", page, re.M))
+    ioctls = set(re.findall(r"^#define PACCEL_IOC_(\w+) _IO\(", header, re.M))
+    problems = difference(ioctls, table & {name for name in table if not name.startswith("E")},
+                          "not in the table of uapi.md", "no ioctl of paccel.h")
+    errors = set(re.findall(r"``-(E\w+)``", header))
+    return problems + difference(errors, {name for name in table if name.startswith("E")},
+                                 "not in the table of uapi.md", "no error of paccel.h")
+
+
+def kernel_doc(top, *arguments):
+    source = subprocess.run(["qemu/setup", "print", "source"], cwd=top, capture_output=True,
+                            text=True, check=True).stdout.strip()
+    return subprocess.run(["perl", f"{source}/scripts/kernel-doc", "-sphinx-version", "3.0",
+                           *arguments], cwd=top, capture_output=True, text=True, check=False)
+
+
+RULER = re.compile(r"=+( +=+)+$")
+
+
+def table_problems(lines):
+    """Simple tables whose text crosses from one column into the next: not rendered at all."""
+    problems = []
+    gaps = None
+    for number, line in enumerate(lines, 1):
+        if RULER.match(line):
+            gaps = [match.start() for match in re.finditer(" ", line)]
+        elif not line.strip():
+            gaps = None
+        elif gaps and any(line[gap:gap + 1].strip() for gap in gaps):
+            problems.append(f"line {number}: text between columns: {line}")
+    return problems
+
+
+def check_kernel_doc(top):
+    """kernel-doc of the headers has no warning, its tables are whole"""
+    problems = []
+    for header in HEADERS:
+        result = kernel_doc(top, "-Wall", "-Werror", "-rst", header)
+        if result.returncode or result.stderr.strip():
+            problems += [f"{header}: {line}" for line in result.stderr.splitlines()] or [header]
+        if len(result.stdout) < 1000:
+            problems.append(f"{header}: nothing came out")
+        problems += [f"{header}, as rst: {problem}"
+                     for problem in table_problems(result.stdout.splitlines())]
+    return problems
+
+
+def check_kselftest(top):
+    """every program of tests/kselftest is in testing.md"""
+    programs = {os.path.basename(path)[:-2] for path in glob.glob(f"{top}/tests/kselftest/*.c")
+                if re.search(r"^PACCEL_TEST_MAIN|^TEST_HARNESS_MAIN|^int main",
+                             read(top, os.path.relpath(path, top)), re.M)}
+    page = read(top, "Documentation/testing.md").partition("## Tests of the driver")[2]
+    listed = set(re.findall(r"^\| `([\w-]+)` \|", page.partition("\n## ")[0], re.M))
+    return difference(programs, listed, "not in the table of testing.md",
+                      "no program of tests/kselftest")
+
+
+# --- licences -----------------------------------------------------------------------------------------
+
+def check_licences(top):
+    """every licence that an SPDX line names is in LICENSES"""
+    named = set()
+    for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if name not in (".git", "build", "__pycache__")]
+        for name in files:
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                found = re.search(r"SPDX-License-Identifier: ([\w. -]+?)(?: \*/)?$",
+                                  file.read(400), re.M)
+            if found:
+                named |= set(re.split(r" (?:WITH|OR|AND) ", found.group(1)))
+    return difference(named, set(os.listdir(f"{top}/LICENSES")),
+                      "not in LICENSES", "no file has this licence")

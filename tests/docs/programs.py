@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""The C programs that stand in the pages: taken out, compiled, run.
+
+A ```c block is a whole program. A ```text block after it, and before the next program,
+is what it prints. A ```c kernel block is the file of a card.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+
+from markdown import pages
+
+WARNINGS = "-std=gnu11 -O2 -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow"
+
+
+class Program:
+    """One of them. Its name tells the page and which of its programs it is."""
+
+    def __init__(self, page, block, number):
+        self.where = page.at(block.line)
+        self.page = page.path
+        self.name = os.path.splitext(page.path)[0].replace("/", "-") + f"-{number}"
+        self.text = block.text
+        self.output = None
+
+    def build(self, top, out):
+        """Returns what the compiler says against it, or an empty string."""
+        build = os.environ.get("BUILD") or "build"
+        source = os.path.join(out, self.name + ".c")
+        with open(source, "w", encoding="utf-8") as file:
+            # Messages of the compiler then have the page's own lines.
+            line = int(self.where.rpartition(":")[2]) + 1
+            file.write(f'#line {line} "{self.page}"\n' + self.text)
+        command = [*shlex.split(os.environ.get("CC") or "gcc"), *WARNINGS.split(), "-Iinclude",
+                   "-Iinclude/uapi", source, f"-L{build}/lib", "-laccel",
+                   "-o", os.path.join(out, self.name)]
+        result = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False)
+        if result.returncode or result.stderr:
+            return result.stderr or f"the compiler ended with {result.returncode}"
+        return ""
+
+    def run(self, out):
+        """Returns what is wrong with what it does, or an empty string."""
+        result = subprocess.run([os.path.join(out, self.name)], capture_output=True, text=True,
+                                check=False, timeout=60)
+        if result.returncode or result.stderr:
+            return f"ended with {result.returncode}, said: {result.stderr.strip()}"
+        if self.output is not None and result.stdout != self.output:
+            return f"printed\n{result.stdout}and not, as the page says,\n{self.output}"
+        return ""
+
+
+def programs(top):
+    found = []
+    for page in pages(top):
+        last = None
+        number = 0
+        for block in page.blocks:
+            if block.language == "c":
+                number += 1
+                last = Program(page, block, number)
+                found.append(last)
+            elif block.language == "text" and last and last.output is None:
+                last.output = block.text
+    return found
+
+
+def folder(top, name):
+    out = os.path.join(os.path.abspath(os.path.join(top, os.environ.get("BUILD") or "build")),
+                       "tests/docs", name)
+    os.makedirs(out, exist_ok=True)
+    return out
+
+
+def build_programs(top, out):
+    problems = []
+    found = programs(top)
+    if not any(program.page == "README.md" for program in found):
+        problems.append("README.md: there is no program")
+    for program in found:
+        message = program.build(top, out)
+        if message:
+            problems.append(f"{program.where}: {message}")
+    return problems
+
+
+def check_programs(top):
+    """every C program in the pages compiles"""
+    # A guest may be running those that were built for it.
+    return build_programs(top, folder(top, "check"))
+
+
+def check_card(top):
+    """the card's file in adding-a-card.md compiles, and its lines fit into the driver"""
+    page, = [page for page in pages(top) if page.path == "Documentation/adding-a-card.md"]
+    source, = [block.text for block in page.blocks if block.language == "c kernel"]
+    declaration, row = [block.text for block in page.blocks
+                        if block.language == "text" and "paccel_tern" in block.text]
+    kernel = os.path.join(folder(top, "card"), "kernel")
+    shutil.rmtree(os.path.dirname(kernel), ignore_errors=True)
+    shutil.copytree(os.path.join(top, "kernel"), kernel)
+    os.symlink(os.path.abspath(os.path.join(top, "include")), os.path.join(kernel, "../include"))
+    _write(kernel, "hw/tern.c", source)
+    _edit(kernel, "hw/hw.h", "extern const struct pci_device_id", declaration, "")
+    _edit(kernel, "hw/table.c", "\t{ }", row, "")
+    _edit(kernel, "Kbuild", "hw/table.o", "", " hw/tern.o")
+    tree = subprocess.run(["qemu/setup", "print", "6.12", "kdir"], cwd=top, capture_output=True,
+                          text=True, check=True).stdout.strip()
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("CC", "CFLAGS", "MAKEFLAGS", "MAKELEVEL")}
+    result = subprocess.run(["make", "-C", tree, f"M={kernel}", "W=1", "hw/tern.o", "hw/table.o"],
+                            capture_output=True, text=True, check=False, env=environment)
+    said = result.stderr.strip()
+    return [said or f"make ended with {result.returncode}"] if result.returncode or said else []
+
+
+def _write(kernel, path, text):
+    with open(os.path.join(kernel, path), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _edit(kernel, path, at, before, after):
+    with open(os.path.join(kernel, path), encoding="utf-8") as file:
+        text = file.read()
+    if text.count(at) != 1:
+        raise ValueError(f"kernel/{path}: where is '{at}'?")
+    _write(kernel, path, text.replace(at, before + at + after))

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""The proof that each check finds what it is there for: in a copy of the tree something
+is broken, and the check has to say so."""
+
+import os
+import re
+import shutil
+import tempfile
+
+import contract
+import names
+import programs
+from markdown import Block, Page
+
+# Check, file, what is replaced (a regular expression, once), by what, a word of the answer.
+BREAKS = [
+    (names.check_links, "README.md", r"\]\(Documentation/[\w-]+\.md\)", "](Documentation/no.md)",
+     "no.md"),
+    (names.check_links, "README.md", r"\Z", "[x](Documentation/uapi.md#nowhere)\n", "nowhere"),
+    (names.check_every_page_is_linked, "Documentation/extra.md", r"\Z", "text\n", "extra.md"),
+    (names.check_names, "README.md", r"\Z", "`kernel/no.c`\n", "kernel/no.c"),
+    (names.check_names, "README.md", r"\Z", "`make nothing`\n", "nothing"),
+    (names.check_names, "README.md", r"\Z", "`make check NO=1`\n", "NO"),
+    (names.check_names, "README.md", r"\Z", "```sh\nqemu/run --no -- true\n```\n", "--no"),
+    (names.check_names, "README.md", r"\Z", "`qemu/setup no`\n", "verb no"),
+    (names.check_names, "README.md", r"\Z", "`tests/check no`\n", "job no"),
+    (names.check_identifiers, "README.md", r"\Z", "`accel_no_such()`\n", "accel_no_such"),
+    (names.check_absolute_paths, "README.md", r"\Z", "in /home/me/tree\n", "/home"),
+    (contract.check_sysfs, "kernel/sysfs.c", r"&dev_attr_card", "&dev_attr_new", "new"),
+    (contract.check_sysfs, "kernel/sysfs.c", r"&dev_attr_card", "&dev_attr_new", "card"),
+    (contract.check_parameters, "kernel/main.c", r"module_param_named\(scrub",
+     "module_param_named(new", "new"),
+    (contract.check_parameters, "kernel/main.c", r"\(10000\)", "(20000)", "watchdog_ms"),
+    (contract.check_abi_format, "Documentation/ABI/testing/module-paccel", r"Contact:.*\n", "",
+     "Description"),
+    (contract.check_ioctls, "include/uapi/linux/paccel.h", r"PACCEL_IOC_COPY _IO",
+     "PACCEL_IOC_NEW _IO", "NEW"),
+    (contract.check_ioctls, "Documentation/uapi.md", r"\| `EINTR`", "| `EAGAIN`", "EINTR"),
+    (contract.check_kernel_doc, "include/uapi/linux/paccel.h", r" \* @granule:.*\n", "",
+     "granule"),
+    (contract.check_kernel_doc, "include/uapi/linux/paccel.h", r"``-ENODEV``   ",
+     "``-ENODEV``, or-so", "between columns"),
+    (contract.check_kselftest, "tests/kselftest/new.c", r"\Z", "int main(void)\n", "new"),
+    (contract.check_licences, "kernel/main.c", r"GPL-2.0-only", "GPL-3.0-only", "GPL-3.0-only"),
+    (programs.check_programs, "README.md", r"#include <accel/accel.h>", "", "README.md"),
+    (programs.check_programs, "Documentation/uapi.md", r"\.dir = ", ".direction = ", "uapi.md"),
+    (programs.check_card, "kernel/hw/hw.h", r"\(\*poll\)\(struct paccel_engine \*eng",
+     "(*poll)(struct paccel_device *pd", "poll"),
+]
+
+
+def copy_tree(top, to):
+    """All that the checks read; what was built is shared."""
+    shutil.copytree(top, to, symlinks=True,
+                    ignore=shutil.ignore_patterns(".git", "build", "__pycache__"))
+    for name in ("lib", "tools"):
+        built = os.path.join(top, os.environ.get("BUILD") or "build", name)
+        if os.path.isdir(built):
+            os.makedirs(os.path.join(to, "build"), exist_ok=True)
+            os.symlink(os.path.abspath(built), os.path.join(to, "build", name))
+
+
+def answer(tree, check, path, old, new):
+    """What the check says while the file is broken."""
+    whole = os.path.join(tree, path)
+    before = None
+    if os.path.exists(whole):
+        with open(whole, encoding="utf-8") as file:
+            before = file.read()
+    after, count = re.subn(old, lambda _: new, before or "", count=1)
+    if not count:
+        return f"proof: {path} has no {old}"
+    with open(whole, "w", encoding="utf-8") as file:
+        file.write(after)
+    try:
+        return "\n".join(check(tree))
+    finally:
+        os.unlink(whole)
+        if before is not None:
+            with open(whole, "w", encoding="utf-8") as file:
+                file.write(before)
+
+
+def check_proof(top):
+    """each of these tests fails when it should"""
+    problems = []
+    with tempfile.TemporaryDirectory(prefix="paccel-docs-") as scratch:
+        tree = os.path.join(scratch, "tree")
+        copy_tree(top, tree)
+        # Nothing may be built beside what is not broken.
+        os.environ["BUILD"] = "build"
+        for check, path, old, new, word in BREAKS:
+            said = answer(tree, check, path, old, new)
+            if word not in said or said.startswith("proof:"):
+                problems.append(f"{check.__name__}, {path}, {old}: says {said or 'nothing'}")
+    return problems
+
+
+def check_proof_of_run(_top):
+    """a program of a page that fails, or prints something else, is noticed"""
+    problems = []
+    with tempfile.TemporaryDirectory(prefix="paccel-docs-") as out:
+        page = Page("page.md")
+        for script, output, good in (("echo a", "a\n", True), ("echo a", None, True),
+                                     ("echo b", "a\n", False), ("echo a; exit 1", "a\n", False),
+                                     ("echo a; echo x >&2", "a\n", False)):
+            program = programs.Program(page, Block("c", 1), 1)
+            program.output = output
+            with open(os.path.join(out, program.name), "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\n{script}\n")
+            os.chmod(file.name, 0o755)
+            if bool(program.run(out)) == good:
+                problems.append(f"{script}: {program.run(out) or 'not noticed'}")
+    return problems
