@@ -15,7 +15,8 @@ static int paccel_pci_enable(struct pci_dev *pdev)
 		pci_disable_device(pdev);
 		return ret;
 	}
-	pci_set_master(pdev);
+	/* A transfer of an earlier driver must not find its way to memory that is others' by now. */
+	pci_clear_master(pdev);
 	return 0;
 }
 
@@ -40,6 +41,7 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	ret = ops->probe(pd);
 	if (ret)
 		goto disable;
+	pci_set_master(pdev);
 	ret = paccel_device_register(pd);
 	if (ret)
 		goto remove;

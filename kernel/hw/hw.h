@@ -57,7 +57,8 @@ struct paccel_hw_info {
  * @name: as DEVICE_INFO shows it
  * @flags: PACCEL_HW_*
  * @probe: map BARs, check that the card is alive and idle, fill pd->info, set the DMA mask,
- *	request interrupts. The PCI function is enabled and is bus master. May sleep
+ *	request interrupts. The PCI function is enabled and is not bus master before this succeeds.
+ *	May sleep
  * @remove: undo probe(). The card has been quiesced, or is gone, or has been given up. May sleep
  * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus
  *	mastering is off, or no answer). Called with the engine's lock held, interrupts off
