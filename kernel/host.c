@@ -387,8 +387,11 @@ static void host_vm_close(struct vm_area_struct *vma)
 {
 	struct paccel_host *host = vma->vm_private_data;
 
-	/* A child's copy comes and goes; the opener's is what addresses mean. */
-	if (vma->vm_mm == host->mm)
+	/*
+	 * A child's copy comes and goes, and so does that of an mremap() on its way to be refused;
+	 * the opener's first one is what the addresses mean.
+	 */
+	if (vma->vm_mm == host->mm && vma->vm_start == host->addr.start)
 		WRITE_ONCE(host->dead, true);
 	paccel_host_put(host);
 }
