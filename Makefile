@@ -38,7 +38,7 @@ $(BUILD)/packages.mk: qemu/setup
 	@qemu/setup packages
 	@echo '# the packages are there' >$@
 
-.PHONY: all help setup kernel lib tools examples tests unit run demo shell check \
+.PHONY: all help setup kernel lib tools examples tests unit docs run demo shell check \
 	check-long bench install clean FORCE
 
 all: $(MODULE) lib tools ## driver for 6.12, library and tools
@@ -72,9 +72,11 @@ tools: lib ## accelctl
 examples: lib ## the example programs
 tests: lib tools examples ## the test programs
 unit: tests ## runs the unit tests, prints TAP
+docs: ## the reference of the interfaces, from the headers, in build/docs
 
 -include lib/rules.mk tools/rules.mk examples/rules.mk
 -include tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk
+-include Documentation/rules.mk
 
 # --- guests ------------------------------------------------------------------------
 
