@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies and fills: what the arguments mean, then one of the ways of transfer.c.
+ */
+#include "private.h"
+
+#include <linux/paccel.h>
+#include <string.h>
+
+/* Unified memory is copied without its card, but not on behalf of one that is gone. */
+static int unified_alive(const struct operand *operand)
+{
+	return operand->want == WANT_DEVICE && !operand->dev ? device_alive(operand->want_dev) : 0;
+}
+
+static int copy_resolve(struct copy *copy)
+{
+	int err = operand_check(&copy->dst) ?: operand_check(&copy->src);
+
+	if (err)
+		return err;
+	table_lock();
+	err = operand_resolve(&copy->dst) ?: operand_resolve(&copy->src);
+	table_unlock();
+	return err;
+}
+
+/*
+ * Rows of equal pitch overlap if the distance of the operands is within a row's width of a multiple
+ * of the pitch that is smaller than the whole; otherwise the whole ranges are compared.
+ */
+static bool rows_overlap(const struct copy *copy)
+{
+	uintptr_t dst = copy->dst.ptr, src = copy->src.ptr;
+	uintptr_t distance = dst > src ? dst - src : src - dst;
+	size_t pitch = copy->dpitch;
+
+	if (copy->rows == 1 || pitch != copy->spitch)
+		return distance < (dst > src ? copy->src.size : copy->dst.size);
+	return (distance / pitch < copy->rows && distance % pitch < copy->width) ||
+	       (distance / pitch + 1 < copy->rows && pitch - distance % pitch < copy->width);
+}
+
+static int check_overlap(const struct copy *copy)
+{
+	if (!rows_overlap(copy))
+		return 0;
+	return fail(-EINVAL, "dst " ADDR " and src " ADDR ", %zu bytes, overlap", copy->dst.ptr,
+		    copy->src.ptr, copy->dst.size);
+}
+
+static int copy_dispatch(const struct copy *copy)
+{
+	struct accel_device *to = copy->dst.dev, *from = copy->src.dev;
+
+	if (!to && !from)
+		return copy_host(copy);
+	if (!from)
+		return copy_submit(to, PACCEL_COPY_H2D, copy);
+	if (!to)
+		return copy_submit(from, PACCEL_COPY_D2H, copy);
+	return to == from ? copy_submit(to, PACCEL_COPY_D2D, copy) : copy_staged(copy);
+}
+
+/* Host memory may overlap where a copy is plainly from host to host, as memmove() allows it. */
+static bool may_overlap(const struct copy *copy)
+{
+	bool device_copy = copy->dst.want == WANT_DEVICE && copy->src.want == WANT_DEVICE;
+
+	return !copy->dst.dev && !copy->src.dev && !device_copy && copy->rows == 1;
+}
+
+static int copy_run(struct copy *copy)
+{
+	int err = copy_resolve(copy);
+
+	if (!err && !may_overlap(copy))
+		err = check_overlap(copy);
+	if (!err)
+		err = unified_alive(&copy->dst) ?: unified_alive(&copy->src);
+	if (!err)
+		err = copy_dispatch(copy);
+	if (copy->dst.dev)
+		device_drop(copy->dst.dev);
+	if (copy->src.dev)
+		device_drop(copy->src.dev);
+	return err;
+}
+
+static struct copy copy_make(void *dst, const void *src, size_t size)
+{
+	return (struct copy){
+		.dst = { .name = "dst", .ptr = (uintptr_t)dst, .size = size, .written = true },
+		.src = { .name = "src", .ptr = (uintptr_t)src, .size = size },
+		.width = size,
+		.rows = 1,
+	};
+}
+
+static void want_device(struct operand *operand, struct accel_device *dev)
+{
+	operand->want = WANT_DEVICE;
+	operand->want_dev = dev;
+}
+
+int accel_memory_copy_h2d(struct accel_device *dev, void *dst, const void *src, size_t size)
+{
+	KEEP_ERRNO;
+	struct copy copy = copy_make(dst, src, size);
+	int err = device_check(dev);
+
+	want_device(&copy.dst, dev);
+	copy.src.want = WANT_HOST;
+	return err ? err : copy_run(&copy);
+}
+
+int accel_memory_copy_d2h(struct accel_device *dev, void *dst, const void *src, size_t size)
+{
+	KEEP_ERRNO;
+	struct copy copy = copy_make(dst, src, size);
+	int err = device_check(dev);
+
+	copy.dst.want = WANT_HOST;
+	want_device(&copy.src, dev);
+	return err ? err : copy_run(&copy);
+}
+
+int accel_memory_copy_d2d(struct accel_device *dev, void *dst, const void *src, size_t size)
+{
+	return accel_memory_copy_p2p(dev, dev, dst, src, size);
+}
+
+int accel_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src_dev, void *dst,
+			  const void *src, size_t size)
+{
+	KEEP_ERRNO;
+	struct copy copy = copy_make(dst, src, size);
+	int err = device_check(dst_dev) ?: device_check(src_dev);
+
+	want_device(&copy.dst, dst_dev);
+	want_device(&copy.src, src_dev);
+	return err ? err : copy_run(&copy);
+}
+
+int accel_memory_copy(void *dst, const void *src, size_t size)
+{
+	KEEP_ERRNO;
+	struct copy copy = copy_make(dst, src, size);
+
+	return copy_run(&copy);
+}
+
+/* The bytes from the first row's start to the last row's end. */
+static int rows_span(const char *pitch_name, size_t pitch, size_t width, size_t rows, size_t *span)
+{
+	if (pitch < width && !(rows == 1 && !pitch))
+		return fail(-EINVAL, "%s is %zu: it has to be at least the width, %zu", pitch_name,
+			    pitch, width);
+	if (__builtin_mul_overflow(pitch, rows - 1, span) ||
+	    __builtin_add_overflow(*span, width, span))
+		return fail(-EINVAL, "%s %zu times %zu rows is larger than the address space",
+			    pitch_name, pitch, rows);
+	return 0;
+}
+
+int accel_memory_copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			 size_t rows)
+{
+	KEEP_ERRNO;
+	struct copy copy = copy_make(dst, src, width);
+	int err;
+
+	if (!width || !rows)
+		return fail(-EINVAL, "%s is 0: it has to be at least 1", width ? "rows" : "width");
+	err = rows_span("dpitch", dpitch, width, rows, &copy.dst.size);
+	if (!err)
+		err = rows_span("spitch", spitch, width, rows, &copy.src.size);
+	if (err)
+		return err;
+	copy.dpitch = dpitch;
+	copy.spitch = spitch;
+	copy.rows = rows;
+	return copy_run(&copy);
+}
+
+static int no_stream(const struct accel_stream *stream)
+{
+	return stream ? fail(-EINVAL, "stream is not NULL: there are no streams yet") : 0;
+}
+
+int accel_async_memory_copy_h2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
+				const void *src, size_t size)
+{
+	return no_stream(stream) ?: accel_memory_copy_h2d(dev, dst, src, size);
+}
+
+int accel_async_memory_copy_d2h(struct accel_device *dev, struct accel_stream *stream, void *dst,
+				const void *src, size_t size)
+{
+	return no_stream(stream) ?: accel_memory_copy_d2h(dev, dst, src, size);
+}
+
+int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
+				const void *src, size_t size)
+{
+	return no_stream(stream) ?: accel_memory_copy_d2d(dev, dst, src, size);
+}
+
+int accel_async_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src_dev,
+				struct accel_stream *stream, void *dst, const void *src,
+				size_t size)
+{
+	return no_stream(stream) ?: accel_memory_copy_p2p(dst_dev, src_dev, dst, src, size);
+}
+
+static int fill(const struct operand *memory, unsigned char value)
+{
+	struct paccel_fill cmd = {
+		.size = sizeof(cmd),
+		.length = memory->size,
+		.pattern = value,
+		.pattern_size = 1,
+	};
+	int err;
+
+	cmd.addr = device_address(memory->dev, memory->ptr);
+	err = device_ioctl(memory->dev, PACCEL_IOC_FILL, &cmd);
+	if (err == -EFAULT)
+		return fail(err, "ptr " ADDR " was freed by another thread", memory->ptr);
+	return err ? general_error(memory->dev, err) : 0;
+}
+
+static int fill_run(struct operand *memory, unsigned char value)
+{
+	int err;
+
+	table_lock();
+	err = operand_resolve(memory);
+	table_unlock();
+	if (err)
+		return err;
+	if (memory->dev) {
+		err = fill(memory, value);
+		device_drop(memory->dev);
+		return err;
+	}
+	err = unified_alive(memory);
+	if (!err)
+		memset((void *)memory->ptr, value, memory->size);
+	return err;
+}
+
+int accel_device_memory_set(struct accel_device *dev, void *ptr, unsigned char value, size_t size)
+{
+	KEEP_ERRNO;
+	struct operand memory = {
+		.name = "ptr", .ptr = (uintptr_t)ptr, .size = size, .written = true
+	};
+	int err = device_check(dev) ?: operand_check(&memory);
+
+	want_device(&memory, dev);
+	return err ? err : fill_run(&memory, value);
+}

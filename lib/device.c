@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Handles: one per card and process, counted, in a list in the order in which they were opened.
+ */
+#include "private.h"
+
+#include <linux/paccel.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
+static struct accel_device *devices;
+
+void table_lock(void)
+{
+	pthread_mutex_lock(&table);
+}
+
+void table_unlock(void)
+{
+	pthread_mutex_unlock(&table);
+}
+
+struct accel_device *device_list(void)
+{
+	return devices;
+}
+
+int device_check(const struct accel_device *dev)
+{
+	if (!dev)
+		return fail(-EINVAL, "dev is NULL: it has to be a handle from accel_device_open()");
+	return dev->inherited ? general_error(dev, -EPERM) : 0;
+}
+
+/* Address 0 is never an allocation: the answer tells only whether the context is still usable. */
+static int probe(struct accel_device *dev)
+{
+	struct paccel_mem_free cmd = { .size = sizeof(cmd), .length = 1 };
+	int err = device_ioctl(dev, PACCEL_IOC_MEM_FREE, &cmd);
+
+	return err == -ENOENT ? 0 : err;
+}
+
+int device_alive(struct accel_device *dev)
+{
+	int err = probe(dev);
+
+	return err ? general_error(dev, err) : 0;
+}
+
+static int query_info(struct accel_device *dev, struct paccel_device_info *cmd)
+{
+	*cmd = (struct paccel_device_info){ .size = sizeof(*cmd) };
+	return device_ioctl(dev, PACCEL_IOC_DEVICE_INFO, cmd);
+}
+
+/* Between the look into /dev and the open another card may have taken the name. */
+static int identify(struct accel_device *dev, const struct node *node)
+{
+	struct paccel_device_info info;
+	struct stat st;
+	int err;
+
+	if (fstat(dev->fd, &st) || !S_ISCHR(st.st_mode) || st.st_rdev != node->rdev)
+		return fail(-ENODEV, "%s was replaced just now: open it again", dev->name);
+	err = query_info(dev, &info);
+	if (err == -ENOTTY)
+		return fail(-ENODEV, "%s does not belong to the paccel driver", dev->name);
+	if (err)
+		return general_error(dev, err);
+	dev->mem_base = info.mem_base;
+	dev->max_host_bytes = info.max_host_bytes;
+	return window_reserve(&dev->window, info.mem_size);
+}
+
+static int device_create(const struct node *node, struct accel_device **made)
+{
+	struct accel_device *dev = calloc(1, sizeof(*dev)), **end;
+	int err;
+
+	if (!dev)
+		return fail(-ENOMEM, "out of memory");
+	dev->node = node->number;
+	node_path(node, dev->name);
+	dev->rdev = node->rdev;
+	dev->opens = 1;
+	dev->fd = node_open(dev->name);
+	err = dev->fd < 0 ? dev->fd : identify(dev, node);
+	if (err) {
+		if (dev->fd >= 0)
+			close(dev->fd);
+		free(dev);
+		return err;
+	}
+	for (end = &devices; *end; end = &(*end)->next)
+		;
+	*end = *made = dev;
+	return 0;
+}
+
+/* A handle that is of no more use is passed over: the card is a new one, or has been reset. */
+static struct accel_device *find_open(const struct node *node)
+{
+	struct accel_device *dev;
+
+	for (dev = devices; dev; dev = dev->next)
+		if (dev->rdev == node->rdev && !dev->inherited && !probe(dev))
+			return dev;
+	return NULL;
+}
+
+int accel_device_open(int index, struct accel_device **dev)
+{
+	KEEP_ERRNO;
+	struct accel_device *found;
+	struct node node;
+	int err;
+
+	if (!dev)
+		return fail(-EINVAL, "dev is NULL: the handle has to go somewhere");
+	*dev = NULL;
+	if (index < 0)
+		return fail(-EINVAL, "index is %d: the first card is 0", index);
+	err = node_find(index, &node);
+	if (!err)
+		err = fork_watch();
+	if (err)
+		return err;
+
+	table_lock();
+	found = find_open(&node);
+	if (found)
+		found->opens++;
+	else
+		err = device_create(&node, &found);
+	table_unlock();
+	*dev = found;
+	return err;
+}
+
+static void free_ranges(struct range *range)
+{
+	if (!range)
+		return;
+	free_ranges(range->child[0]);
+	free_ranges(range->child[1]);
+	if (range->mapped)
+		munmap((void *)range->base, range->mapped);
+	free(range);
+}
+
+/* Closing the file frees in the driver whatever is left: no command is needed for each range. */
+static void device_destroy(struct accel_device *dev)
+{
+	if (dev->fd >= 0)
+		close(dev->fd);
+	free_ranges(dev->ranges);
+	window_release(&dev->window);
+	free(dev);
+}
+
+static void unlink_device(struct accel_device *dev)
+{
+	struct accel_device **at;
+
+	for (at = &devices; *at != dev; at = &(*at)->next)
+		;
+	*at = dev->next;
+}
+
+int accel_device_close(struct accel_device *dev)
+{
+	KEEP_ERRNO;
+	bool last = false;
+
+	if (!dev)
+		return fail(-EINVAL, "dev is NULL: it has to be a handle from accel_device_open()");
+	table_lock();
+	if (!--dev->opens) {
+		unlink_device(dev);
+		last = !dev->holds;
+	}
+	table_unlock();
+	if (last)
+		device_destroy(dev);
+	return 0;
+}
+
+void device_hold(struct accel_device *dev)
+{
+	dev->holds++;
+}
+
+void device_drop(struct accel_device *dev)
+{
+	bool last;
+
+	table_lock();
+	last = !--dev->holds && !dev->opens;
+	table_unlock();
+	if (last)
+		device_destroy(dev);
+}
+
+void device_disown_all(void)
+{
+	struct accel_device *dev;
+
+	for (dev = devices; dev; dev = dev->next) {
+		if (dev->fd >= 0)
+			close(dev->fd);
+		dev->fd = -1;
+		dev->inherited = true;
+		dev->holds = 0; /* the threads that held it are not in this process */
+	}
+}
+
+int accel_device_count(void)
+{
+	KEEP_ERRNO;
+	struct node *nodes;
+	int count = node_scan(&nodes);
+
+	free(nodes);
+	return count;
+}
+
+_Static_assert((int)ACCEL_CAP_MAPPABLE == PACCEL_CAP_MAPPABLE &&
+		       (int)ACCEL_CAP_NATIVE_D2D == PACCEL_CAP_NATIVE_D2D &&
+		       (int)ACCEL_CAP_NATIVE_FILL == PACCEL_CAP_NATIVE_FILL &&
+		       (int)ACCEL_CAP_MEM_SURVIVES_RESET == PACCEL_CAP_MEM_SURVIVES_RESET &&
+		       (int)ACCEL_CAP_DIRECT_DMA == PACCEL_CAP_DIRECT_DMA,
+	       "capabilities are the driver's");
+
+int accel_device_info(struct accel_device *dev, struct accel_device_info *info)
+{
+	KEEP_ERRNO;
+	struct paccel_device_info cmd;
+	int err = device_check(dev);
+
+	if (err)
+		return err;
+	if (!info)
+		return fail(-EINVAL, "info is NULL");
+	err = query_info(dev, &cmd);
+	if (err)
+		return general_error(dev, err);
+	*info = (struct accel_device_info){
+		.memory_size = cmd.mem_size,
+		.granule = cmd.granule,
+		.max_transfer = cmd.max_xfer,
+		.max_alignment = cmd.max_align,
+		.max_host_bytes = cmd.max_host_bytes,
+		.max_host_ranges = cmd.max_host_ranges,
+		.capabilities = cmd.caps,
+		.engines = cmd.engines,
+		.dma_bits = cmd.dma_bits,
+		.node = dev->node,
+	};
+	memcpy(info->name, cmd.card, sizeof(info->name) - 1);
+	memcpy(info->bus_address, cmd.bus_addr, sizeof(info->bus_address) - 1);
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Errors as sentences.
+ */
+#define _GNU_SOURCE
+#include "private.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STRING(x) STRING_(x)
+#define STRING_(x) #x
+
+static __thread char sentence[512];
+
+int fail(int err, const char *format, ...)
+{
+	KEEP_ERRNO;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(sentence, sizeof(sentence), format, args);
+	va_end(args);
+	return err;
+}
+
+const char *accel_last_error(void)
+{
+	return sentence;
+}
+
+static const struct {
+	int err;
+	const char *text;
+} meanings[] = {
+	{ 0, "success" },
+	{ EACCES, "no permission to open the card's node: ls -l /dev/paccel* shows who may" },
+	{ EDQUOT, "the quota of this user does not leave that much: free some, or have it raised" },
+	{ EEXIST, "overlaps a range that this handle already has registered or allocated" },
+	{ EFAULT, "not inside one live allocation of the right card, or memory that is not there" },
+	{ EINVAL, "an argument is wrong in itself: NULL, size 0, a wrapping range, an overlap" },
+	{ EIO, "the card failed or is out of service: see the kernel log" },
+	{ ENODEV, "no such card: it was removed, never there, or its driver is not loaded" },
+	{ ENOENT, "no allocation of this kind and handle starts at this address" },
+	{ ENOMEM, "not enough memory of this kind, or RLIMIT_MEMLOCK or address space used up" },
+	{ ENOSPC, "too many host ranges: free or unregister some" },
+	{ EOPNOTSUPP, "this card cannot do that: see accel_device_info()" },
+	{ EPERM, "the card was opened before a fork, or by another process: open it in this one" },
+	{ ESTALE, "a reset of the card has lost this handle's memory: close it and open again" },
+	{ ETIMEDOUT, "the card did not answer in time and was reset: try again" },
+};
+
+const char *accel_strerror(int err)
+{
+	const char *text;
+
+	/* INT_MIN has no positive counterpart. */
+	err = err < 0 && err != INT_MIN ? -err : err;
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (meanings[i].err == err)
+			return meanings[i].text;
+	text = strerrordesc_np(err);
+	return text ? text : "unknown error";
+}
+
+const char *accel_version(void)
+{
+	return STRING(ACCEL_VERSION_MAJOR) "." STRING(ACCEL_VERSION_MINOR) "." STRING(
+		ACCEL_VERSION_PATCH);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fork(): the driver serves the process that opened the card, so a child has to open it again.
+ * Handlers instead of a getpid() in every call.
+ */
+#include "private.h"
+
+#include <pthread.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int installed;
+
+/*
+ * The inherited windows stay reserved, so that pointers from before the fork are still told from
+ * host memory; the inherited files are closed, so that the child does not keep the parent's cards
+ * open.
+ */
+static void in_child(void)
+{
+	KEEP_ERRNO;
+
+	device_disown_all();
+	table_unlock();
+}
+
+static void install(void)
+{
+	installed = -pthread_atfork(table_lock, table_unlock, in_child);
+}
+
+int fork_watch(void)
+{
+	pthread_once(&once, install);
+	return installed ? fail(installed, "out of memory") : 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Host memory that the card reaches without pinning: the driver's own pages (host and unified
+ * memory), and the program's (registered).
+ */
+#include "private.h"
+
+#include <linux/paccel.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static int locked_memory_full(const struct accel_device *dev, size_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return fail(-ENOMEM, "%s: out of memory for %zu locked bytes", dev->name, size);
+	return fail(
+		-ENOMEM,
+		"%s: cannot lock %zu bytes: the limit of this process (RLIMIT_MEMLOCK, ulimit -l) "
+		"is %llu bytes in all; raise it, or free host memory",
+		dev->name, size, (unsigned long long)limit.rlim_cur);
+}
+
+/* Errors of HOST_ALLOC, its mmap, and HOST_REGISTER. */
+static int host_failed(const struct accel_device *dev, int err, size_t size)
+{
+	switch (err) {
+	case -ENOMEM:
+	case -EAGAIN: /* mlockall(MCL_FUTURE) over the limit; the contract knows no EAGAIN */
+		return locked_memory_full(dev, size);
+	case -ENOSPC:
+		return fail(err, "%s: no more host ranges for this handle; free or unregister some",
+			    dev->name);
+	default:
+		return general_error(dev, err);
+	}
+}
+
+static void host_free_offset(struct accel_device *dev, uint64_t offset)
+{
+	struct paccel_host_free cmd = { .size = sizeof(cmd), .offset = offset };
+
+	device_ioctl(dev, PACCEL_IOC_HOST_FREE, &cmd);
+}
+
+static int host_map(struct accel_device *dev, struct range *range, uint64_t offset)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t mapped = (range->size + page - 1) & ~(page - 1);
+	void *map = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, dev->fd, (off_t)offset);
+	int err = -errno;
+
+	if (map != MAP_FAILED) {
+		range->base = (uintptr_t)map;
+		range->mapped = mapped;
+		return 0;
+	}
+	host_free_offset(dev, offset);
+	if (err == -EEXIST)
+		return fail(
+			err,
+			"%s: the kernel chose an address inside a registered range whose memory "
+			"was unmapped; accel_host_unregister() that range",
+			dev->name);
+	return host_failed(dev, err, range->size);
+}
+
+static int size_above_max(const struct accel_device *dev, int err, size_t size)
+{
+	return fail(err, "size is %zu: %s takes host ranges of at most %" PRIu64 " bytes", size,
+		    dev->name, dev->max_host_bytes);
+}
+
+static int host_create(struct accel_device *dev, struct range *range)
+{
+	struct paccel_host_alloc cmd = { .size = sizeof(cmd), .length = range->size };
+	int err;
+
+	if (range->size > dev->max_host_bytes)
+		return size_above_max(dev, -ENOMEM, range->size);
+	err = device_ioctl(dev, PACCEL_IOC_HOST_ALLOC, &cmd);
+	return err ? host_failed(dev, err, range->size) : host_map(dev, range, cmd.offset);
+}
+
+static int host_allocate(struct accel_device *dev, void **ptr, size_t size,
+			 enum accel_memory_kind kind)
+{
+	struct range *range;
+	int err = range_prepare(dev, ptr, size, kind, &range);
+
+	if (err)
+		return err;
+	err = host_create(dev, range);
+	if (err) {
+		free(range);
+		return err;
+	}
+	range_publish(dev, range);
+	*ptr = (void *)range->base;
+	return 0;
+}
+
+static int host_release(struct accel_device *dev, void *ptr, size_t size,
+			enum accel_memory_kind kind)
+{
+	struct paccel_host_free cmd = { .size = sizeof(cmd), .addr = (uintptr_t)ptr };
+	struct range *range;
+	int err = range_take(dev, ptr, size, kind, &range);
+
+	if (err)
+		return err;
+	err = device_ioctl(dev, PACCEL_IOC_HOST_FREE, &cmd);
+	if (err) {
+		range_restore(dev, range);
+		return general_error(dev, err);
+	}
+	if (range->mapped)
+		munmap(ptr, range->mapped);
+	free(range);
+	return 0;
+}
+
+int accel_host_memory_allocate(struct accel_device *dev, void **ptr, size_t size)
+{
+	KEEP_ERRNO;
+
+	return host_allocate(dev, ptr, size, ACCEL_MEMORY_HOST);
+}
+
+int accel_host_memory_deallocate(struct accel_device *dev, void *ptr, size_t size)
+{
+	KEEP_ERRNO;
+	int err = free_check(dev, ptr, size);
+
+	return err ? err : host_release(dev, ptr, size, ACCEL_MEMORY_HOST);
+}
+
+int accel_unified_memory_allocate(struct accel_device *dev, void **ptr, size_t size)
+{
+	KEEP_ERRNO;
+
+	return host_allocate(dev, ptr, size, ACCEL_MEMORY_UNIFIED);
+}
+
+int accel_unified_memory_deallocate(struct accel_device *dev, void *ptr, size_t size)
+{
+	KEEP_ERRNO;
+	int err = free_check(dev, ptr, size);
+
+	return err ? err : host_release(dev, ptr, size, ACCEL_MEMORY_UNIFIED);
+}
+
+static int register_check(struct accel_device *dev, const struct operand *memory,
+			  unsigned int flags)
+{
+	int err = device_check(dev);
+
+	if (!err)
+		err = operand_check(memory);
+	if (err)
+		return err;
+	if (flags & ~ACCEL_REGISTER_READ_ONLY)
+		return fail(-EINVAL, "flags is %#x: only ACCEL_REGISTER_READ_ONLY (%#x) is known",
+			    flags, ACCEL_REGISTER_READ_ONLY);
+	if (memory->size > dev->max_host_bytes)
+		return size_above_max(dev, -EINVAL, memory->size);
+	return operand_is_host(memory);
+}
+
+static int register_failed(const struct accel_device *dev, int err, const struct operand *memory,
+			   unsigned int flags)
+{
+	switch (err) {
+	case -EEXIST:
+		return fail(err,
+			    "ptr " ADDR ", %zu bytes, overlaps a host range that %s has already",
+			    memory->ptr, memory->size, dev->name);
+	case -EFAULT:
+		return fail(err,
+			    "ptr " ADDR ", %zu bytes, cannot be pinned: %s or mapped device memory",
+			    memory->ptr, memory->size,
+			    flags ? "not mapped" : "not mapped, not writable (READ_ONLY?)");
+	default:
+		return host_failed(dev, err, memory->size);
+	}
+}
+
+int accel_host_register(struct accel_device *dev, void *ptr, size_t size, unsigned int flags)
+{
+	KEEP_ERRNO;
+	struct operand memory = { .name = "ptr", .ptr = (uintptr_t)ptr, .size = size };
+	struct paccel_host_register cmd = { .size = sizeof(cmd),
+					    .addr = (uintptr_t)ptr,
+					    .length = size };
+	struct range *range;
+	int err = register_check(dev, &memory, flags);
+
+	if (err)
+		return err;
+	range = range_create(size, ACCEL_MEMORY_REGISTERED);
+	if (!range)
+		return fail(-ENOMEM, "out of memory");
+	if (flags & ACCEL_REGISTER_READ_ONLY)
+		cmd.flags = PACCEL_HOST_READ_ONLY;
+	err = device_ioctl(dev, PACCEL_IOC_HOST_REGISTER, &cmd);
+	if (err) {
+		free(range);
+		return register_failed(dev, err, &memory, flags);
+	}
+	range->base = (uintptr_t)ptr;
+	range_publish(dev, range);
+	return 0;
+}
+
+int accel_host_unregister(struct accel_device *dev, void *ptr)
+{
+	KEEP_ERRNO;
+	int err = free_check(dev, ptr, 1);
+
+	return err ? err : host_release(dev, ptr, 0, ACCEL_MEMORY_REGISTERED);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one place that talks to the driver.
+ */
+#include "private.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+int device_ioctl(struct accel_device *dev, unsigned long request, void *arg)
+{
+	int rc;
+
+	do
+		rc = ioctl(dev->fd, request, arg);
+	while (rc < 0 && errno == EINTR);
+	return rc < 0 ? -errno : 0;
+}
+
+int general_error(const struct accel_device *dev, int err)
+{
+	const char *name = dev->name;
+
+	switch (err) {
+	case -ENODEV:
+		return fail(err, "%s: the card was removed; close the handle, open when it is back",
+			    name);
+	case -ESTALE:
+		return fail(err, "%s: a reset has lost this handle's memory; close it, open again",
+			    name);
+	case -EPERM:
+		return fail(err, "%s was opened by another process; open it in this one", name);
+	case -EIO:
+		return fail(err, "%s: the card failed or is out of service; see the kernel log",
+			    name);
+	case -ETIMEDOUT:
+		return fail(err, "%s: the card did not answer in time and was reset; try again",
+			    name);
+	default:
+		return fail(err, "%s: %s", name, accel_strerror(err));
+	}
+}

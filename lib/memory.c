@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Device memory, and what all kinds of allocations share: a range is prepared before the driver is
+ * asked, and published after it has answered, so that neither can fail half-way. To free it, the
+ * other way round: another thread may be given the same address as soon as the driver has freed it.
+ */
+#include "private.h"
+
+#include <linux/paccel.h>
+#include <stdlib.h>
+
+static uint64_t last_serial; /* under the table lock */
+
+const char *kind_name(enum accel_memory_kind kind)
+{
+	static const char *const names[] = {
+		[ACCEL_MEMORY_PAGEABLE] = "pageable",
+		[ACCEL_MEMORY_DEVICE] = "device",
+		[ACCEL_MEMORY_HOST] = "host",
+		[ACCEL_MEMORY_UNIFIED] = "unified",
+		[ACCEL_MEMORY_REGISTERED] = "registered",
+	};
+
+	return names[kind];
+}
+
+struct range *range_create(size_t size, enum accel_memory_kind kind)
+{
+	struct range *range = calloc(1, sizeof(*range));
+
+	if (!range)
+		return NULL;
+	range->size = size;
+	range->kind = kind;
+	return range;
+}
+
+int range_prepare(struct accel_device *dev, void **ptr, size_t size, enum accel_memory_kind kind,
+		  struct range **range)
+{
+	int err;
+
+	if (!ptr)
+		return fail(-EINVAL, "ptr is NULL: the address has to go somewhere");
+	*ptr = NULL;
+	err = device_check(dev);
+	if (err)
+		return err;
+	if (!size)
+		return fail(-EINVAL, "size is 0: an allocation has at least 1 byte");
+	*range = range_create(size, kind);
+	return *range ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+void range_restore(struct accel_device *dev, struct range *range)
+{
+	table_lock();
+	range_insert(&dev->ranges, range);
+	table_unlock();
+}
+
+void range_publish(struct accel_device *dev, struct range *range)
+{
+	table_lock();
+	range->serial = ++last_serial;
+	range_insert(&dev->ranges, range);
+	table_unlock();
+}
+
+/* Under the table lock. */
+static int find_start(struct accel_device *dev, uintptr_t ptr, size_t size,
+		      enum accel_memory_kind kind, struct range **found)
+{
+	struct range *range = range_below(dev->ranges, ptr);
+
+	if (!range || !range_holds(range, ptr, 1))
+		return fail(-ENOENT, "ptr " ADDR ": " DEAD, ptr, dev->name);
+	if (range->kind != kind)
+		return fail(-ENOENT, "ptr " ADDR " is %s memory, not %s memory", ptr,
+			    kind_name(range->kind), kind_name(kind));
+	if (range->base != ptr)
+		return fail(-ENOENT, "ptr " ADDR " is inside the allocation at " ADDR, ptr,
+			    range->base);
+	if (size && size != range->size)
+		return fail(-EINVAL, "size is %zu, and the allocation at " ADDR " has %zu bytes",
+			    size, ptr, range->size);
+	*found = range;
+	return 0;
+}
+
+int range_take(struct accel_device *dev, void *ptr, size_t size, enum accel_memory_kind kind,
+	       struct range **range)
+{
+	int err;
+
+	table_lock();
+	err = find_start(dev, (uintptr_t)ptr, size, kind, range);
+	if (!err)
+		range_remove(&dev->ranges, *range);
+	table_unlock();
+	return err;
+}
+
+int free_check(const struct accel_device *dev, const void *ptr, size_t size)
+{
+	int err = device_check(dev);
+
+	if (err)
+		return err;
+	if (!ptr)
+		return fail(-EINVAL, "ptr is NULL");
+	return size ? 0 : fail(-EINVAL, "size is 0: it has to be the size that was allocated");
+}
+
+static int allocate_failed(struct accel_device *dev, int err, size_t size)
+{
+	struct paccel_mem_stats stats = { .size = sizeof(stats) };
+
+	if ((err != -ENOMEM && err != -EDQUOT) || device_ioctl(dev, PACCEL_IOC_MEM_STATS, &stats))
+		return general_error(dev, err);
+	if (err == -EDQUOT)
+		return fail(err,
+			    "%s: %zu bytes are more than the quota of %" PRIu64
+			    " bytes (max_user_bytes) leaves: this user has %" PRIu64,
+			    dev->name, size, (uint64_t)stats.user_max, (uint64_t)stats.user);
+	return fail(err,
+		    "%s: no %zu contiguous bytes are free: %" PRIu64 " of %" PRIu64
+		    " bytes are, the longest part has %" PRIu64,
+		    dev->name, size, (uint64_t)(stats.free + stats.waiting), (uint64_t)stats.total,
+		    (uint64_t)stats.largest_free);
+}
+
+int accel_device_memory_allocate(struct accel_device *dev, void **ptr, size_t size)
+{
+	KEEP_ERRNO;
+	struct paccel_mem_alloc cmd = { .size = sizeof(cmd), .length = size };
+	struct range *range;
+	int err = range_prepare(dev, ptr, size, ACCEL_MEMORY_DEVICE, &range);
+
+	if (err)
+		return err;
+	err = device_ioctl(dev, PACCEL_IOC_MEM_ALLOC, &cmd);
+	if (err) {
+		free(range);
+		return allocate_failed(dev, err, size);
+	}
+	range->base = device_pointer(dev, cmd.addr);
+	range_publish(dev, range);
+	*ptr = (void *)range->base;
+	return 0;
+}
+
+int accel_device_memory_deallocate(struct accel_device *dev, void *ptr, size_t size)
+{
+	KEEP_ERRNO;
+	struct paccel_mem_free cmd = { .size = sizeof(cmd), .length = size };
+	struct range *range;
+	int err = free_check(dev, ptr, size);
+
+	if (!err)
+		err = range_take(dev, ptr, size, ACCEL_MEMORY_DEVICE, &range);
+	if (err)
+		return err;
+	cmd.addr = device_address(dev, range->base);
+	err = device_ioctl(dev, PACCEL_IOC_MEM_FREE, &cmd);
+	if (err) {
+		range_restore(dev, range);
+		return general_error(dev, err);
+	}
+	free(range);
+	return 0;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The nodes /dev/paccelN: which there are, and why one cannot be opened.
+ */
+#define _GNU_SOURCE
+#include "private.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX "paccel"
+#define DIGITS 9 /* so that neither a number nor NODE_PATH can overflow */
+
+static bool parse_name(const char *name, unsigned int *number)
+{
+	const char *digits = name + strlen(PREFIX);
+	size_t length;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)))
+		return false;
+	length = strspn(digits, "0123456789");
+	if (!length || length > DIGITS || digits[length] || (digits[0] == '0' && length > 1))
+		return false;
+	*number = (unsigned int)strtoul(digits, NULL, 10);
+	return true;
+}
+
+static bool is_node(DIR *dir, const char *name, struct node *node)
+{
+	struct stat st;
+
+	if (!parse_name(name, &node->number) ||
+	    fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISCHR(st.st_mode))
+		return false;
+	node->rdev = st.st_rdev;
+	return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct node *left = a, *right = b;
+
+	return (left->number > right->number) - (left->number < right->number);
+}
+
+static int collect(DIR *dir, struct node **nodes)
+{
+	struct dirent *entry;
+	struct node node, *grown;
+	int count = 0;
+
+	while ((entry = readdir(dir))) {
+		if (!is_node(dir, entry->d_name, &node))
+			continue;
+		grown = reallocarray(*nodes, (size_t)count + 1, sizeof(node));
+		if (!grown)
+			return fail(-ENOMEM, "out of memory");
+		*nodes = grown;
+		grown[count++] = node;
+	}
+	return count;
+}
+
+int node_scan(struct node **nodes)
+{
+	DIR *dir = opendir("/dev");
+	int count, err = errno;
+
+	*nodes = NULL;
+	if (!dir)
+		return fail(-err, "cannot read /dev: %s", strerrordesc_np(err));
+	count = collect(dir, nodes);
+	closedir(dir);
+	if (count > 0)
+		qsort(*nodes, (size_t)count, sizeof(**nodes), by_number);
+	return count;
+}
+
+static int no_node(int index, int count)
+{
+	if (count)
+		return fail(-ENODEV, "index is %d: the last card is %d", index, count - 1);
+	if (access("/sys/class/paccel", F_OK))
+		return fail(-ENODEV, "the driver is not loaded: modprobe paccel");
+	return fail(-ENODEV, "the driver is loaded, but there is no card: no /dev/paccelN "
+			     "(see lspci, and dmesg for why the driver would not take one)");
+}
+
+int node_find(int index, struct node *node)
+{
+	struct node *nodes;
+	int count = node_scan(&nodes);
+
+	if (count > index)
+		*node = nodes[index];
+	free(nodes);
+	if (count < 0)
+		return count;
+	return count > index ? 0 : no_node(index, count);
+}
+
+static int open_failed(const char *path, int err)
+{
+	struct stat st;
+
+	switch (err) {
+	case EACCES:
+		if (stat(path, &st))
+			return fail(-EACCES, "no permission to open %s", path);
+		return fail(
+			-EACCES,
+			"no permission to open %s: it belongs to user %u and group %u, mode %03o; "
+			"join the group, or ask the administrator",
+			path, st.st_uid, st.st_gid, st.st_mode & 0777);
+	case EPERM: /* in our contract EPERM speaks of fork */
+		return fail(-EACCES, "no permission to open %s: it is not on the container's list",
+			    path);
+	case ENOENT:
+	case ENXIO:
+	case ENODEV:
+		return fail(-ENODEV, "%s was removed just now", path);
+	default:
+		return fail(-err, "cannot open %s: %s", path, strerrordesc_np(err));
+	}
+}
+
+void node_path(const struct node *node, char path[NODE_PATH])
+{
+	snprintf(path, NODE_PATH, "/dev/" PREFIX "%u", node->number);
+}
+
+int node_open(const char *path)
+{
+	int fd;
+
+	do
+		fd = open(path, O_RDWR | O_CLOEXEC);
+	while (fd < 0 && errno == EINTR);
+	return fd < 0 ? open_failed(path, errno) : fd;
+}

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+#
+# libaccel, and what user space shares: flags, version, installation. Included by ../Makefile.
+
+BUILD ?= build
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
+
+USER_WARNINGS := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow \
+	-Wformat=2 -Wwrite-strings -Wcast-function-type
+USER_CFLAGS := -std=gnu11 $(USER_WARNINGS) -D_FILE_OFFSET_BITS=64 -Iinclude
+LIB_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -fPIC -fvisibility=hidden
+
+# The header is the one source of the version.
+LIB_VERSION := $(shell awk '/define ACCEL_VERSION_/ { v = v s $$3; s = "." } END { print v }' \
+	include/accel/accel.h)
+LIB_SONAME := libaccel.so.1
+
+LIB_SRC := $(sort $(wildcard lib/*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+LIB_FILES := $(BUILD)/lib/$(LIB_SONAME) $(BUILD)/lib/libaccel.so $(BUILD)/lib/libaccel.a
+
+.PHONY: lib install-lib
+lib: $(LIB_FILES)
+
+$(LIB_OBJ): $(BUILD)/%.o: %.c lib/rules.mk
+	@mkdir -p $(@D)
+	$(CC) $(LIB_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# nodelete: interfaces on top may be unloaded, but their pointers and the fork handlers live on.
+$(BUILD)/lib/$(LIB_SONAME): $(LIB_OBJ) lib/libaccel.map
+	$(CC) -shared -o $@ $(LIB_OBJ) -Wl,-soname,$(LIB_SONAME) \
+		-Wl,--version-script=lib/libaccel.map \
+		-Wl,-z,defs -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
+
+$(BUILD)/lib/libaccel.so: $(BUILD)/lib/$(LIB_SONAME)
+	ln -sf $(LIB_SONAME) $@
+
+# One object with the inner names made local, so that a program's own cannot clash with them.
+$(BUILD)/lib/libaccel.a: $(LIB_OBJ)
+	$(LD) -r -o $(BUILD)/lib/accel-all.o $(LIB_OBJ)
+	objcopy --localize-hidden $(BUILD)/lib/accel-all.o
+	rm -f $@
+	$(AR) rcs $@ $(BUILD)/lib/accel-all.o
+
+MAN_PAGES := $(sort $(wildcard Documentation/man/*.[137]))
+
+install-lib: lib tools
+	install -d $(DESTDIR)$(INCLUDEDIR)/accel $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(BINDIR)
+	install -m 644 include/accel/*.h $(DESTDIR)$(INCLUDEDIR)/accel
+	install -m 755 $(BUILD)/lib/$(LIB_SONAME) $(DESTDIR)$(LIBDIR)
+	ln -sf $(LIB_SONAME) $(DESTDIR)$(LIBDIR)/libaccel.so
+	install -m 644 $(BUILD)/lib/libaccel.a $(DESTDIR)$(LIBDIR)
+	# Written here, because the paths are known only now.
+	sed -e 's|@prefix@|$(PREFIX)|; s|@libdir@|$(LIBDIR)|; s|@includedir@|$(INCLUDEDIR)|' \
+		-e 's|@version@|$(LIB_VERSION)|' lib/accel.pc.in \
+		> $(DESTDIR)$(LIBDIR)/pkgconfig/accel.pc
+	install -m 755 $(BUILD)/tools/accelctl $(DESTDIR)$(BINDIR)
+	lib/install-man $(DESTDIR)$(MANDIR) $(MAN_PAGES)
+
+-include $(LIB_OBJ:.o=.d)

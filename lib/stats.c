@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sizes and statistics. All of them ask the driver, so that a card that is gone says so.
+ */
+#include "private.h"
+
+#include <linux/paccel.h>
+
+static int query_stats(struct accel_device *dev, struct paccel_mem_stats *stats)
+{
+	int err = device_check(dev);
+
+	if (err)
+		return err;
+	*stats = (struct paccel_mem_stats){ .size = sizeof(*stats) };
+	err = device_ioctl(dev, PACCEL_IOC_MEM_STATS, stats);
+	return err ? general_error(dev, err) : 0;
+}
+
+int accel_device_memory_stats(struct accel_device *dev, size_t *total, size_t *free)
+{
+	KEEP_ERRNO;
+	struct paccel_mem_stats stats;
+	int err;
+
+	if (!total || !free)
+		return fail(-EINVAL, "%s is NULL", total ? "free" : "total");
+	err = query_stats(dev, &stats);
+	if (err)
+		return err;
+	*total = stats.total;
+	*free = stats.free + stats.waiting;
+	return 0;
+}
+
+int accel_memory_stats_full(struct accel_device *dev, struct accel_memory_stats *stats)
+{
+	KEEP_ERRNO;
+	struct paccel_mem_stats cmd;
+	int err;
+
+	if (!stats)
+		return fail(-EINVAL, "stats is NULL");
+	err = query_stats(dev, &cmd);
+	if (err)
+		return err;
+	*stats = (struct accel_memory_stats){
+		.total = cmd.total,
+		.used = cmd.used,
+		.free = cmd.free,
+		.waiting = cmd.waiting,
+		.set_aside = cmd.set_aside,
+		.mine = cmd.mine,
+		.mine_allocs = cmd.mine_allocs,
+		.user = cmd.user,
+		.user_max = cmd.user_max,
+		.largest_free = cmd.largest_free,
+		.allocs = cmd.allocs,
+		.alloc_failures = cmd.alloc_failures,
+		.bytes_h2d = cmd.bytes_h2d,
+		.bytes_d2h = cmd.bytes_d2h,
+		.bytes_d2d = cmd.bytes_d2d,
+		.bytes_filled = cmd.bytes_filled,
+		.bytes_scrubbed = cmd.bytes_scrubbed,
+		.transfers = cmd.xfers,
+	};
+	return 0;
+}
+
+static int query_sizes(struct accel_device *dev, size_t *size, struct accel_device_info *info)
+{
+	if (!size)
+		return fail(-EINVAL, "size is NULL: the bytes have to go somewhere");
+	return accel_device_info(dev, info);
+}
+
+int accel_device_min_chunk_size(struct accel_device *dev, size_t *size)
+{
+	struct accel_device_info info;
+	int err = query_sizes(dev, size, &info);
+
+	if (!err)
+		*size = info.granule;
+	return err;
+}
+
+int accel_device_max_alloc_size(struct accel_device *dev, size_t *size)
+{
+	struct accel_device_info info;
+	int err = query_sizes(dev, size, &info);
+
+	if (!err)
+		*size = info.memory_size;
+	return err;
+}
+
+int accel_device_extra_padding_size(struct accel_device *dev, size_t *size)
+{
+	struct accel_device_info info;
+	int err = query_sizes(dev, size, &info);
+
+	if (!err)
+		*size = 0;
+	return err;
+}
+
+int accel_device_max_chunk_size(struct accel_device *dev, size_t *size)
+{
+	return accel_device_max_alloc_size(dev, size);
+}
+
+int accel_device_init_alloc_size(struct accel_device *dev, size_t *size)
+{
+	return accel_device_max_alloc_size(dev, size);
+}
+
+int accel_device_realloc_size(struct accel_device *dev, size_t *size)
+{
+	return accel_device_max_alloc_size(dev, size);
+}

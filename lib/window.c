@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The window: addresses as large as the card's memory that nothing can access, so that a device
+ * pointer can be told from every other one, and a stray dereference is a clean SIGSEGV.
+ */
+#define _GNU_SOURCE
+#include "private.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#define WINDOW_ALIGN ((size_t)2 << 20)
+#define GUARD 4096
+#define NO_ROOM "cannot reserve %zu bytes of address space for the card's memory: "
+
+static int reserve_failed(int err, size_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit))
+		limit.rlim_cur = RLIM_INFINITY;
+	if (limit.rlim_cur != RLIM_INFINITY)
+		return fail(-ENOMEM, NO_ROOM "the limit (RLIMIT_AS, ulimit -v) is %llu bytes", size,
+			    (unsigned long long)limit.rlim_cur);
+	/* What mlockall(MCL_FUTURE) over the limit looks like; the contract knows no EAGAIN. */
+	if (err == EAGAIN)
+		return fail(-ENOMEM,
+			    NO_ROOM
+			    "mlockall(MCL_FUTURE) charges them to RLIMIT_MEMLOCK (ulimit -l); "
+			    "open the card first",
+			    size);
+	return fail(-ENOMEM, NO_ROOM "%s", size, strerrordesc_np(err));
+}
+
+int window_reserve(struct window *window, uint64_t mem_size)
+{
+	/* Room to align the base behind a guard, and for at least as much behind the memory. */
+	size_t size = (size_t)mem_size + 3 * WINDOW_ALIGN;
+	void *map;
+
+	if (size < mem_size)
+		return fail(-ENOMEM,
+			    "the card's memory is larger than the address space of this program");
+	map = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (map == MAP_FAILED)
+		return reserve_failed(errno, size);
+	/* Best effort: a core dump works with or without it. */
+	madvise(map, size, MADV_DONTDUMP);
+	window->map = (uintptr_t)map;
+	window->map_size = size;
+	window->base = (window->map + GUARD + WINDOW_ALIGN - 1) & ~(WINDOW_ALIGN - 1);
+	return 0;
+}
+
+void window_release(const struct window *window)
+{
+	munmap((void *)window->map, window->map_size);
+}
