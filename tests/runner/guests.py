@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Tests of qemu/run with real guests: stock 6.12, no driver."""
 
+import fcntl
 import os
 import pty
 import random
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import threading
 import time
 
@@ -188,7 +191,8 @@ def read_until(fd, text):
 
 def test_a_terminal():
     controller, terminal = pty.openpty()
-    script = 'test -t 0; echo "a terminal: $?"; read word; echo "got $word"; exit 4'
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 111, 0, 0))
+    script = 'stty size; test -t 0; echo "a terminal: $?"; read word; echo "got $word"; exit 4'
     with subprocess.Popen(words(script, "--tty"), stdin=terminal, stdout=terminal,
                           stderr=subprocess.PIPE) as process:
         os.close(terminal)
@@ -197,6 +201,7 @@ def test_a_terminal():
         text += read_until(controller, None)
         equal(process.wait(timeout=PATIENCE), 4)
     os.close(controller)
+    contains(text, "33 111")
     contains(text, "a terminal: 0")
     contains(text, "got hello")
 
