@@ -126,6 +126,45 @@ def check_kernel_doc(top):
     return problems
 
 
+# Page and what it says, source and where that number comes from.
+NUMBERS = [
+    ("Documentation/concepts.md", "`mem_base`, which is 4 GiB", "kernel/paccel.h",
+     r"PACCEL_MEM_BASE\s+SZ_4G\b"),
+    ("Documentation/concepts.md", "up to 2 MiB", "kernel/paccel.h", r"PACCEL_MAX_ALIGN\s+SZ_2M\b"),
+    ("Documentation/concepts.md", "in slices of 1 MiB at most", "kernel/paccel.h",
+     r"PACCEL_SLICE\s+SZ_1M\b"),
+    ("Documentation/security.md", "4 GiB per range", "kernel/paccel.h",
+     r"PACCEL_MAX_HOST_BYTES\s+SZ_4G\b"),
+    ("Documentation/security.md", "65536 ranges per context", "kernel/paccel.h",
+     r"PACCEL_MAX_HOST_RANGES\s+65536\b"),
+    ("Documentation/adding-a-card.md", "| `engines` | 1 to 8 |", "kernel/paccel.h",
+     r"PACCEL_MAX_ENGINES\s+8\b"),
+    ("Documentation/uapi.md", "longer than 4096 bytes", "kernel/file.c",
+     r"PACCEL_MAX_STRUCT\s+4096\b"),
+    ("Documentation/concepts.md", "`watchdog_ms` (10 s)", "kernel/main.c",
+     r"paccel_watchdog_ms = 10000;"),
+    ("Documentation/concepts.md", "`quiesce_ms` (5 s)", "kernel/main.c",
+     r"paccel_quiesce_ms = 5000;"),
+    ("README.md", "at most 4032 bytes", "kernel/hw/edu.c",
+     r"EDU_GRANULE\s+64\n.*EDU_MEM_SIZE\s+\(63 \* EDU_GRANULE\)"),
+    ("README.md", "64 KiB take about 15 seconds", "qemu/demo", r"head -c 65536\b"),
+    ("Documentation/testing.md", "times 4 on the debug kernel", "qemu/runner/kernel.py",
+     r"^SLOWDOWN = 4$"),
+    ("Documentation/testing.md", "two at a time", "tests/check", r"^AT_ONCE = 2$"),
+]
+
+
+def check_numbers(top):
+    """numbers in the pages are those of the code"""
+    problems = []
+    for page, says, path, pattern in NUMBERS:
+        if says not in " ".join(read(top, page).split()):
+            problems.append(f"{page} does not say '{says}' any more")
+        if not re.search(pattern, read(top, path), re.M):
+            problems.append(f"{page} says '{says}', but {path} has no {pattern}")
+    return problems
+
+
 def check_kselftest(top):
     """every program of tests/kselftest is in testing.md"""
     programs = {os.path.basename(path)[:-2] for path in glob.glob(f"{top}/tests/kselftest/*.c")

@@ -40,6 +40,8 @@ BREAKS = [
      "granule"),
     (contract.check_kernel_doc, "include/uapi/linux/paccel.h", r"``-ENODEV``   ",
      "``-ENODEV``, or-so", "between columns"),
+    (contract.check_numbers, "kernel/paccel.h", r"SZ_2M", "SZ_4M", "SZ_2M"),
+    (contract.check_numbers, "Documentation/concepts.md", r"\(10 s\)", "(20 s)", "(10 s)"),
     (contract.check_kselftest, "tests/kselftest/new.c", r"\Z", "int main(void)\n", "new"),
     (contract.check_licences, "kernel/main.c", r"GPL-2.0-only", "GPL-3.0-only", "GPL-3.0-only"),
     (programs.check_programs, "README.md", r"#include <accel/accel.h>", "", "README.md"),
