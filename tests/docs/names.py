@@ -89,6 +89,8 @@ class Commands:
         self.targets = _targets(top)
         self.options = set(re.findall(r"--[a-z][\w-]*", _output(top, "qemu/run", "--help")))
         self.verbs = set(re.findall(r"qemu/setup (\w[\w-]*)", _output(top, "qemu/setup", "--help")))
+        self.tool = _output(top, os.path.join(os.environ.get("BUILD") or "build", "tools/accelctl"),
+                            "--help")
         self.jobs = {line.split()[0] for line in
                      _output(top, "tests/check", "--list").splitlines() if line}
         with open(os.path.join(top, "Makefile"), encoding="utf-8") as file:
@@ -102,7 +104,7 @@ class Commands:
         if not words:
             return None
         rules = {"make": self._make, "qemu/run": self._run, "qemu/setup": self._setup,
-                 "tests/check": self._check}
+                 "tests/check": self._check, "accelctl": self._accelctl}
         if words[0] in rules:
             return rules[words[0]](words[1:])
         if "/" in words[0] and not words[0].startswith(("/", "build/", "./", "-")) \
@@ -124,10 +126,16 @@ class Commands:
     def _run(self, words):
         for word in words:
             if word == "--":
-                return None
+                return self.problem(" ".join(words[words.index(word) + 1:]))
             option = word.split("=")[0]
             if option.startswith("--") and option not in self.options:
                 return f"qemu/run has no option {option}"
+        return None
+
+    def _accelctl(self, words):
+        if words and re.match(r"[a-z]", words[0]) and \
+                not re.search(rf"^ +{words[0]}\b", self.tool, re.M):
+            return f"accelctl has no command {words[0]}"
         return None
 
     def _setup(self, words):

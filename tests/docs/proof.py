@@ -24,6 +24,8 @@ BREAKS = [
     (names.check_names, "README.md", r"\Z", "```sh\nqemu/run --no -- true\n```\n", "--no"),
     (names.check_names, "README.md", r"\Z", "`qemu/setup no`\n", "verb no"),
     (names.check_names, "README.md", r"\Z", "`tests/check no`\n", "job no"),
+    (names.check_names, "README.md", r"\Z", "`accelctl no`\n", "command no"),
+    (names.check_names, "README.md", r"\Z", "`qemu/run --card edu -- accelctl no`\n", "command no"),
     (names.check_identifiers, "README.md", r"\Z", "`accel_no_such()`\n", "accel_no_such"),
     (names.check_absolute_paths, "README.md", r"\Z", "in /home/me/tree\n", "/home"),
     (contract.check_sysfs, "kernel/sysfs.c", r"&dev_attr_card", "&dev_attr_new", "new"),
