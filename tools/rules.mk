@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+#
+# accelctl. Included by ../Makefile after lib/rules.mk.
+
+TOOL_SRC := $(sort $(wildcard tools/*.c))
+TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
+
+.PHONY: tools
+tools: $(BUILD)/tools/accelctl
+
+$(TOOL_OBJ): $(BUILD)/%.o: %.c tools/rules.mk
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The library beside it, in the build tree as where it is installed.
+$(BUILD)/tools/accelctl: $(TOOL_OBJ) $(LIB_FILES)
+	$(CC) -o $@ $(TOOL_OBJ) -L$(BUILD)/lib -laccel -Wl,--enable-new-dtags \
+		-Wl,-rpath,'$$ORIGIN/../lib' $(LDFLAGS)
+
+-include $(TOOL_OBJ:.o=.d)
