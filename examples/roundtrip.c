@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A first program: bytes to the card, across its memory, and back.
+ *
+ * Build: cc roundtrip.c $(pkg-config --cflags --libs accel)
+ */
+#include <accel/accel.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every call returns 0 or a negative errno, and accel_last_error() says in words what was wrong. */
+static void check(int err, const char *what)
+{
+	if (!err)
+		return;
+	fprintf(stderr, "%s: %s\n", what, accel_last_error());
+	exit(1);
+}
+
+int main(void)
+{
+	const char text[] = "Hello from the other side of the bus.";
+	char back[sizeof(text)];
+	struct accel_device_info info;
+	struct accel_device *dev;
+	void *a, *b;
+
+	/* The first card of the machine. */
+	check(accel_device_open(0, &dev), "open");
+	check(accel_device_info(dev, &info), "info");
+	printf("%s at %s has %llu bytes of memory\n", info.name, info.bus_address,
+	       (unsigned long long)info.memory_size);
+
+	/* Device pointers name memory on the card. Do arithmetic with them, but never dereference. */
+	check(accel_device_memory_allocate(dev, &a, sizeof(text)), "allocate a");
+	check(accel_device_memory_allocate(dev, &b, sizeof(text)), "allocate b");
+
+	/* The library finds the direction of a copy from its addresses. */
+	check(accel_memory_copy(a, text, sizeof(text)), "copy to the card");
+	check(accel_memory_copy(b, a, sizeof(text)), "copy inside the card");
+	check(accel_memory_copy(back, b, sizeof(text)), "copy from the card");
+
+	printf("%s\n", back);
+	if (memcmp(back, text, sizeof(text)))
+		return 1;
+
+	/* The size has to be the one that was allocated; what is left, the last close frees. */
+	check(accel_device_memory_deallocate(dev, a, sizeof(text)), "free a");
+	check(accel_device_memory_deallocate(dev, b, sizeof(text)), "free b");
+	check(accel_device_close(dev), "close");
+	return 0;
+}
