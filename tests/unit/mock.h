@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A model of the driver behind the system calls of libaccel: what include/uapi/linux/paccel.h
+ * promises, on cards that are arrays. The calls are caught at link time (--wrap), or with
+ * LD_PRELOAD for whole programs.
+ */
+#ifndef MOCK_H
+#define MOCK_H
+
+#include <linux/paccel.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MOCK_CARDS 8
+#define MOCK_SIZE 4032
+#define MOCK_GRANULE 64
+#define MOCK_BASE (1ull << 32)
+#define MOCK_HOST_MAX (1ull << 30)
+#define MOCK_HOST_RANGES 16
+
+/* Forgets everything: the driver is loaded, there is no card, nothing fails. */
+void mock_reset(void);
+
+/* A card at /dev/paccel<node>, of 4032 bytes unless mock_add_sized(). */
+void mock_add(unsigned int node);
+void mock_add_sized(unsigned int node, uint64_t size, uint64_t model_bytes);
+/* Pulls the card: every call on its files is -ENODEV, copies that are held end. */
+void mock_remove(unsigned int node);
+/* A reset that loses the memory of all contexts that are open. */
+void mock_lose(unsigned int node);
+void mock_quota(unsigned int node, uint64_t bytes);
+/* Bytes that a failed scrub has set aside. */
+void mock_set_aside(unsigned int node, uint64_t bytes);
+/* Copies stop in flight; wait until so many are; let them go on. */
+void mock_hold(unsigned int node);
+void mock_wait_held(unsigned int node, unsigned int copies);
+void mock_release(unsigned int node);
+
+void mock_unload(void);
+/* Copies inside the card get one bit wrong. */
+void mock_corrupt(unsigned int node);
+/* The node belongs to another driver: every command is -ENOTTY. */
+void mock_foreign(unsigned int node);
+
+/* The nth next call of a command (PACCEL_NR_*), or system call, fails. */
+enum { MOCK_OPEN = 64, MOCK_MMAP, MOCK_OPENDIR, MOCK_ANY };
+void mock_fail(unsigned int what, unsigned int nth, int err);
+
+/* How often a command was called, and what the last call was given. */
+unsigned int mock_calls(unsigned int nr);
+unsigned int mock_all_calls(void);
+const void *mock_last(unsigned int nr);
+#define MOCK_LAST(type, nr) ((const struct type *)mock_last(nr))
+
+/* Contents of device memory, by device address. */
+uint8_t *mock_memory(unsigned int node, uint64_t addr);
+unsigned int mock_files(void);
+/* Flags of the last open. */
+int mock_open_flags(void);
+int mock_last_fd(void);
+
+/* For mock_sys.c. */
+int mock_sys_open(const char *path, int flags, int fd);
+int mock_sys_node(const char *name, unsigned int *node, unsigned int *rdev);
+bool mock_sys_list(unsigned int at, char *name, size_t size);
+int mock_sys_ioctl(int fd, unsigned long request, void *arg, bool *ours);
+bool mock_sys_is_file(int fd, unsigned int *rdev);
+bool mock_sys_close(int fd);
+/* The file to map for an offset and its length, or a negative errno. */
+int mock_sys_map(int fd, uint64_t offset, size_t length, int flags);
+int mock_sys_mapped(int fd, uint64_t offset, void *addr);
+bool mock_sys_loaded(void);
+int mock_sys_fault(unsigned int what);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The system calls that the mock catches. With MOCK_PRELOAD they are the functions themselves, for
+ * LD_PRELOAD, and the cards come from the environment: MOCK_CARDS=0,2 are their nodes, and
+ * what goes wrong stands at the end of this file.
+ */
+#define _GNU_SOURCE
+#include "mock.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef MOCK_PRELOAD
+#define CAUGHT(name) name
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#else
+#define CAUGHT(name) __wrap_##name
+#define REAL(name) __real_##name
+#endif
+
+extern __typeof__(close) __real_close;
+extern __typeof__(mmap64) __real_mmap64;
+
+#define CATCH(type, name, ...) \
+	extern __typeof__(name) __real_##name; \
+	type CAUGHT(name)(__VA_ARGS__); \
+	type CAUGHT(name)(__VA_ARGS__)
+
+int ioctl(int fd, unsigned long request, ...);
+
+static __thread DIR *fake_dir;
+static __thread unsigned int fake_at;
+
+static int fails(int err)
+{
+	errno = err;
+	return -1;
+}
+
+CATCH(DIR *, opendir, const char *path)
+{
+	int err;
+
+	if (strcmp(path, "/dev"))
+		return REAL(opendir)(path);
+	err = mock_sys_fault(MOCK_OPENDIR);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	fake_at = 0;
+	return fake_dir = REAL(opendir)("/");
+}
+
+CATCH(struct dirent64 *, readdir64, DIR *dir)
+{
+	static __thread struct dirent64 entry;
+
+	if (dir != fake_dir)
+		return REAL(readdir64)(dir);
+	return mock_sys_list(fake_at++, entry.d_name, sizeof(entry.d_name)) ? &entry : NULL;
+}
+
+CATCH(int, closedir, DIR *dir)
+{
+	if (dir == fake_dir)
+		fake_dir = NULL;
+	return REAL(closedir)(dir);
+}
+
+static int fill_stat(struct stat64 *st, unsigned int rdev)
+{
+	memset(st, 0, sizeof(*st));
+	st->st_mode = S_IFCHR | 0660;
+	st->st_gid = 44;
+	st->st_rdev = rdev;
+	return 0;
+}
+
+/* paccel77 is there, but is no device. */
+CATCH(int, fstatat64, int dir, const char *name, struct stat64 *st, int flags)
+{
+	unsigned int node, rdev;
+
+	if (strncmp(name, "paccel", 6))
+		return REAL(fstatat64)(dir, name, st, flags);
+	if (!mock_sys_node(name, &node, &rdev))
+		return fill_stat(st, rdev);
+	if (strcmp(name, "paccel77"))
+		return fails(ENOENT);
+	fill_stat(st, 0);
+	st->st_mode = S_IFREG | 0660;
+	return 0;
+}
+
+CATCH(int, stat64, const char *path, struct stat64 *st)
+{
+	unsigned int node, rdev;
+
+	if (strncmp(path, "/dev/paccel", 11))
+		return REAL(stat64)(path, st);
+	return mock_sys_node(path + 5, &node, &rdev) ? fails(ENOENT) : fill_stat(st, rdev);
+}
+
+CATCH(int, fstat64, int fd, struct stat64 *st)
+{
+	unsigned int rdev;
+
+	return mock_sys_is_file(fd, &rdev) ? fill_stat(st, rdev) : REAL(fstat64)(fd, st);
+}
+
+CATCH(int, access, const char *path, int mode)
+{
+	if (strcmp(path, "/sys/class/paccel"))
+		return REAL(access)(path, mode);
+	return mock_sys_loaded() ? 0 : fails(ENOENT);
+}
+
+CATCH(int, open64, const char *path, int flags, ...)
+{
+	int err, fd;
+	mode_t mode;
+	va_list args;
+
+	if (strncmp(path, "/dev/paccel", 11)) {
+		va_start(args, flags);
+		mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+		va_end(args);
+		return REAL(open64)(path, flags, mode);
+	}
+	err = mock_sys_fault(MOCK_OPEN);
+	if (err)
+		return fails(err);
+	fd = REAL(open64)("/dev/null", flags);
+	if (fd < 0)
+		return fd;
+	err = mock_sys_open(path, flags, fd);
+	if (err < 0) {
+		REAL(close)(fd);
+		return fails(-err);
+	}
+	return fd;
+}
+
+CATCH(int, close, int fd)
+{
+	mock_sys_close(fd);
+	return REAL(close)(fd);
+}
+
+CATCH(int, ioctl, int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+	bool ours;
+	int err;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	err = mock_sys_ioctl(fd, request, arg, &ours);
+	if (!ours)
+		return REAL(ioctl)(fd, request, arg);
+	return err ? fails(err) : 0;
+}
+
+static void *map_host(void *addr, size_t length, int prot, int flags, int fd, off64_t offset)
+{
+	int memfd = mock_sys_map(fd, (uint64_t)offset, length, flags);
+	void *map;
+
+	if (memfd < 0) {
+		errno = -memfd;
+		return MAP_FAILED;
+	}
+	map = REAL(mmap64)(addr, length, prot, flags, memfd, 0);
+	if (map != MAP_FAILED)
+		mock_sys_mapped(fd, (uint64_t)offset, map);
+	return map;
+}
+
+CATCH(void *, mmap64, void *addr, size_t length, int prot, int flags, int fd, off64_t offset)
+{
+	unsigned int rdev;
+	bool ours = fd >= 0 && mock_sys_is_file(fd, &rdev);
+	int err = ours || (prot == PROT_NONE && flags & MAP_NORESERVE) ? mock_sys_fault(MOCK_MMAP)
+								       : 0;
+
+	if (err) {
+		errno = err;
+		return MAP_FAILED;
+	}
+	return ours ? map_host(addr, length, prot, flags, fd, offset)
+		    : REAL(mmap64)(addr, length, prot, flags, fd, offset);
+}
+
+#ifdef MOCK_PRELOAD
+static unsigned int number_from(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? (unsigned int)strtoul(value, NULL, 10) : 0;
+}
+
+__attribute__((constructor)) static void from_environment(void)
+{
+	const char *list = getenv("MOCK_CARDS");
+	unsigned int node;
+	char *end;
+
+	mock_reset();
+	for (; list && *list; list = *end ? end + 1 : end) {
+		node = (unsigned int)strtoul(list, &end, 10);
+		mock_add(node);
+		if (getenv("MOCK_CORRUPT"))
+			mock_corrupt(node);
+		mock_quota(node, number_from("MOCK_QUOTA"));
+	}
+	mock_fail(MOCK_OPEN, number_from("MOCK_DENY"), EACCES);
+	mock_fail(PACCEL_NR_COPY, number_from("MOCK_FAIL_COPY"), EIO);
+	mock_fail(PACCEL_NR_FILL, number_from("MOCK_FAIL_FILL"), ETIMEDOUT);
+	if (getenv("MOCK_UNLOADED"))
+		mock_unload();
+}
+#endif

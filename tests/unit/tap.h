@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tests that print TAP: one line per test function, and what was wrong in it below.
+ */
+#ifndef TAP_H
+#define TAP_H
+
+#include "mock.h"
+
+#include <accel/accel.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned int tap_number, tap_wrong, tap_failed;
+
+#define ERRNO_MARK 4711
+
+#define ok(condition) tap_check(!!(condition), __func__, __LINE__, #condition)
+
+static inline void tap_check(int good, const char *function, int line, const char *text)
+{
+	if (good)
+		return;
+	__atomic_add_fetch(&tap_wrong, 1, __ATOMIC_RELAXED);
+	printf("# %s:%d: not so: %s\n", function, line, text);
+}
+
+/* A call of the library: what it returned, that errno is left alone, that a failure has words. */
+#define expect(call, value) \
+	do { \
+		errno = ERRNO_MARK; \
+		tap_expect((call), (value), __func__, __LINE__, #call); \
+	} while (0)
+
+static inline void tap_expect(int got, int wanted, const char *function, int line, const char *text)
+{
+	if (errno != ERRNO_MARK)
+		tap_check(0, function, line, "the call changed errno");
+	if (got < 0 && !*accel_last_error())
+		tap_check(0, function, line, "the call failed without a sentence");
+	if (got == wanted)
+		return;
+	__atomic_add_fetch(&tap_wrong, 1, __ATOMIC_RELAXED);
+	printf("# %s:%d: %s is %d, not %d (%s)\n", function, line, text, got, wanted,
+	       accel_last_error());
+}
+
+/* A failure whose sentence has some words in it. */
+#define refused(call, value, words) \
+	do { \
+		expect(call, value); \
+		tap_says(words, __func__, __LINE__); \
+	} while (0)
+
+static inline void tap_says(const char *words, const char *function, int line)
+{
+	if (strstr(accel_last_error(), words))
+		return;
+	__atomic_add_fetch(&tap_wrong, 1, __ATOMIC_RELAXED);
+	printf("# %s:%d: the sentence lacks \"%s\": %s\n", function, line, words,
+	       accel_last_error());
+}
+
+static inline const char *hex(const void *ptr)
+{
+	static __thread char text[32];
+
+	snprintf(text, sizeof(text), "%#lx", (unsigned long)ptr);
+	return text;
+}
+
+/* Each test starts without cards and ends without open files. */
+#define RUN(test) tap_run(test, #test)
+
+static inline void tap_run(void (*test)(void), const char *name)
+{
+	mock_reset();
+	tap_wrong = 0;
+	test();
+	if (mock_files())
+		tap_check(0, name, 0, "all files are closed again");
+	tap_failed += !!tap_wrong;
+	printf("%sok %u - %s\n", tap_wrong ? "not " : "", ++tap_number, name);
+	fflush(stdout);
+}
+
+static inline int tap_end(void)
+{
+	printf("1..%u\n", tap_number);
+	return !!tap_failed;
+}
+
+/* A card of 4032 bytes as index 0. */
+static inline struct accel_device *open_card(void)
+{
+	struct accel_device *dev = NULL;
+
+	mock_add(0);
+	expect(accel_device_open(0, &dev), 0);
+	if (!dev)
+		exit(1);
+	return dev;
+}
+
+static inline char *device_memory(struct accel_device *dev, size_t size)
+{
+	void *ptr = NULL;
+
+	expect(accel_device_memory_allocate(dev, &ptr, size), 0);
+	return ptr;
+}
+
+static inline char *unified_memory(struct accel_device *dev, size_t size)
+{
+	void *ptr = NULL;
+
+	expect(accel_unified_memory_allocate(dev, &ptr, size), 0);
+	return ptr;
+}
+
+static inline char *host_memory(struct accel_device *dev, size_t size)
+{
+	void *ptr = NULL;
+
+	expect(accel_host_memory_allocate(dev, &ptr, size), 0);
+	return ptr;
+}
+
+#endif
