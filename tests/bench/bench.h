@@ -12,7 +12,7 @@
 
 #include <linux/paccel.h>
 
-#define BENCH_MAX_SAMPLES 64
+#define BENCH_MAX_SAMPLES 256
 #define BENCH_MAX_CARDS 8
 #define BENCH_BYTES 65536
 /* What edu has; how many transfers a copy takes, and so its reference, follows from it. */

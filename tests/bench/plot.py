@@ -55,7 +55,7 @@ def svg(rows):
         f'viewBox="0 0 {width} {height}">',
         f"<style>{STYLE}</style>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
-        f'<text class="title" x="10" y="20">ratio against goal: longer is better</text>',
+        '<text class="title" x="10" y="20">ratio against goal: longer is better</text>',
         f'<text x="{goal:.1f}" y="36" text-anchor="middle">goal</text>',
         *[bar(index, row) for index, row in enumerate(rows)],
         f'<line class="goal" x1="{goal:.1f}" x2="{goal:.1f}" y1="{TOP - 4}" y2="{height - 10}"/>',

@@ -59,7 +59,8 @@ static void set_enable(const struct raw *raw, const char *value)
 	int fd = open_attr(raw, "enable", O_WRONLY);
 
 	if (write(fd, value, 1) != 1)
-		die("%s/enable: %s", raw->sysfs, strerror(errno));
+		die("%s/enable: %s%s", raw->sysfs, strerror(errno),
+		    errno == EBUSY ? " (a driver is bound)" : "");
 	close(fd);
 }
 
@@ -92,7 +93,7 @@ static void map_bar(struct raw *raw)
 	void *bar = mmap(NULL, BAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (bar == MAP_FAILED)
-		die("%s/resource0: %s (is a driver bound?)", raw->sysfs, strerror(errno));
+		die("%s/resource0: %s", raw->sysfs, strerror(errno));
 	close(fd);
 	raw->bar = bar;
 	if ((reg_read(raw, EDU_ID) & 0xffff) != EDU_ID_VALUE)
