@@ -7,6 +7,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
 #include <linux/iommu.h>
+#include <linux/log2.h>
 #include <linux/slab.h>
 
 #include "paccel.h"
@@ -93,11 +94,27 @@ static bool reaches_all_memory(struct device *dev)
 	return dma_get_required_mask(dev) <= dma_get_mask(dev);
 }
 
+/* What the core relies on; see struct paccel_hw_info. */
+static int check_info(struct paccel_device *pd)
+{
+	const struct paccel_hw_info *info = &pd->info;
+
+	if (is_power_of_2(info->granule) && info->mem_size &&
+	    IS_ALIGNED(info->mem_size, info->granule) &&
+	    info->max_xfer && info->max_xfer <= PACCEL_MAX_XFER && !(info->max_xfer % 8) &&
+	    info->engines && info->engines <= PACCEL_MAX_ENGINES)
+		return 0;
+	dev_err(&pd->dev, "%s: sizes out of range: this card's file is wrong\n", pd->ops->name);
+	return -EINVAL;
+}
+
 /* The card's file has probed it: makes the node. */
 int paccel_device_register(struct paccel_device *pd)
 {
-	int ret;
+	int ret = check_info(pd);
 
+	if (ret)
+		return ret;
 	dma_set_max_seg_size(&pd->pdev->dev, UINT_MAX);
 	pd->direct = reaches_all_memory(&pd->pdev->dev);
 	ret = paccel_engines_alloc(pd);

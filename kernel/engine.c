@@ -104,12 +104,14 @@ static void sync_for_cpu(struct paccel_engine *eng)
 {
 	struct paccel_xfer *x = &eng->step.x;
 
-	if (!eng->step.bounce)
+	/* What the card has only read is as it was, or the program has written it since. */
+	if (!eng->step.bounce && x->dir == DMA_FROM_DEVICE)
 		dma_sync_single_for_cpu(&eng->pd->pdev->dev, x->host, x->len, eng->job->pages->dir);
 }
 
 static void start(struct paccel_engine *eng)
 {
+	unsigned long limit = msecs_to_jiffies(READ_ONCE(paccel_watchdog_ms));
 	struct paccel_xfer *x = &eng->step.x;
 	int ret;
 
@@ -121,12 +123,9 @@ static void start(struct paccel_engine *eng)
 	}
 	if (eng->step.bounce)
 		x->host = eng->bounce_dma;
-	if (!++eng->cookie)
-		eng->cookie = 1;
-	x->cookie = eng->cookie;
 	sync_for_card(eng);
 	eng->state = PACCEL_ENGINE_BUSY;
-	eng->deadline = jiffies + msecs_to_jiffies(READ_ONCE(paccel_watchdog_ms));
+	eng->deadline = jiffies + limit;
 	ret = eng->pd->ops->start(eng, x);
 	if (ret) {
 		eng->state = PACCEL_ENGINE_DONE;
@@ -134,8 +133,7 @@ static void start(struct paccel_engine *eng)
 		return;
 	}
 	atomic64_inc(&eng->pd->count.xfers);
-	/* Runs late if it is pending already, and looks again then. */
-	queue_delayed_work(paccel_wq, &eng->watchdog, eng->deadline - jiffies + 1);
+	mod_delayed_work(paccel_wq, &eng->watchdog, limit + 1);
 }
 
 /* A step has ended: returns the job if that ended with it, else puts it back in its turn. */
@@ -220,13 +218,15 @@ static void engine_work(struct work_struct *work)
 }
 
 /*
- * Goes on without the worker where no byte has to be moved by the CPU. The engine is DONE;
- * returns a job that has ended, or NULL.
+ * The card has ended the step, as @polled says. Goes on without the worker where no byte has to be
+ * moved by the CPU; returns a job that has ended, or NULL.
  */
-static struct paccel_job *go_on(struct paccel_engine *eng)
+static struct paccel_job *done(struct paccel_engine *eng, int polled)
 {
 	struct paccel_job *ended;
 
+	eng->state = PACCEL_ENGINE_DONE;
+	eng->status = polled < 0 ? -EIO : 0;
 	sync_for_cpu(eng);
 	if (eng->step.bounce) {
 		engine_queue_work(eng);
@@ -240,21 +240,19 @@ static struct paccel_job *go_on(struct paccel_engine *eng)
 	return ended;
 }
 
-void paccel_xfer_done(struct paccel_engine *eng, u32 cookie, int status)
+void paccel_xfer_check(struct paccel_engine *eng)
 {
 	struct paccel_job *ended = NULL;
 	unsigned long flags;
-	bool ours;
+	int ret = 0;
 
 	spin_lock_irqsave(&eng->lock, flags);
-	ours = eng->state == PACCEL_ENGINE_BUSY && (!cookie || cookie == eng->step.x.cookie);
-	if (ours) {
-		eng->state = PACCEL_ENGINE_DONE;
-		eng->status = status;
-		ended = go_on(eng);
-	}
+	if (eng->state == PACCEL_ENGINE_BUSY)
+		ret = eng->pd->ops->poll(eng);
+	if (ret)
+		ended = done(eng, ret);
 	spin_unlock_irqrestore(&eng->lock, flags);
-	if (!ours)
+	if (!ret)
 		paccel_spurious_irq(eng->pd);
 	if (ended)
 		job_end(ended);
@@ -279,9 +277,7 @@ static struct paccel_job *overdue(struct paccel_engine *eng)
 		return NULL;
 	}
 	atomic64_inc(&eng->pd->count.lost_irqs);
-	eng->state = PACCEL_ENGINE_DONE;
-	eng->status = ret < 0 ? -EIO : 0;
-	return go_on(eng);
+	return done(eng, ret);
 }
 
 static void engine_watchdog(struct work_struct *work)
@@ -289,15 +285,11 @@ static void engine_watchdog(struct work_struct *work)
 	struct paccel_engine *eng = container_of(to_delayed_work(work), struct paccel_engine,
 						 watchdog);
 	struct paccel_job *ended = NULL;
-	unsigned long now = jiffies;
 
 	spin_lock_irq(&eng->lock);
-	if (eng->state == PACCEL_ENGINE_BUSY) {
-		if (time_after_eq(now, eng->deadline))
-			ended = overdue(eng);
-		else
-			queue_delayed_work(paccel_wq, &eng->watchdog, eng->deadline - now + 1);
-	}
+	/* A transfer that was started after this work had begun to run armed it again. */
+	if (eng->state == PACCEL_ENGINE_BUSY && time_after_eq(jiffies, eng->deadline))
+		ended = overdue(eng);
 	spin_unlock_irq(&eng->lock);
 	if (ended)
 		job_end(ended);

@@ -7,7 +7,9 @@
  * DMA into pinned pages does no harm whatever the program does with its addresses, so the
  * notifier only takes notes: it never sleeps and never waits for the card.
  */
+#include <linux/capability.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -30,6 +32,7 @@ static bool host_invalidate(struct mmu_interval_notifier *notifier,
 {
 	struct paccel_host *host = container_of(notifier, struct paccel_host, notifier);
 
+	spin_lock(&host->lock);
 	mmu_interval_set_seq(notifier, seq);
 	switch (range->event) {
 	case MMU_NOTIFY_UNMAP:
@@ -39,12 +42,13 @@ static bool host_invalidate(struct mmu_interval_notifier *notifier,
 	case MMU_NOTIFY_CLEAR:
 	case MMU_NOTIFY_MIGRATE:
 		/* MADV_DONTNEED; or an attempt to migrate that our pin made fail. */
-		WRITE_ONCE(host->stale, true);
+		host->changes++;
 		break;
 	default:
 		/* Protections, fork, soft dirty: the pages stay. */
 		break;
 	}
+	spin_unlock(&host->lock);
 	return true;
 }
 
@@ -53,26 +57,39 @@ static const struct mmu_interval_notifier_ops host_notifier_ops = {
 };
 
 /*
- * May a job use the range? 0, or -EFAULT. The caller is the process whose memory it is and holds
- * no lock: pinning again to compare can sleep as long as a userfaultfd likes.
+ * Were pages replaced since they were last compared? A change is noted when it begins: the look
+ * comes when it has ended. What begins later is noted again, for the next use.
+ */
+static void host_recheck(struct paccel_host *host)
+{
+	unsigned int changes;
+
+	spin_lock(&host->lock);
+	changes = host->changes;
+	spin_unlock(&host->lock);
+	if (changes == READ_ONCE(host->checked))
+		return;
+	mmu_interval_read_begin(&host->notifier);
+	if (paccel_pages_same(&host->pages, host->addr.start, FOLL_LONGTERM))
+		WRITE_ONCE(host->dead, true);
+	/* Two at once may put the older number here: one comparison too many. */
+	WRITE_ONCE(host->checked, changes);
+}
+
+/*
+ * May a job use the range? 0, or -EFAULT. The caller is the process whose memory it is and holds no
+ * lock: pinning again to compare can sleep as long as a userfaultfd likes.
  */
 int paccel_host_use(struct paccel_host *host, bool write)
 {
 	if (write && host->read_only)
 		return -EFAULT;
-	if (READ_ONCE(host->stale)) {
-		WRITE_ONCE(host->stale, false);
-		/* First the note, then the look: what changes in between notes it again. */
-		smp_mb();
-		if (paccel_pages_same(&host->pages, host->addr.start, FOLL_LONGTERM))
-			WRITE_ONCE(host->dead, true);
-	}
+	if (host->watched)
+		host_recheck(host);
 	return READ_ONCE(host->dead) ? -EFAULT : 0;
 }
 
 /* --- beginning and end --- */
-
-static void host_release_work(struct work_struct *work);
 
 static struct paccel_host *host_new(struct paccel_ctx *ctx)
 {
@@ -81,7 +98,7 @@ static struct paccel_host *host_new(struct paccel_ctx *ctx)
 	if (!host)
 		return NULL;
 	kref_init(&host->ref);
-	INIT_WORK(&host->release, host_release_work);
+	spin_lock_init(&host->lock);
 	host->mm = ctx->mm;
 	mmgrab(host->mm);
 	/* Outlives the context where a mapping does, and its pages know the card. */
@@ -91,62 +108,44 @@ static struct paccel_host *host_new(struct paccel_ctx *ctx)
 }
 
 /*
- * Charges RLIMIT_MEMLOCK. What munmap() gave back is uncharged by a worker, because munmap()
- * holds mmap_lock: before refusing, let it finish.
+ * Charges RLIMIT_MEMLOCK. In pinned_vm, as RDMA does, and not with account_locked_vm(): that takes
+ * mmap_lock for writing, which a fault that waits for a FUSE server can hold for ever, and then
+ * close() and the end of other programs' ranges would wait with it.
  */
 static int host_charge(struct paccel_host *host, unsigned long pages)
 {
-	int ret = account_locked_vm(host->mm, pages, true);
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	unsigned long locked = READ_ONCE(host->mm->locked_vm);
 
-	if (ret == -ENOMEM) {
-		flush_workqueue(paccel_release_wq);
-		ret = account_locked_vm(host->mm, pages, true);
+	if (atomic64_add_return(pages, &host->mm->pinned_vm) + locked > limit &&
+	    !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(pages, &host->mm->pinned_vm);
+		return -ENOMEM;
 	}
-	if (!ret)
-		host->charged = pages;
-	return ret;
+	host->charged = pages;
+	return 0;
 }
 
-static void host_release(struct paccel_host *host)
+static void host_release(struct kref *ref)
 {
+	struct paccel_host *host = container_of(ref, struct paccel_host, ref);
 	struct paccel_device *pd = host->pages.pd;
 
 	if (host->watched)
 		mmu_interval_notifier_remove(&host->notifier);
 	paccel_pages_release(&host->pages);
-	account_locked_vm(host->mm, host->charged, false);
+	atomic64_sub(host->charged, &host->mm->pinned_vm);
 	mmdrop(host->mm);
 	kfree(host);
 	put_device(&pd->dev);
 }
 
-static void host_release_work(struct work_struct *work)
-{
-	host_release(container_of(work, struct paccel_host, release));
-}
-
-static void host_last_put(struct kref *ref)
-{
-	struct paccel_host *host = container_of(ref, struct paccel_host, ref);
-
-	queue_work(paccel_release_wq, &host->release);
-}
-
-/* Any context that may hold mmap_lock: the end itself takes it. */
+/*
+ * With none of our locks held; may sleep. mmap_lock may be held if it is the driver's own memory.
+ */
 void paccel_host_put(struct paccel_host *host)
 {
-	kref_put(&host->ref, host_last_put);
-}
-
-static void host_last_put_sync(struct kref *ref)
-{
-	host_release(container_of(ref, struct paccel_host, ref));
-}
-
-/* With no lock held: if it is the last reference, all is given back on return. */
-void paccel_host_put_sync(struct paccel_host *host)
-{
-	kref_put(&host->ref, host_last_put_sync);
+	kref_put(&host->ref, host_release);
 }
 
 /* One more range of the context, or the error that says why not. */
@@ -205,7 +204,7 @@ void paccel_host_end(struct paccel_ctx *ctx)
 		mutex_unlock(&ctx->lock);
 		if (!host)
 			return;
-		paccel_host_put_sync(host);
+		paccel_host_put(host);
 	}
 }
 
@@ -269,6 +268,8 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	if (ret)
 		return ret;
 	host->watched = true;
+	/* What had begun before the notifier was there was not told to it: let it end. */
+	mmu_interval_read_begin(&host->notifier);
 	ret = register_pin(host, addr, length);
 	if (ret)
 		return ret;
@@ -302,7 +303,7 @@ int paccel_ioctl_host_register(struct paccel_ucmd *ucmd)
 	return 0;
 
 put:
-	paccel_host_put_sync(host);
+	paccel_host_put(host);
 uncount:
 	host_uncount(ctx);
 	return ret;
@@ -370,7 +371,7 @@ int paccel_ioctl_host_alloc(struct paccel_ucmd *ucmd)
 	return 0;
 
 put:
-	paccel_host_put_sync(host);
+	paccel_host_put(host);
 uncount:
 	host_uncount(ctx);
 	return ret;
@@ -477,6 +478,6 @@ int paccel_ioctl_host_free(struct paccel_ucmd *ucmd)
 	mutex_unlock(&ctx->lock);
 	if (!host)
 		return -ENOENT;
-	paccel_host_put_sync(host);
+	paccel_host_put(host);
 	return 0;
 }

@@ -7,10 +7,9 @@
  *   mmap_lock -> pd->reset_lock -> ctx->lock -> pd->ctxs_lock -> pool->lock -> pd->mapped_lock
  *   -> eng->lock (irq)
  *
- * With any of ours held nobody touches or pins user memory, changes mlock accounting (it takes
- * mmap_lock), inserts or removes a notifier, or waits for the card; pd->reset_lock alone is held
- * while the card is stopped, and whoever takes mmap_lock never takes that one. paccel_enter()
- * sections never wait for the card or for user space.
+ * With any of ours held nobody touches or pins user memory, inserts or removes a notifier, or waits
+ * for the card; pd->reset_lock alone is held while the card is stopped, and whoever takes mmap_lock
+ * never takes that one. paccel_enter() sections never wait for the card or for user space.
  */
 #ifndef PACCEL_H
 #define PACCEL_H
@@ -34,7 +33,6 @@
 #include "compat.h"
 #include "hw/hw.h"
 
-#define PACCEL_MAX_ENGINES	8
 #define PACCEL_MEM_BASE		SZ_4G
 #define PACCEL_MAX_ALIGN	SZ_2M
 #define PACCEL_MAX_HOST_BYTES	SZ_4G
@@ -200,8 +198,9 @@ void paccel_pages_write(struct paccel_pages *p, u64 off, const void *from, u32 l
  * @read_only: the card must not write it
  * @placed: in ctx->hosts; under ctx->lock
  * @dead: unmapped or replaced: answers -EFAULT. Set at any time, never cleared
- * @stale: perhaps replaced: the next use compares
- * @release: the last reference may go where nothing can sleep on mmap_lock
+ * @lock: @changes and the notifier's sequence number
+ * @changes: grows when pages are perhaps being replaced; under @lock
+ * @checked: @changes when the pages were last compared
  */
 struct paccel_host {
 	struct kref ref;
@@ -216,8 +215,9 @@ struct paccel_host {
 	bool read_only;
 	bool placed;
 	bool dead;
-	bool stale;
-	struct work_struct release;
+	spinlock_t lock;		/* changes, and the notifier's sequence number */
+	unsigned int changes;
+	unsigned int checked;
 };
 
 struct paccel_ucmd;
@@ -225,7 +225,6 @@ struct paccel_ctx;
 
 int paccel_host_use(struct paccel_host *host, bool write);
 void paccel_host_put(struct paccel_host *host);
-void paccel_host_put_sync(struct paccel_host *host);
 void paccel_host_end(struct paccel_ctx *ctx);
 int paccel_host_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma);
 
@@ -349,7 +348,6 @@ struct paccel_engine {
 	struct paccel_job *scrub;	/* waits for the engine to be idle */
 	struct paccel_job *job;		/* whose step this is, from PICKED to HUNG */
 	struct paccel_step step;
-	u32 cookie;
 	int status;
 	unsigned long deadline;		/* in jiffies, while BUSY */
 	void *bounce;			/* coherent, info.max_xfer bytes; whoever runs the step */

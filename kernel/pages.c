@@ -128,7 +128,10 @@ static int map_locked(struct paccel_pages *p)
 						GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret;
-	ret = dma_map_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_NO_WARN);
+	/*
+	 * Each transfer syncs its own bytes; the rest is the program's, which goes on writing it.
+	 */
+	ret = dma_map_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC);
 	if (ret) {
 		sg_free_table(&p->sgt);
 		return ret;

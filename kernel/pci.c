@@ -15,7 +15,7 @@ static int paccel_pci_enable(struct pci_dev *pdev)
 		pci_disable_device(pdev);
 		return ret;
 	}
-	/* A transfer of an earlier driver must not find its way to memory that is others' by now. */
+	/* A transfer of an earlier driver must not write memory that is others' by now. */
 	pci_clear_master(pdev);
 	return 0;
 }

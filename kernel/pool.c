@@ -568,6 +568,8 @@ void paccel_pool_destroy(struct paccel_device *pd)
 
 	if (!pool->scrub_job)
 		return;
+	/* A free after the card is gone still queues it. */
+	cancel_work_sync(&pool->scrub_work);
 	rbtree_postorder_for_each_entry_safe(buf, next, &pool->by_addr, by_addr) {
 		if (buf->state != PACCEL_BUF_CLEAN)
 			gen_pool_free(pool->gen, buf->start, buf->size);

@@ -116,9 +116,9 @@ static irqreturn_t edu_irq(int irq, void *data)
 		return IRQ_NONE;
 	writel(status, edu->bar + EDU_IRQ_ACK);
 
-	/* Anybody with access to the raise register can make this interrupt: RUN decides. */
-	if ((status & EDU_IRQ_DMA) && !(readl(edu->bar + EDU_DMA_CMD) & EDU_DMA_RUN))
-		paccel_xfer_done(eng, 0, edu_bus_master(pd) ? 0 : -EIO);
+	/* Anybody with access to the raise register can make this interrupt: edu_poll() decides. */
+	if (status & EDU_IRQ_DMA)
+		paccel_xfer_check(eng);
 	else
 		paccel_spurious_irq(pd);
 	return IRQ_HANDLED;

@@ -7,7 +7,11 @@
 #define PACCEL_HW_H
 
 #include <linux/dma-direction.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
+
+#define PACCEL_MAX_ENGINES	8
+#define PACCEL_MAX_XFER		SZ_1M
 
 struct paccel_device;
 struct paccel_engine;
@@ -18,7 +22,6 @@ struct paccel_engine;
  * @dev: offset into the card's memory, in bytes
  * @host: bus address of the host side
  * @len: bytes, 1 to paccel_hw_info.max_xfer
- * @cookie: names this transfer; never 0, not reused soon
  *
  * @dev + @len lies inside the card's memory and @host + @len inside its DMA mask: the core has
  *	checked.
@@ -28,14 +31,14 @@ struct paccel_xfer {
 	u64 dev;
 	dma_addr_t host;
 	u32 len;
-	u32 cookie;
 };
 
 /**
  * struct paccel_hw_info - what probe() finds out about a card
  * @mem_size: bytes of device memory that may be allocated, a multiple of @granule
  * @granule: smallest unit of allocation, a power of two
- * @max_xfer: largest transfer in bytes, a multiple of 8 (the largest fill pattern)
+ * @max_xfer: largest transfer in bytes, a multiple of 8 (the largest fill pattern), at most
+ *	PACCEL_MAX_XFER: as much is allocated contiguously for each engine
  * @dma_bits: width of the bus addresses that the card can drive
  * @engines: DMA channels, 1 to PACCEL_MAX_ENGINES
  */
@@ -68,7 +71,7 @@ struct paccel_hw_info {
  *	longer write host memory (it is idle, or does not answer at all). May sleep
  * @reset: make the idle card ready for start() again. May sleep
  *
- * The interrupt handler of the card calls paccel_xfer_done() once per transfer.
+ * The interrupt handler of the card calls paccel_xfer_check() when a transfer may have ended.
  */
 struct paccel_hw_ops {
 	const char *name;
@@ -82,11 +85,11 @@ struct paccel_hw_ops {
 };
 
 /*
- * The card's interrupt handler says that the transfer @cookie has ended: @status 0, or -EIO. A
- * cookie of 0 stands for "the one that runs", for cards that cannot say more. Any context; the
- * engine's lock must not be held.
+ * For the interrupt handler of a card whose interrupts name no transfer: has the one that runs
+ * ended? poll() decides, under the engine's lock, so that it is never about the next one. Any
+ * context; the engine's lock must not be held.
  */
-void paccel_xfer_done(struct paccel_engine *eng, u32 cookie, int status);
+void paccel_xfer_check(struct paccel_engine *eng);
 /* An interrupt that belongs to nothing is counted. Any context. */
 void paccel_spurious_irq(struct paccel_device *pd);
 

@@ -41,8 +41,8 @@
 /**
  * DOC: Other calls
  *
- * open() of the node makes a context. mmap() takes offsets that HOST_ALLOC returned and answers with
- * the general errors above, or those that stand at HOST_ALLOC; offset 0 maps nothing. poll()
+ * open() of the node makes a context. mmap() takes offsets that HOST_ALLOC returned and answers
+ * with the general errors above, or those that stand at HOST_ALLOC; offset 0 maps nothing. poll()
  * reports EPOLLHUP once the card is gone and EPOLLERR once the context is lost. close() ends the
  * context, and so does the end of the process that opened it: what runs ends by itself.
  */
@@ -255,8 +255,8 @@ struct paccel_mem_stats {
  * Page-locked memory of the driver, all bytes 0, charged to RLIMIT_MEMLOCK and the memory cgroup.
  * Map it once, MAP_SHARED, with the whole rounded length: any other length or a private mapping
  * is ``-EINVAL``, a second mapping is ``-EBUSY``, an unknown offset ``-EINVAL``, an address
- * inside a range that is already registered ``-EEXIST``. The mapping cannot be split or moved
- * (``-EINVAL`` from munmap() of a part and from mremap()); fork() shares it with the child. After
+ * inside a range that is already registered ``-EEXIST``. The mapping cannot be split, moved or
+ * grown (munmap() of a part is ``-EINVAL``, mremap() fails); fork() shares it with the child. After
  * munmap() the range answers ``-EFAULT`` until it is freed. The pages live until HOST_FREE (or
  * close) and munmap(). Thread-safe.
  *
