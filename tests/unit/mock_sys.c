@@ -85,7 +85,7 @@ static int fill_stat(struct stat64 *st, unsigned int rdev)
 	return 0;
 }
 
-/* paccel77 is there, but is no device. */
+/* Of the names that are no nodes all are devices, but paccel77. */
 CATCH(int, fstatat64, int dir, const char *name, struct stat64 *st, int flags)
 {
 	unsigned int node, rdev;
@@ -94,10 +94,9 @@ CATCH(int, fstatat64, int dir, const char *name, struct stat64 *st, int flags)
 		return REAL(fstatat64)(dir, name, st, flags);
 	if (!mock_sys_node(name, &node, &rdev))
 		return fill_stat(st, rdev);
-	if (strcmp(name, "paccel77"))
-		return fails(ENOENT);
 	fill_stat(st, 0);
-	st->st_mode = S_IFREG | 0660;
+	if (!strcmp(name, "paccel77"))
+		st->st_mode = S_IFREG | 0660;
 	return 0;
 }
 

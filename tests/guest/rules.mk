@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+#
+# Tests of the library and its programs in a guest; see run. Included by ../unit/rules.mk.
+
+GUEST_TESTS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/guest/*.c)))
+
+.PHONY: guest-programs
+tests: guest-programs
+guest-programs: $(GUEST_TESTS)
+
+$(GUEST_TESTS): $(BUILD)/tests/guest/%: tests/guest/%.c $(LIB_FILES) tests/guest/rules.mk
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< -L$(BUILD)/lib -laccel -pthread \
+		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
+
+-include $(GUEST_TESTS:=.d)

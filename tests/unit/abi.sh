@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What programs see of the library: header, symbols, libraries it needs.
+# shellcheck disable=SC2317 # functions are called through check
+set -u
+
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/unit/tap.sh
+. tests/unit/tap.sh
+
+lib=$BUILD/lib
+work=$BUILD/tests/unit/abi
+rm -rf "$work"
+mkdir -p "$work"
+
+functions_of_header() {
+	grep -oE '^[a-z][a-z ]*\*?accel_\w+\(' include/accel/accel.h | grep -oE 'accel_\w+' | sort
+}
+
+symbols_of_map() {
+	grep -oE '^\s+accel_\w+;' lib/libaccel.map | grep -oE 'accel_\w+' | sort
+}
+
+symbols_of_so() {
+	nm -D --defined-only "$lib/libaccel.so.1" | sed -n 's/.* [TDBRWV] //p' | sed 's/@.*//' | sort
+}
+
+symbols_of_archive() {
+	nm --defined-only "$lib/libaccel.a" | sed -n 's/.* [TDBRWV] //p' | sort
+}
+
+every_symbol_has_a_version() {
+	! nm -D --defined-only "$lib/libaccel.so.1" | grep ' T ' | grep -v '@@ACCEL_0\.1$'
+}
+
+header_has_the_functions_of_the_contract() {
+	[ "$(functions_of_header | wc -l)" -ge 35 ]
+}
+
+same() { diff -u <("$1") <("$2"); }
+
+# A program that takes the address of every function of the map, declared by the header alone.
+map_is_in_header() {
+	{
+		echo '#include <accel/accel.h>'
+		echo 'void *functions[] = {'
+		symbols_of_map | sed 's/.*/(void *)&,/'
+		echo '}; int main(void) { return !functions[0]; }'
+	} > "$work/map.c"
+	gcc -Wall -Werror -Iinclude -o "$work/map" "$work/map.c" -L"$lib" -laccel &&
+		LD_LIBRARY_PATH=$lib "$work/map"
+}
+
+needs_libc_only() {
+	local needed
+	needed=$(readelf -d "$lib/libaccel.so.1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+	echo "$needed"
+	# The loader is libc's own: it has the thread-local storage.
+	! grep -vE '^(libc\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9])$' <<< "$needed"
+}
+
+is_never_unloaded() { readelf -d "$lib/libaccel.so.1" | grep -q NODELETE; }
+has_its_name() { readelf -d "$lib/libaccel.so.1" | grep -q 'SONAME.*\[libaccel\.so\.1\]'; }
+
+check 'the header has all functions' header_has_the_functions_of_the_contract
+check 'every function of the header is in the map' same functions_of_header symbols_of_map
+check 'every symbol of the map is declared in the header' map_is_in_header
+check 'the shared library exports the map and nothing else' same symbols_of_map symbols_of_so
+check 'the archive exports the map and nothing else' same symbols_of_map symbols_of_archive
+check 'every symbol has a version' every_symbol_has_a_version
+check 'the shared library needs libc only' needs_libc_only
+check 'the shared library is never unloaded' is_never_unloaded
+check 'the shared library is called libaccel.so.1' has_its_name
+for compiler in gcc clang; do
+	check "the header compiles alone as C11 ($compiler)" "$compiler" -std=c11 -Wall -Wextra \
+		-Wpedantic -Werror -fsyntax-only -x c -Iinclude include/accel/accel.h
+done
+for compiler in g++ clang++; do
+	check "the header compiles alone as C++17 ($compiler)" "$compiler" -std=c++17 -Wall -Wextra \
+		-Wpedantic -Werror -fsyntax-only -x c++ -Iinclude include/accel/accel.h
+done
+tap_end

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What `make install` puts where, and that a program can be built from nothing else.
+# shellcheck disable=SC2317 # functions are called through check
+set -u
+
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/unit/tap.sh
+. tests/unit/tap.sh
+
+work=$(realpath "$BUILD")/tests/unit/install
+root=$work/root
+prefix=/opt/accel
+rm -rf "$work"
+mkdir -p "$work"
+
+install_it() { MAKEFLAGS="" make -s install-lib DESTDIR="$root" PREFIX="$prefix"; }
+
+all_is_there() {
+	local file missing=0
+	for file in include/accel/accel.h lib/libaccel.so.1 lib/libaccel.so lib/libaccel.a \
+		lib/pkgconfig/accel.pc bin/accelctl share/man/man1/accelctl.1 share/man/man7/accel.7; do
+		[ -e "$root$prefix/$file" ] || { echo "no $file"; missing=1; }
+	done
+	[ "$(readlink "$root$prefix/lib/libaccel.so")" = libaccel.so.1 ] && return "$missing"
+}
+
+# Public functions that man(1) would not find.
+every_function_has_a_page() {
+	local function missing=0
+	for function in $(grep -oE '^\s+accel_\w+;' lib/libaccel.map | tr -d '\t;'); do
+		[ -e "$root$prefix/share/man/man3/$function.3" ] || { echo "$function"; missing=1; }
+	done
+	return "$missing"
+}
+
+links_of_pages_lead_somewhere() {
+	local page target
+	grep -rl '^\.so ' "$root$prefix/share/man" > "$work/links" || return 1
+	while read -r page; do
+		target=$(sed -n 's/^\.so //p' "$page")
+		[ -e "$root$prefix/share/man/$target" ] || { echo "$page: $target"; return 1; }
+	done < "$work/links"
+}
+
+pages_are_well_formed() {
+	local page complaints
+	for page in Documentation/man/*.[137]; do
+		complaints=$(MANWIDTH=80 MANROFFOPT=-ww man --warnings -l "$page" 2>&1 > /dev/null)
+		[ -z "$complaints" ] || { echo "$page: $complaints"; return 1; }
+	done
+}
+
+cat > "$work/consumer.c" <<'PROGRAM'
+#include <accel/accel.h>
+#include <stdio.h>
+
+int main(void)
+{
+	struct accel_device *dev;
+	int err = accel_device_open(1 << 20, &dev);
+
+	printf("%s: %s\n", accel_version(), accel_last_error());
+	return err >= 0 || dev != NULL || accel_device_count() < 0;
+}
+PROGRAM
+
+version() { sed -n 's/#define ACCEL_VERSION_[A-Z]* //p' include/accel/accel.h | paste -sd.; }
+
+pc() {
+	PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_PATH=$root$prefix/lib/pkgconfig pkg-config "$@" accel
+}
+
+# Away from the tree, so that nothing of it is found by accident.
+builds_and_runs() {
+	local compiler=$1 source=$2 libs
+	shift 2
+	libs=$(pc --libs "$@") || return 1
+	[ -z "$*" ] || libs=${libs/-laccel/-l:libaccel.a}
+	# shellcheck disable=SC2046,SC2086 # words
+	(cd / && $compiler -Wall -Wextra -Werror $(pc --cflags) -o "$work/consumer" "$source" $libs) &&
+		LD_LIBRARY_PATH=$root$prefix/lib "$work/consumer" | grep "^$(version): "
+}
+
+version_is_the_headers() { [ "$(pc --modversion)" = "$(version)" ]; }
+tool_finds_its_library() { "$root$prefix/bin/accelctl" --version | grep -F "$(version)"; }
+twice_is_the_same() { install_it && all_is_there; }
+
+cp "$work/consumer.c" "$work/consumer.cc"
+check 'make install works' install_it
+check 'everything is in its place' all_is_there
+check 'every function has a man page' every_function_has_a_page
+check 'links between man pages lead somewhere' links_of_pages_lead_somewhere
+if command -v man > /dev/null; then
+	check 'man pages are well-formed' pages_are_well_formed
+else
+	skip 'man pages are well-formed' 'there is no man'
+fi
+check 'pkg-config gives the version of the header' version_is_the_headers
+check 'a C program builds and runs' builds_and_runs gcc "$work/consumer.c"
+check 'a C++ program builds and runs' builds_and_runs g++ "$work/consumer.cc"
+check 'a static program builds and runs' builds_and_runs gcc "$work/consumer.c" --static
+check 'accelctl finds its library' tool_finds_its_library
+check 'make install works again' twice_is_the_same
+tap_end

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+#
+# Unit tests of the library over a mock of the driver, each in several variants (compiler and
+# sanitizer), tests of the programs with the mock preloaded, and tests of what is installed.
+# `make unit` runs them all.
+
+UNIT_OUT := $(BUILD)/tests/unit
+UNIT_SYSCALLS := opendir readdir64 closedir fstatat64 stat64 fstat64 access open64 close ioctl \
+	mmap64
+UNIT_WRAP := $(UNIT_SYSCALLS:%=-Wl,--wrap=%)
+UNIT_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fno-omit-frame-pointer
+
+UNIT_TESTS := $(patsubst tests/unit/test_%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
+UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh
+
+UNIT_ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
+UNIT_TSAN := -fsanitize=thread
+UNIT_VARIANTS := gcc-asan clang-asan gcc-tsan clang-tsan
+
+# unit_variant(name, compiler, flags, tests): objects of their own, and a program per test
+define unit_variant
+UNIT_LIB_$(1) := $$(LIB_SRC:%.c=$$(UNIT_OUT)/$(1)/%.o) $$(UNIT_OUT)/$(1)/tests/unit/mock.o \
+	$$(UNIT_OUT)/$(1)/tests/unit/mock_sys.o
+UNIT_PROGS_$(1) := $$(patsubst %,$$(UNIT_OUT)/$(1)/%,$(4))
+
+$$(UNIT_OUT)/$(1)/%.o: %.c tests/unit/rules.mk
+	@mkdir -p $$(@D)
+	$(2) $$(UNIT_CFLAGS) $(3) -MMD -MP -c -o $$@ $$<
+
+$$(UNIT_PROGS_$(1)): $$(UNIT_OUT)/$(1)/%: $$(UNIT_OUT)/$(1)/tests/unit/test_%.o $$(UNIT_LIB_$(1))
+	$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) -pthread
+
+-include $$(UNIT_LIB_$(1):.o=.d) $$(patsubst %,$$(UNIT_OUT)/$(1)/tests/unit/test_%.d,$(4))
+endef
+
+$(eval $(call unit_variant,gcc-asan,gcc,$(UNIT_ASAN),$(UNIT_TESTS)))
+$(eval $(call unit_variant,clang-asan,clang,$(UNIT_ASAN),$(UNIT_TESTS)))
+$(eval $(call unit_variant,gcc-tsan,gcc,$(UNIT_TSAN),threads))
+$(eval $(call unit_variant,clang-tsan,clang,$(UNIT_TSAN),threads))
+
+UNIT_PROGS := $(foreach variant,$(UNIT_VARIANTS),$(UNIT_PROGS_$(variant)))
+
+# The same mock for whole programs.
+UNIT_PRELOAD := $(UNIT_OUT)/libmock.so
+$(UNIT_PRELOAD): tests/unit/mock.c tests/unit/mock_sys.c tests/unit/mock.h tests/unit/rules.mk
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fPIC -shared -DMOCK_PRELOAD -o $@ \
+		tests/unit/mock.c tests/unit/mock_sys.c
+
+.PHONY: unit unit-programs
+tests unit: unit-programs
+unit-programs: $(UNIT_PROGS) $(UNIT_PRELOAD) lib tools examples
+
+unit:
+	@BUILD=$(BUILD) tests/unit/run $(UNIT_PROGS) $(UNIT_SCRIPTS)
+
+-include tests/guest/rules.mk
