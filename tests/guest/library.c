@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libaccel with the real driver, as root in a guest with two edu cards. Each transfer takes 100 ms:
+ * what can be shown with the mock is shown there, here is what depends on the kernel.
+ */
+#define _GNU_SOURCE
+#include "../unit/tap.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MEMORY 4032
+#define NOBODY 65534
+#define NODE "/dev/paccel0"
+#define QUOTA "/sys/class/paccel/paccel0/max_user_bytes"
+
+static struct accel_device *dev, *other;
+
+#define RUN(test) run(test, #test)
+
+static void run(void (*test)(void), const char *name)
+{
+	size_t total = 0, left = 0;
+
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_device_open(1, &other), 0);
+	if (!dev || !other) {
+		printf("Bail out! there are no two cards: %s\n", accel_last_error());
+		exit(1);
+	}
+	test();
+	expect(accel_device_close(dev), 0);
+	expect(accel_device_close(other), 0);
+	/* Nothing of it is left on the card. */
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_device_memory_stats(dev, &total, &left), 0);
+	ok(total == MEMORY && left == MEMORY);
+	expect(accel_device_close(dev), 0);
+	tap_done(name);
+}
+
+/* Runs a part in a child, which ends with what was wrong in it. */
+static int in_child(void (*part)(void))
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		tap_wrong = 0;
+		part();
+		fflush(stdout);
+		_exit(!!tap_wrong);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		printf("# cannot write %s: %s\n", path, strerror(errno));
+	ok(!close(fd));
+}
+
+static char *device_memory(struct accel_device *on, size_t size)
+{
+	void *ptr = NULL;
+
+	expect(accel_device_memory_allocate(on, &ptr, size), 0);
+	return ptr;
+}
+
+static char *unified_memory(struct accel_device *on, size_t size)
+{
+	void *ptr = NULL;
+
+	expect(accel_unified_memory_allocate(on, &ptr, size), 0);
+	return ptr;
+}
+
+static void pattern(char *bytes, size_t size, int seed)
+{
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (char)(i * 31 + (size_t)seed + (i >> 8));
+}
+
+static void test_info(void)
+{
+	struct accel_device_info info;
+	size_t granule;
+
+	ok(accel_device_count() == 2);
+	expect(accel_device_info(dev, &info), 0);
+	ok(!strcmp(info.name, "edu") && strlen(info.bus_address) == strlen("0000:01:00.0"));
+	ok(info.memory_size == MEMORY && info.granule == 64 && info.dma_bits == 28);
+	expect(accel_device_min_chunk_size(dev, &granule), 0);
+	ok(granule == 64);
+}
+
+static void test_round_trip(void)
+{
+	char *ptr = device_memory(dev, 3000), in[999], back[1001];
+
+	pattern(in, sizeof(in), 1);
+	memset(back, 'x', sizeof(back));
+	expect(accel_memory_copy_h2d(dev, ptr + 1, in, 999), 0);
+	expect(accel_memory_copy_d2d(dev, ptr + 1501, ptr + 1, 999), 0);
+	expect(accel_memory_copy_d2h(dev, back + 1, ptr + 1501, 999), 0);
+	ok(back[0] == 'x' && !memcmp(back + 1, in, 999) && back[1000] == 'x');
+}
+
+static void test_new_memory_is_zero(void)
+{
+	char *ptr = device_memory(dev, MEMORY), back[MEMORY];
+
+	expect(accel_device_memory_set(dev, ptr, 0xff, MEMORY), 0);
+	expect(accel_device_memory_deallocate(dev, ptr, MEMORY), 0);
+	ptr = device_memory(dev, MEMORY);
+	memset(back, 1, sizeof(back));
+	expect(accel_memory_copy(back, ptr, MEMORY), 0);
+	for (int i = 0; i < MEMORY; i++)
+		ok(!back[i]);
+}
+
+static void test_fill(void)
+{
+	char *ptr = device_memory(dev, 100), back[100];
+
+	expect(accel_device_memory_set(dev, ptr + 7, 0xfe, 13), 0);
+	expect(accel_memory_copy(back, ptr, 100), 0);
+	for (int i = 0; i < 100; i++)
+		ok((unsigned char)back[i] == (i >= 7 && i < 20 ? 0xfe : 0));
+}
+
+static void test_exhaustion(void)
+{
+	struct accel_memory_stats stats;
+	void *ptr = (void *)1;
+
+	device_memory(dev, MEMORY - 64);
+	refused(accel_device_memory_allocate(dev, &ptr, 65), -ENOMEM, "contiguous");
+	ok(!ptr);
+	refused(accel_device_memory_allocate(dev, &ptr, SIZE_MAX), -ENOMEM, "64 of 4032 bytes");
+	device_memory(dev, 64);
+	expect(accel_memory_stats_full(dev, &stats), 0);
+	ok(stats.used == MEMORY && !stats.free && stats.mine_allocs == 2 && stats.mine == MEMORY);
+}
+
+static void test_refusals(void)
+{
+	char *ptr = device_memory(dev, 100), *far = device_memory(other, 100), bytes[200] = "";
+
+	refused(accel_memory_copy_h2d(dev, ptr, bytes, 101), -EFAULT, "runs past the end");
+	refused(accel_memory_copy_d2h(dev, bytes, far, 1), -EFAULT, "another handle");
+	refused(accel_memory_copy_d2d(dev, ptr, ptr + 1, 10), -EINVAL, "overlap");
+	refused(accel_device_memory_deallocate(dev, ptr, 99), -EINVAL, "100 bytes");
+	refused(accel_device_memory_deallocate(dev, ptr + 64, 36), -ENOENT, "inside");
+	expect(accel_device_memory_deallocate(dev, ptr, 100), 0);
+	refused(accel_memory_copy(ptr, bytes, 1), -EFAULT, "no live allocation");
+	refused(accel_device_memory_deallocate(dev, ptr, 100), -ENOENT, "no live allocation");
+}
+
+static void test_quota(void)
+{
+	void *ptr;
+
+	write_file(QUOTA, "1024");
+	device_memory(dev, 1000);
+	refused(accel_device_memory_allocate(dev, &ptr, 1), -EDQUOT, "quota of 1024 bytes");
+	write_file(QUOTA, "0");
+	expect(accel_device_memory_allocate(dev, &ptr, 1), 0);
+}
+
+/* Both sides at odd addresses of several pages, so that scatter lists are cut. */
+static void test_host_and_unified_memory(void)
+{
+	char *ptr = device_memory(dev, MEMORY), *unified = unified_memory(dev, 10000), in[3000];
+	void *host;
+
+	expect(accel_host_memory_allocate(dev, &host, 10000), 0);
+	ok(!((uintptr_t)host & 4095) && !((char *)host)[9999]);
+	pattern(in, sizeof(in), 2);
+	memcpy((char *)host + 2501, in, 3000);
+	expect(accel_memory_copy_h2d(dev, ptr, (char *)host + 2501, 3000), 0);
+	expect(accel_memory_copy_d2d(dev, unified + 4001, ptr, 3000), 0);
+	ok(!memcmp(unified + 4001, in, 3000) && !unified[4000] && !unified[7001]);
+	expect(accel_device_memory_set(dev, unified, 3, 100), 0);
+	expect(accel_memory_copy_d2d(dev, ptr + 17, unified, 100), 0);
+	memset(host, 0, 10000);
+	expect(accel_memory_copy_d2h(dev, host, ptr, 3000), 0);
+	memset(in + 17, 3, 100);
+	ok(!memcmp(host, in, 3000));
+	expect(accel_unified_memory_deallocate(dev, unified, 10000), 0);
+	expect(accel_host_memory_deallocate(dev, host, 10000), 0);
+}
+
+static void test_registered_memory(void)
+{
+	char *ptr = device_memory(dev, 100), in[100];
+	char *mine = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	pattern(in, 100, 3);
+	memcpy(mine + 4050, in, 100);
+	expect(accel_host_register(dev, mine + 4050, 100, 0), 0);
+	refused(accel_host_register(dev, mine + 4149, 1, 0), -EEXIST, "overlaps");
+	expect(accel_memory_copy(ptr, mine + 4050, 100), 0);
+	expect(accel_host_unregister(dev, mine + 4050), 0);
+	expect(accel_host_register(dev, mine, 8192, ACCEL_REGISTER_READ_ONLY), 0);
+	refused(accel_memory_copy(mine, ptr, 100), -EFAULT, "cannot be written");
+	munmap(mine, 8192);
+	refused(accel_memory_copy(ptr, mine, 100), -EFAULT, "cannot be read");
+	expect(accel_host_unregister(dev, mine), 0);
+	refused(accel_host_register(dev, ptr, 100, 0), -EFAULT, "device pointer");
+	refused(accel_host_register(dev, mine, 100, 0), -EFAULT, "not mapped");
+}
+
+static void test_rows(void)
+{
+	char *ptr = device_memory(dev, 200), in[60], back[60];
+
+	pattern(in, 60, 4);
+	memset(back, 'x', 60);
+	expect(accel_memory_copy_2d(ptr + 3, 50, in, 20, 15, 3), 0);
+	expect(accel_memory_copy_2d(ptr + 20, 50, ptr + 3, 50, 15, 2), 0);
+	expect(accel_memory_copy_2d(back, 20, ptr + 20, 50, 15, 2), 0);
+	expect(accel_memory_copy_2d(back + 40, 0, ptr + 103, 0, 15, 1), 0);
+	for (int i = 0; i < 60; i++)
+		ok(back[i] == (i % 20 < 15 ? in[i] : 'x'));
+}
+
+static void test_memory_that_is_not_there(void)
+{
+	char *map = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *ptr = device_memory(dev, 100), bytes[100];
+
+	munmap(map + 4096, 4096);
+	refused(accel_memory_copy(ptr, map + 4090, 7), -EFAULT, "cannot be read");
+	refused(accel_memory_copy(map, ptr, 1), -EFAULT, "cannot be written");
+	expect(accel_memory_copy(ptr, map + 4000, 96), 0);
+	expect(accel_memory_copy(bytes, ptr, 100), 0);
+	munmap(map, 4096);
+}
+
+static int ends_in_sigsegv(volatile char *ptr)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(*ptr);
+	waitpid(pid, &status, 0);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+
+static void test_stray_dereference(void)
+{
+	struct rlimit none = { 0, 0 };
+	char *ptr = device_memory(dev, MEMORY);
+
+	setrlimit(RLIMIT_CORE, &none);
+	ok(ends_in_sigsegv(ptr) && ends_in_sigsegv(ptr + MEMORY) && ends_in_sigsegv(ptr - 1));
+}
+
+static char *device, *unified;
+
+static void child_opens_again(void)
+{
+	struct accel_device *own;
+	char bytes[64] = "", *ptr;
+
+	expect(accel_memory_copy(device, bytes, 64), -EPERM);
+	expect(accel_device_memory_deallocate(dev, device, 64), -EPERM);
+	expect(accel_device_open(0, &own), 0);
+	ptr = device_memory(own, 64);
+	refused(accel_memory_copy_h2d(own, device, bytes, 64), -EFAULT, "before the fork");
+	/* What the parent has allocated can be read here, by the card too. */
+	expect(accel_memory_copy(ptr, unified, 64), 0);
+	expect(accel_memory_copy(bytes, ptr, 64), 0);
+	ok(!memcmp(bytes, unified, 64));
+	strcpy(unified, "from the child");
+	/* Ends without closing: the driver takes back what is left. */
+}
+
+static void test_fork(void)
+{
+	char bytes[64];
+
+	device = device_memory(dev, 64);
+	unified = unified_memory(dev, 64);
+	pattern(unified, 64, 5);
+	expect(accel_memory_copy(device, unified, 64), 0);
+	ok(in_child(child_opens_again));
+	ok(!strcmp(unified, "from the child"));
+	expect(accel_memory_copy(bytes, device, 64), 0);
+	pattern(unified, 64, 5);
+	ok(!memcmp(bytes, unified, 64));
+}
+
+static void become_nobody(void)
+{
+	ok(!setgid(NOBODY) && !setuid(NOBODY));
+}
+
+static void opens_as_nobody(void)
+{
+	struct accel_device *own = (void *)1;
+
+	become_nobody();
+	refused(accel_device_open(0, &own), -EACCES, NODE);
+	ok(!own);
+	expect(accel_device_count(), 2);
+}
+
+static void test_permission(void)
+{
+	ok(in_child(opens_as_nobody));
+}
+
+static void limit_to(__rlimit_resource_t resource, rlim_t bytes)
+{
+	struct rlimit limit = { bytes, bytes };
+
+	ok(!setrlimit(resource, &limit));
+}
+
+static void locks_as_nobody(void)
+{
+	static char mine[131072];
+	struct accel_device *own;
+	void *ptr;
+
+	expect(accel_device_open(0, &own), 0);
+	limit_to(RLIMIT_MEMLOCK, 65536);
+	become_nobody();
+	refused(accel_host_memory_allocate(own, &ptr, 131072), -ENOMEM, "65536 bytes");
+	ok(!ptr);
+	refused(accel_host_register(own, mine, sizeof(mine), 0), -ENOMEM, "65536 bytes");
+	expect(accel_host_memory_allocate(own, &ptr, 65536), 0);
+	refused(accel_unified_memory_allocate(own, &ptr, 1), -ENOMEM, "65536 bytes");
+}
+
+static void test_locked_memory_limit(void)
+{
+	ok(in_child(locks_as_nobody));
+}
+
+static void opens_in_a_small_address_space(void)
+{
+	struct accel_device *own = (void *)1;
+
+	limit_to(RLIMIT_AS, 4 << 20);
+	refused(accel_device_open(0, &own), -ENOMEM, "ulimit -v) is 4194304 bytes");
+	ok(!own);
+}
+
+static void opens_after_mlockall(void)
+{
+	struct accel_device *own = (void *)1;
+
+	limit_to(RLIMIT_MEMLOCK, 1 << 20);
+	become_nobody();
+	ok(!mlockall(MCL_FUTURE));
+	refused(accel_device_open(0, &own), -ENOMEM, "mlockall(MCL_FUTURE)");
+	ok(!own);
+}
+
+static void test_no_room_for_the_window(void)
+{
+	struct stat st;
+
+	ok(in_child(opens_in_a_small_address_space));
+	ok(!stat(NODE, &st) && !chmod(NODE, 0666));
+	ok(in_child(opens_after_mlockall));
+	ok(!chmod(NODE, st.st_mode & 07777));
+}
+
+static void test_p2p(void)
+{
+	char *ptr = device_memory(dev, 1000), *far = device_memory(other, 1000), in[900], back[900];
+
+	pattern(in, 900, 6);
+	unified = unified_memory(dev, 900);
+	memcpy(unified, in, 900);
+	expect(accel_memory_copy(ptr + 3, in, 900), 0);
+	expect(accel_memory_copy_p2p(other, dev, far + 1, ptr + 3, 900), 0);
+	expect(accel_memory_copy(back, far + 1, 900), 0);
+	ok(!memcmp(back, in, 900));
+	/* Unified memory of one card is host memory that the other card has to pin. */
+	expect(accel_memory_copy_p2p(other, dev, far, unified + 100, 500), 0);
+	expect(accel_memory_copy_p2p(dev, other, unified, far, 500), 0);
+	ok(!memcmp(unified, in + 100, 500));
+}
+
+static void count_signal(int number)
+{
+	(void)number;
+}
+
+static void test_signals_do_not_end_a_copy(void)
+{
+	struct itimerval often = { { 0, 5000 }, { 0, 5000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction action = { .sa_handler = count_signal };
+	char *ptr = device_memory(dev, 100), in[100], back[100];
+
+	pattern(in, 100, 7);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	expect(accel_memory_copy(ptr, in, 100), 0);
+	expect(accel_memory_copy(back, ptr, 100), 0);
+	setitimer(ITIMER_REAL, &never, NULL);
+	ok(!memcmp(back, in, 100));
+}
+
+static void *copies_both_ways(void *arg)
+{
+	char *ptr = device_memory(dev, 200), in[200], back[200];
+
+	pattern(in, 200, *(int *)arg);
+	expect(accel_memory_copy(ptr, in, 200), 0);
+	expect(accel_memory_copy(back, ptr, 200), 0);
+	ok(!memcmp(back, in, 200));
+	expect(accel_device_memory_deallocate(dev, ptr, 200), 0);
+	return NULL;
+}
+
+static void test_threads(void)
+{
+	int seeds[] = { 10, 20, 30, 40 };
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, copies_both_ways, &seeds[i]);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static bool copied;
+
+static void *long_copy(void *arg)
+{
+	char back[800];
+
+	expect(accel_memory_copy_2d(back, 100, arg, 100, 100, 8), 0);
+	__atomic_store_n(&copied, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* The copy takes 800 ms; memory can be had and given back meanwhile, that of the copy too. */
+static void test_nothing_waits_for_a_copy(void)
+{
+	char *ptr = device_memory(dev, 800), *spare;
+	struct accel_memory_stats stats;
+	pthread_t thread;
+	uint64_t transfers;
+
+	expect(accel_memory_stats_full(dev, &stats), 0);
+	transfers = stats.transfers;
+	pthread_create(&thread, NULL, long_copy, ptr);
+	do
+		expect(accel_memory_stats_full(dev, &stats), 0);
+	while (stats.transfers == transfers);
+	spare = device_memory(dev, 64);
+	expect(accel_device_memory_deallocate(dev, spare, 64), 0);
+	expect(accel_device_memory_deallocate(dev, ptr, 800), 0);
+	ok(!__atomic_load_n(&copied, __ATOMIC_ACQUIRE));
+	pthread_join(thread, NULL);
+}
+
+static void *copy_until_removed(void *arg)
+{
+	char back[MEMORY / 2];
+	int err = 0;
+
+	for (int i = 0; !err && i < 20; i++)
+		err = accel_memory_copy(back, arg, sizeof(back));
+	ok(err == -ENODEV);
+	return NULL;
+}
+
+static void test_removal(void)
+{
+	char *ptr = device_memory(dev, MEMORY / 2), bytes[64];
+	struct accel_memory_stats stats;
+	struct accel_device *back;
+	uint64_t transfers;
+	pthread_t thread;
+	size_t size;
+	int index = 0;
+	void *none;
+
+	unified = unified_memory(dev, 64);
+	expect(accel_memory_stats_full(dev, &stats), 0);
+	transfers = stats.transfers;
+	pthread_create(&thread, NULL, copy_until_removed, ptr);
+	do
+		expect(accel_memory_stats_full(dev, &stats), 0);
+	while (stats.transfers == transfers);
+	write_file("/sys/class/paccel/paccel0/device/remove", "1");
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 2; i++) {
+		refused(accel_memory_copy(ptr, bytes, 64), -ENODEV, "removed");
+		expect(accel_memory_copy_d2h(dev, bytes, unified, 64), -ENODEV);
+		expect(accel_device_memory_allocate(dev, &none, 64), -ENODEV);
+		expect(accel_device_memory_deallocate(dev, ptr, MEMORY / 2), -ENODEV);
+		expect(accel_unified_memory_deallocate(dev, unified, 64), -ENODEV);
+		expect(accel_device_memory_stats(dev, &size, &size), -ENODEV);
+		expect(accel_device_min_chunk_size(dev, &size), -ENODEV);
+	}
+	strcpy(unified, "still there");
+	expect(accel_device_count(), 1);
+	write_file("/sys/bus/pci/rescan", "1");
+	expect(accel_device_count(), 2);
+	/* Its node may have another number than before, and its index follows that. */
+	expect(accel_device_open(index, &back), 0);
+	if (back == other) {
+		expect(accel_device_close(back), 0);
+		expect(accel_device_open(++index, &back), 0);
+	}
+	ok(back != dev && back != other);
+	ptr = device_memory(back, 64);
+	expect(accel_memory_copy(ptr, unified, 64), 0);
+	expect(accel_memory_copy(bytes, ptr, 64), 0);
+	ok(!strcmp(bytes, "still there"));
+	expect(accel_device_close(back), 0);
+}
+
+int main(void)
+{
+	RUN(test_info);
+	RUN(test_round_trip);
+	RUN(test_new_memory_is_zero);
+	RUN(test_fill);
+	RUN(test_exhaustion);
+	RUN(test_refusals);
+	RUN(test_quota);
+	RUN(test_host_and_unified_memory);
+	RUN(test_registered_memory);
+	RUN(test_rows);
+	RUN(test_memory_that_is_not_there);
+	RUN(test_stray_dereference);
+	RUN(test_fork);
+	RUN(test_permission);
+	RUN(test_locked_memory_limit);
+	RUN(test_no_room_for_the_window);
+	RUN(test_p2p);
+	RUN(test_signals_do_not_end_a_copy);
+	RUN(test_threads);
+	RUN(test_nothing_waits_for_a_copy);
+	RUN(test_removal);
+	return tap_end();
+}

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# accelctl and the examples with the real driver, in a guest with two edu cards.
+# shellcheck disable=SC2317 # functions are called through check
+set -u
+
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/unit/tap.sh
+. tests/unit/tap.sh
+
+build=${BUILD:-build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+prints() {
+	local pattern=$1
+	shift
+	"$@" > "$work/out" 2>&1
+	grep -E -e "$pattern" "$work/out" || { cat "$work/out"; return 1; }
+}
+
+json() {
+	local expression=$1
+	shift
+	"$@" > "$work/out" || { cat "$work/out"; return 1; }
+	python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(0 if eval(sys.argv[1]) else repr(d))' \
+		"$expression" < "$work/out"
+}
+
+all_came_back() {
+	local sum
+	sum=$(sha256sum < "$work/file")
+	tail -n 1 "$work/copy" | grep -xF "all 2500 bytes came back: SHA-256 ${sum%% *}"
+}
+
+as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+nobody_is_refused() { ! as_nobody accelctl info > "$work/out" 2>&1 && grep 'no permission' "$work/out"; }
+
+# A second program sees what the copy holds.
+copies_and_is_seen() {
+	local used
+	accelctl copy "$work/file" > "$work/copy" &
+	for ((i = 0; i < 500; i++)); do
+		used=$(accelctl stats | awk '/^used  / { print $2 }')
+		[ "$used" -gt 0 ] && break
+	done
+	echo "used: $used"
+	wait $! && [ "$used" = 4032 ]
+}
+
+without_driver() {
+	rmmod paccel && ! accelctl list > "$work/out" 2>&1 && grep 'modprobe paccel' "$work/out"
+}
+
+head -c 2500 /dev/urandom > "$work/file"
+check 'list' prints '^1 +/dev/paccel[0-9]+ +edu +[0-9a-f:.]+ +4032 B +4032 B$' accelctl list
+check 'info' prints '^  memory +4032 bytes$' accelctl info
+if command -v python3 > /dev/null; then
+	check 'list --json' json '[c["memory_size"] for c in d] == [4032, 4032]' accelctl list --json
+	check 'info --json' json 'd["name"] == "edu" and d["granule"] == 64' accelctl info 1 --json
+	check 'stats --json' json 'd["total"] == 4032 and d["used"] == 0' accelctl stats --json
+	check 'copy --json' json 'd["ok"] and d["bytes"] == 2500 and d["piece"] == 2016' \
+		accelctl copy "$work/file" --json --device=1
+else
+	for name in list info stats copy; do
+		skip "$name --json" 'there is no python3'
+	done
+fi
+check 'stats' prints '^total +4032 B$' accelctl stats
+check 'copy, which stats sees' copies_and_is_seen
+check 'all bytes came back' all_came_back
+check 'copy shows progress' prints '^\[#{24}\] 100 %  2500 B of 2500 B' cat "$work/copy"
+check 'a user without permission is told so' nobody_is_refused
+check 'example roundtrip' prints '^Hello from the other side' "$build/examples/roundtrip"
+check 'example tile' prints '^ 56 57 58 59 60 16 17 18$' "$build/examples/tile"
+check 'without driver the tool says what to do' without_driver
+tap_end
