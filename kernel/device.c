@@ -143,7 +143,7 @@ static void stop(struct paccel_device *pd)
 	mutex_lock(&pd->reset_lock);
 	paccel_engines_hold(pd, -ENODEV);
 	if (pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms))) {
-		dev_err(&pd->dev, "the card does not end its transfer: cut off from memory\n");
+		dev_err(&pd->dev, "the card does not become idle: cut off from memory\n");
 		paccel_give_up(pd);
 	}
 	paccel_engines_abort(pd, -ENODEV);

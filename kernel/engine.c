@@ -5,8 +5,8 @@
  * Jobs wait in a queue per context; between transfers the engine goes round the contexts, and
  * round the jobs of each, so that a small copy waits for one transfer of each busy context at
  * most. At any time one party owns the engine: the lock's holder (IDLE, PICKED, DONE), the worker
- * (WORK) or the card (BUSY). A transfer that needs no bounce buffer is followed by the next one
- * in the interrupt itself; all others go through the worker, which moves the bytes.
+ * (WORK) or the card (BUSY). Where the CPU has no byte to move, the next transfer is started
+ * in the interrupt itself; else the worker moves the bytes first.
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
@@ -90,12 +90,20 @@ static bool pick(struct paccel_engine *eng)
 
 /* --- one step; eng->lock is held where nothing else is said --- */
 
-/* The program's own pages are the card's from here on, where the machine is not coherent. */
+/*
+ * Elsewhere a sync does nothing; and the DMA debugger takes one of a page that is mapped twice for
+ * an error.
+ */
+static bool needs_sync(struct paccel_engine *eng)
+{
+	return !eng->step.bounce && dma_need_sync(&eng->pd->pdev->dev, eng->step.x.host);
+}
+
 static void sync_for_card(struct paccel_engine *eng)
 {
 	struct paccel_xfer *x = &eng->step.x;
 
-	if (!eng->step.bounce)
+	if (needs_sync(eng))
 		dma_sync_single_for_device(&eng->pd->pdev->dev, x->host, x->len,
 					   eng->job->pages->dir);
 }
@@ -105,8 +113,9 @@ static void sync_for_cpu(struct paccel_engine *eng)
 	struct paccel_xfer *x = &eng->step.x;
 
 	/* What the card has only read is as it was, or the program has written it since. */
-	if (!eng->step.bounce && x->dir == DMA_FROM_DEVICE)
-		dma_sync_single_for_cpu(&eng->pd->pdev->dev, x->host, x->len, eng->job->pages->dir);
+	if (x->dir == DMA_FROM_DEVICE && needs_sync(eng))
+		dma_sync_single_for_cpu(&eng->pd->pdev->dev, x->host, x->len,
+					eng->job->pages->dir);
 }
 
 static void start(struct paccel_engine *eng)
@@ -218,8 +227,8 @@ static void engine_work(struct work_struct *work)
 }
 
 /*
- * The card has ended the step, as @polled says. Goes on without the worker where no byte has to be
- * moved by the CPU; returns a job that has ended, or NULL.
+ * The card has ended the step, as @polled says. Goes on without the worker as far as no byte has to
+ * be moved by the CPU; returns a job that has ended, or NULL.
  */
 static struct paccel_job *done(struct paccel_engine *eng, int polled)
 {
@@ -228,7 +237,8 @@ static struct paccel_job *done(struct paccel_engine *eng, int polled)
 	eng->state = PACCEL_ENGINE_DONE;
 	eng->status = polled < 0 ? -EIO : 0;
 	sync_for_cpu(eng);
-	if (eng->step.bounce) {
+	/* Only what the card has written has to be moved. */
+	if (eng->step.bounce && eng->step.x.dir == DMA_FROM_DEVICE && !eng->status) {
 		engine_queue_work(eng);
 		return NULL;
 	}
@@ -273,7 +283,8 @@ static struct paccel_job *overdue(struct paccel_engine *eng)
 	if (!ret) {
 		atomic64_inc(&eng->pd->count.timeouts);
 		eng->state = PACCEL_ENGINE_HUNG;
-		queue_work(paccel_wq, &eng->pd->recover);
+		/* Not on paccel_wq: it waits for works of that one. */
+		queue_work(system_long_wq, &eng->pd->recover);
 		return NULL;
 	}
 	atomic64_inc(&eng->pd->count.lost_irqs);

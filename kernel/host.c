@@ -58,34 +58,43 @@ static const struct mmu_interval_notifier_ops host_notifier_ops = {
 
 /*
  * Were pages replaced since they were last compared? A change is noted when it begins: the look
- * comes when it has ended. What begins later is noted again, for the next use.
+ * comes when it has ended. What begins later is noted again, for the next use. An error is not an
+ * answer: the next use looks again.
  */
-static void host_recheck(struct paccel_host *host)
+static int host_recheck(struct paccel_host *host)
 {
 	unsigned int changes;
+	int ret;
 
 	spin_lock(&host->lock);
 	changes = host->changes;
 	spin_unlock(&host->lock);
 	if (changes == READ_ONCE(host->checked))
-		return;
+		return 0;
 	mmu_interval_read_begin(&host->notifier);
-	if (paccel_pages_same(&host->pages, host->addr.start, FOLL_LONGTERM))
+	ret = paccel_pages_same(&host->pages, host->addr.start);
+	if (ret == -EFAULT)
 		WRITE_ONCE(host->dead, true);
 	/* Two at once may put the older number here: one comparison too many. */
-	WRITE_ONCE(host->checked, changes);
+	if (!ret)
+		WRITE_ONCE(host->checked, changes);
+	return ret;
 }
 
 /*
- * May a job use the range? 0, or -EFAULT. The caller is the process whose memory it is and holds no
- * lock: pinning again to compare can sleep as long as a userfaultfd likes.
+ * May a job use the range? 0, or -EFAULT; -ENOMEM if it could not be found out. The caller is the
+ * process whose memory it is and holds no lock: pinning again to compare can sleep as long as a
+ * userfaultfd likes.
  */
 int paccel_host_use(struct paccel_host *host, bool write)
 {
-	if (write && host->read_only)
+	int ret;
+
+	if (READ_ONCE(host->dead) || (write && host->read_only))
 		return -EFAULT;
-	if (host->watched)
-		host_recheck(host);
+	ret = host->watched ? host_recheck(host) : 0;
+	if (ret)
+		return ret;
 	return READ_ONCE(host->dead) ? -EFAULT : 0;
 }
 

@@ -173,7 +173,7 @@ struct paccel_cursor {
 int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr, u64 length,
 		     bool write, unsigned int gup_flags);
 int paccel_pages_alloc(struct paccel_pages *p, struct paccel_device *pd, u64 length);
-int paccel_pages_same(struct paccel_pages *p, u64 addr, unsigned int gup_flags);
+int paccel_pages_same(struct paccel_pages *p, u64 addr);
 void paccel_pages_map(struct paccel_pages *p);
 void paccel_pages_release(struct paccel_pages *p);
 void paccel_pages_unmap_all(struct paccel_device *pd);
@@ -460,6 +460,7 @@ int paccel_reset(struct paccel_device *pd);
 void paccel_recover_work(struct work_struct *work);
 void paccel_suspend(struct paccel_device *pd);
 int paccel_resume(struct paccel_device *pd);
+void paccel_fail(struct paccel_device *pd);
 /*
  * Nothing of the card can write host memory after this, or pd->unsafe is set; pd->reset_lock is
  * held.

@@ -94,18 +94,20 @@ free_pages:
 	return -ENOMEM;
 }
 
-/* Are these still the pages that the caller has at @addr? 0, or -EFAULT. */
-int paccel_pages_same(struct paccel_pages *p, u64 addr, unsigned int gup_flags)
+/*
+ * Are these still the pages that the caller has at @addr? 0; -EFAULT if not; another error if that
+ * could not be found out. To look needs no right to write: where a private page was thrown away,
+ * reading finds another one.
+ */
+int paccel_pages_same(struct paccel_pages *p, u64 addr)
 {
-	bool write = p->dir == DMA_BIDIRECTIONAL;
 	struct page *now[PACCEL_COMPARE];
 	unsigned long done, i, nr;
 	int ret = 0;
 
 	for (done = 0; done < p->nr && !ret; done += nr) {
 		nr = min_t(unsigned long, p->nr - done, PACCEL_COMPARE);
-		ret = pin_all((addr & PAGE_MASK) + done * PAGE_SIZE, nr,
-			      gup_flags | (write ? FOLL_WRITE : 0), now);
+		ret = pin_all((addr & PAGE_MASK) + done * PAGE_SIZE, nr, 0, now);
 		if (ret)
 			break;
 		for (i = 0; i < nr; i++)

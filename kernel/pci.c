@@ -84,7 +84,7 @@ static DEFINE_SIMPLE_DEV_PM_OPS(paccel_pm_ops, paccel_pm_suspend, paccel_pm_resu
 
 static pci_ers_result_t paccel_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
-	paccel_suspend(pci_get_drvdata(pdev));
+	paccel_fail(pci_get_drvdata(pdev));
 	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
 						      PCI_ERS_RESULT_NEED_RESET;
 }
@@ -93,8 +93,8 @@ static pci_ers_result_t paccel_slot_reset(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
 	pci_save_state(pdev);
-	return paccel_resume(pci_get_drvdata(pdev)) ? PCI_ERS_RESULT_DISCONNECT :
-						      PCI_ERS_RESULT_RECOVERED;
+	return paccel_reset(pci_get_drvdata(pdev)) ? PCI_ERS_RESULT_DISCONNECT :
+						     PCI_ERS_RESULT_RECOVERED;
 }
 
 static void paccel_reset_prepare(struct pci_dev *pdev)

@@ -38,11 +38,12 @@ static void lose_contexts(struct paccel_device *pd)
 	wake_up_all(&pd->wait);
 }
 
-static void out_of_service(struct paccel_device *pd, int error)
+/* @quiet: the card is proven to write nothing. The engines are held. */
+static void out_of_service(struct paccel_device *pd, bool quiet, const char *why)
 {
-	dev_err(&pd->dev, "the card cannot be stopped or restarted (%d): out of service until RESET\n",
-		error);
-	paccel_give_up(pd);
+	dev_err(&pd->dev, "%s: out of service until RESET\n", why);
+	if (!quiet)
+		paccel_give_up(pd);
 	WRITE_ONCE(pd->failed, true);
 	paccel_engines_abort(pd, -EIO);
 	paccel_engines_refuse(pd, -EIO);
@@ -52,16 +53,14 @@ static void out_of_service(struct paccel_device *pd, int error)
 /* The engines are held. Returns 0, or -EIO with the card out of service. */
 static int restart(struct paccel_device *pd)
 {
-	int ret;
-
 	atomic64_inc(&pd->count.resets);
-	ret = pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms));
-	if (!ret) {
-		paccel_engines_abort(pd, -EIO);
-		ret = pd->ops->reset(pd);
+	if (pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms))) {
+		out_of_service(pd, false, "the card does not become idle");
+		return -EIO;
 	}
-	if (ret) {
-		out_of_service(pd, ret);
+	paccel_engines_abort(pd, -EIO);
+	if (pd->ops->reset(pd)) {
+		out_of_service(pd, true, "the card does not come back");
 		return -EIO;
 	}
 	if (!(pd->ops->flags & PACCEL_HW_MEM_SURVIVES))
@@ -123,7 +122,7 @@ void paccel_suspend(struct paccel_device *pd)
 	mutex_lock(&pd->reset_lock);
 	paccel_engines_hold(pd, 0);
 	if (pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms)))
-		out_of_service(pd, -ETIMEDOUT);
+		out_of_service(pd, false, "the card does not become idle");
 	else
 		paccel_engines_abort(pd, 0);
 	mutex_unlock(&pd->reset_lock);
@@ -140,6 +139,19 @@ int paccel_resume(struct paccel_device *pd)
 		paccel_pool_retry(pd);
 	mutex_unlock(&pd->reset_lock);
 	return ret;
+}
+
+/* The PCI core has found an error: nothing runs until a reset, which may never come. */
+void paccel_fail(struct paccel_device *pd)
+{
+	bool quiet;
+
+	mutex_lock(&pd->reset_lock);
+	paccel_engines_hold(pd, -EIO);
+	quiet = !pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms));
+	out_of_service(pd, quiet, "a PCI error");
+	paccel_engines_unhold(pd);
+	mutex_unlock(&pd->reset_lock);
 }
 
 int paccel_ioctl_reset(struct paccel_ucmd *ucmd)

@@ -98,8 +98,7 @@ static int edu_poll(struct paccel_engine *eng)
 	struct edu *edu = eng->pd->hw;
 	u32 cmd = readl(edu->bar + EDU_DMA_CMD);
 
-	if (cmd == EDU_GONE)
-		return -EIO;
+	/* All ones is no answer, and RUN is one of them: for all we know it still runs. */
 	if (cmd & EDU_DMA_RUN)
 		return 0;
 	return edu_bus_master(eng->pd) ? 1 : -EIO;
@@ -135,8 +134,10 @@ static int edu_quiesce(struct paccel_device *pd, unsigned int limit_ms)
 				 1000, limit_ms * 1000ULL);
 	if (ret)
 		return ret;
-	if (cmd != EDU_GONE)
-		writel(~0u, edu->bar + EDU_IRQ_ACK);
+	/* That it does not answer reads does not prove that it does not write. */
+	if (cmd == EDU_GONE)
+		return -ENODEV;
+	writel(~0u, edu->bar + EDU_IRQ_ACK);
 	return 0;
 }
 

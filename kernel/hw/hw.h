@@ -66,9 +66,10 @@ struct paccel_hw_info {
  * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus
  *	mastering is off, or no answer). Called with the engine's lock held, interrupts off
  * @poll: 1 if the transfer that was started has ended well, an error if it has ended otherwise, 0
- *	if it still runs. Called with the engine's lock held, interrupts off
- * @quiesce: wait until nothing runs, at most this many milliseconds; 0 only if the card can no
- *	longer write host memory (it is idle, or does not answer at all). May sleep
+ *	if it still runs or the card does not answer. Called with the engine's lock held, interrupts
+ *	off
+ * @quiesce: wait until nothing runs, at most this many milliseconds; 0 only if the card is proven
+ *	to write host memory no longer: that it does not answer is no proof. May sleep
  * @reset: make the idle card ready for start() again. May sleep
  *
  * The interrupt handler of the card calls paccel_xfer_check() when a transfer may have ended.
