@@ -83,11 +83,11 @@ static int resolve_device(struct operand *operand, struct accel_device *owner)
 	return 0;
 }
 
-/* The range that has a byte in common with the operand, with all of its pages if they are ours. */
+/* The last range below an address that has a byte of the operand, in its pages if they are ours. */
 static const struct range *touched_range(const struct accel_device *dev,
-					 const struct operand *operand)
+					 const struct operand *operand, uintptr_t below)
 {
-	const struct range *range = range_below(dev->ranges, operand->ptr + (operand->size - 1));
+	const struct range *range = range_below(dev->ranges, below);
 	size_t extent;
 
 	if (!range)
@@ -96,24 +96,31 @@ static const struct range *touched_range(const struct accel_device *dev,
 	return range->base >= operand->ptr || operand->ptr - range->base < extent ? range : NULL;
 }
 
-/* Sets *device if it is unified memory of the card that is wanted. */
-static int check_host_range(struct operand *operand, const struct accel_device *dev, bool *device)
+static int check_inside(const struct operand *operand, const struct range *range)
 {
-	const struct range *range = touched_range(dev, operand);
+	if (range_holds(range, operand->ptr, operand->size))
+		return 0;
+	return fail(-EFAULT,
+		    "%s " ADDR ", %zu bytes, is not wholly inside the %s allocation at " ADDR
+		    " of %zu bytes",
+		    operand->name, operand->ptr, operand->size, kind_name(range->kind), range->base,
+		    range->size);
+}
+
+/* Sets *device if it is unified memory of the card that is wanted. */
+static int check_host_ranges(struct operand *operand, const struct accel_device *dev, bool *device)
+{
+	const struct range *range;
+	uintptr_t at = operand->ptr + (operand->size - 1);
 
 	/* A registration is the program's memory, and so is what lies beside it. */
-	if (!range || range->kind == ACCEL_MEMORY_REGISTERED)
+	while ((range = touched_range(dev, operand, at)) && range->kind == ACCEL_MEMORY_REGISTERED)
+		at = range->base - 1;
+	if (!range)
 		return 0;
-	if (!range_holds(range, operand->ptr, operand->size))
-		return fail(-EFAULT,
-			    "%s " ADDR
-			    ", %zu bytes, is not wholly inside the %s allocation at " ADDR
-			    " of %zu bytes",
-			    operand->name, operand->ptr, operand->size, kind_name(range->kind),
-			    range->base, range->size);
 	operand->known = true;
 	*device = range->kind == ACCEL_MEMORY_UNIFIED && dev == operand->want_dev;
-	return 0;
+	return check_inside(operand, range);
 }
 
 static int resolve_host(struct operand *operand)
@@ -123,7 +130,7 @@ static int resolve_host(struct operand *operand)
 	int err;
 
 	for (dev = device_list(); dev && !operand->known; dev = dev->next) {
-		err = dev->inherited ? 0 : check_host_range(operand, dev, &device);
+		err = dev->inherited ? 0 : check_host_ranges(operand, dev, &device);
 		if (err)
 			return err;
 	}

@@ -216,6 +216,27 @@ static void test_beside_a_registration(void)
 	expect(accel_device_close(dev), 0);
 }
 
+/* Neither may it reach into an allocation by way of a registration. */
+static void test_registration_behind_an_allocation(void)
+{
+	struct accel_device *dev = open_card();
+	char *ptr = device_memory(dev, 4032), *above = host_memory(dev, 100);
+	char *host = host_memory(dev, 100), *map;
+
+	/* The first of two has room above the second, as the kernel maps from the top. */
+	expect(accel_host_memory_deallocate(dev, above, 100), 0);
+	map = mmap(host + 4096, 4096, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	ok(map == host + 4096);
+	expect(accel_host_register(dev, map, 100, 0), 0);
+	expect(accel_host_register(dev, map + 100, 100, 0), 0);
+	refused(accel_memory_copy(ptr, host + 4000, 296), -EFAULT, "host allocation");
+	expect(accel_memory_copy(ptr, map, 200), 0);
+	expect(accel_memory_copy(ptr, map + 50, 400), 0);
+	expect(accel_device_close(dev), 0);
+	munmap(map, 4096);
+}
+
 static void test_unified_memory_counts_as_both(void)
 {
 	struct accel_device *dev = open_card();
@@ -532,6 +553,7 @@ int main(void)
 	RUN(test_host_memory_that_is_not_there);
 	RUN(test_read_only_registration);
 	RUN(test_beside_a_registration);
+	RUN(test_registration_behind_an_allocation);
 	RUN(test_unified_memory_counts_as_both);
 	RUN(test_pinned_memory_is_host_only);
 	RUN(test_direction_is_found);
