@@ -44,6 +44,9 @@ struct stat_field {
 extern const struct stat_field stat_fields[];
 extern const unsigned int stat_field_count;
 
+/* A number without its unit, or "none"; text lives until the eighth next call. */
+const char *stat_text(const struct stat_field *field, uint64_t value);
+
 static inline uint64_t stat_value(const struct accel_memory_stats *stats,
 				  const struct stat_field *field)
 {

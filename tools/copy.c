@@ -66,8 +66,9 @@ static void show_stats(const struct job *job)
 		uint64_t before = stat_value(&job->before, &stat_fields[i]);
 		uint64_t after = stat_value(&job->after, &stat_fields[i]);
 
-		printf("%-23s %12" PRIu64 " %12" PRIu64 " %+12" PRId64 "\n", stat_fields[i].label,
-		       before, after, (int64_t)(after - before));
+		printf("%-23s %12s %12s %+12" PRId64 "\n", stat_fields[i].label,
+		       stat_text(&stat_fields[i], before), stat_text(&stat_fields[i], after),
+		       (int64_t)(after - before));
 	}
 }
 

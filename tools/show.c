@@ -216,11 +216,27 @@ static void stats_json(int index, const struct accel_memory_stats *stats)
 	json_close('}');
 }
 
-static void stats_text(const struct accel_memory_stats *stats)
+const char *stat_text(const struct stat_field *field, uint64_t value)
 {
-	for (unsigned int i = 0; i < stat_field_count; i++)
-		printf("%-23s %12" PRIu64 "%s\n", stat_fields[i].label,
-		       stat_value(stats, &stat_fields[i]), stat_fields[i].is_count ? "" : " B");
+	static char texts[8][24];
+	static unsigned int turn;
+	char *text = texts[turn++ % 8];
+
+	if (!value && field->offset == offsetof(struct accel_memory_stats, user_max))
+		return "none";
+	snprintf(text, sizeof(texts[0]), "%" PRIu64, value);
+	return text;
+}
+
+static void stats_table(const struct accel_memory_stats *stats)
+{
+	for (unsigned int i = 0; i < stat_field_count; i++) {
+		const struct stat_field *field = &stat_fields[i];
+		const char *text = stat_text(field, stat_value(stats, field));
+		bool bytes = !field->is_count && strcmp(text, "none");
+
+		printf("%-23s %12s%s\n", field->label, text, bytes ? " B" : "");
+	}
 }
 
 static void stats_row(const struct accel_memory_stats *now, const struct accel_memory_stats *before,
@@ -284,7 +300,7 @@ static int show_stats(struct accel_device *dev, const struct options *options)
 	if (options->json)
 		stats_json(options->index, &stats);
 	else
-		stats_text(&stats);
+		stats_table(&stats);
 	return DONE;
 }
 

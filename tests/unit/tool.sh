@@ -85,6 +85,8 @@ check 'info of another card' prints '^  node +/dev/paccel7$' with MOCK_CARDS=0,7
 check 'info --json' json 'd["granule"] == 64 and d["capabilities"] == ["memory-survives-reset"]' \
 	one_card "$tool" info --json
 check 'stats' prints '^free +4032 B$' one_card "$tool" stats
+check 'stats without quota' prints '^quota of each user +none$' one_card "$tool" stats
+check 'stats with quota' prints '^quota of each user +1024 B$' with MOCK_CARDS=0 MOCK_QUOTA=1024 "$tool" stats
 check 'stats --json' json 'd["total"] == 4032 and len(d) == 19' one_card "$tool" stats 0 --json
 check 'stats --watch' prints '^ +0 B +4032 B ' one_card "$tool" stats --watch=0.01 --count=3
 watch_lines() { [ "$(one_card "$tool" stats --watch=0.01 --count=4 --json | grep -c '^{.*}$')" = 4 ]; }
