@@ -36,6 +36,7 @@ static const struct {
 	const char *text;
 } meanings[] = {
 	{ 0, "success" },
+	{ E2BIG, "the driver that is loaded is older than this library" },
 	{ EACCES, "no permission to open the card's node: ls -l /dev/paccel* shows who may" },
 	{ EDQUOT, "the quota of this user does not leave that much: free some, or have it raised" },
 	{ EEXIST, "overlaps a range that this handle already has registered or allocated" },
@@ -46,6 +47,7 @@ static const struct {
 	{ ENOENT, "no allocation of this kind and handle starts at this address" },
 	{ ENOMEM, "not enough memory of this kind, or RLIMIT_MEMLOCK or address space used up" },
 	{ ENOSPC, "too many host ranges: free or unregister some" },
+	{ ENOTTY, "the driver that is loaded is older than this library" },
 	{ EOPNOTSUPP, "this card cannot do that: see accel_device_info()" },
 	{ EPERM, "the card was opened before a fork, or by another process: open it in this one" },
 	{ ESTALE, "a reset of the card has lost this handle's memory: close it and open again" },

@@ -60,6 +60,8 @@ extern "C" {
  * ``-EIO``       the card failed, or is out of service
  * ``-ETIMEDOUT`` the card did not answer in time; it has been reset
  * ``-ENOMEM``    out of memory (which memory: see the call)
+ * ``-ENOTTY``    the driver that is loaded is older than this library; so is
+ *                ``-E2BIG``
  * ============== =================================================================
  */
 

@@ -85,7 +85,7 @@ static void test_quota(void)
 
 static void test_driver_errors(void)
 {
-	static const int errors[] = { EIO, ETIMEDOUT, ENOMEM, EDQUOT, ENOSPC };
+	static const int errors[] = { EIO, ETIMEDOUT, ENOMEM, EDQUOT, EOPNOTSUPP, ENOTTY, E2BIG };
 	struct accel_device *dev = open_card();
 	void *ptr;
 
@@ -95,6 +95,8 @@ static void test_driver_errors(void)
 		expect(accel_device_memory_allocate(dev, &ptr, 64), -errors[i]);
 		ok(!ptr);
 	}
+	mock_fail(PACCEL_NR_MEM_ALLOC, 1, ENOTTY);
+	refused(accel_device_memory_allocate(dev, &ptr, 64), -ENOTTY, "older than this library");
 	/* Even the statistics for the sentence may fail. */
 	mock_fail(PACCEL_NR_MEM_STATS, 1, EIO);
 	mock_fail(PACCEL_NR_MEM_ALLOC, 1, ENOMEM);
