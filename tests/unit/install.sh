@@ -83,6 +83,8 @@ builds_and_runs() {
 		LD_LIBRARY_PATH=$root$prefix/lib "$work/consumer" | grep "^$(version): "
 }
 
+# The version in the footer of every page.
+pages_have_the_version() { ! grep -L "^\.TH .*\"libaccel $(version)\"" Documentation/man/*.[137] | grep .; }
 version_is_the_headers() { [ "$(pc --modversion)" = "$(version)" ]; }
 tool_finds_its_library() { "$root$prefix/bin/accelctl" --version | grep -F "$(version)"; }
 twice_is_the_same() { install_it && all_is_there; }
@@ -97,6 +99,7 @@ if command -v man > /dev/null; then
 else
 	skip 'man pages are well-formed' 'there is no man'
 fi
+check 'man pages have the version of the header' pages_have_the_version
 check 'pkg-config gives the version of the header' version_is_the_headers
 check 'a C program builds and runs' builds_and_runs gcc "$work/consumer.c"
 check 'a C++ program builds and runs' builds_and_runs g++ "$work/consumer.cc"
