@@ -101,8 +101,6 @@ static int transfer_get(struct paccel_ctx *ctx, struct paccel_transfer *t,
 	struct paccel_range *r = NULL;
 
 	guard(mutex)(&ctx->lock);
-	if (ctx->ended)
-		return -ENODEV;
 	if (dst_is_host(t))
 		r = paccel_range_find(&ctx->hosts, t->dst.start, dst_span);
 	else
@@ -162,6 +160,7 @@ static int run_whole(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 		job->host = t->host;
 		job->pages = &t->host->pages;
 		side->start -= t->host->addr.start;
+		paccel_pages_seek(job->pages, &job->cursor, side->start);
 	}
 	return paccel_job_run(ctx, job);
 }

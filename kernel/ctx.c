@@ -10,17 +10,13 @@
 
 #include "paccel.h"
 
-/* Nothing new, what waits is cancelled, everything is dropped. More than once does no harm. */
+/*
+ * Drops everything. Nobody can add to it: whoever could is the process that is gone, or had the
+ * file that is closed. A caller that was killed has cancelled its job itself. More than once does
+ * no harm.
+ */
 static void ctx_end(struct paccel_ctx *ctx)
 {
-	struct paccel_device *pd = ctx->pd;
-	unsigned int i;
-
-	mutex_lock(&ctx->lock);
-	WRITE_ONCE(ctx->ended, true);
-	mutex_unlock(&ctx->lock);
-	for (i = 0; i < pd->info.engines; i++)
-		paccel_engine_cancel_queue(&pd->engines[i], &ctx->queues[i], -ECANCELED);
 	paccel_mem_end(ctx);
 	paccel_host_end(ctx);
 }

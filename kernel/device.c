@@ -116,6 +116,7 @@ int paccel_device_register(struct paccel_device *pd)
 	if (ret)
 		return ret;
 	dma_set_max_seg_size(&pd->pdev->dev, UINT_MAX);
+	dma_set_seg_boundary(&pd->pdev->dev, ULONG_MAX);
 	pd->direct = reaches_all_memory(&pd->pdev->dev);
 	ret = paccel_engines_alloc(pd);
 	if (ret)
@@ -176,7 +177,7 @@ u32 paccel_device_caps(struct paccel_device *pd)
 {
 	u32 caps = 0;
 
-	if (pd->ops->flags & PACCEL_HW_MEM_SURVIVES)
+	if (pd->info.flags & PACCEL_HW_MEM_SURVIVES)
 		caps |= PACCEL_CAP_MEM_SURVIVES_RESET;
 	if (pd->direct)
 		caps |= PACCEL_CAP_DIRECT_DMA;

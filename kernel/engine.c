@@ -53,8 +53,6 @@ static void dequeue(struct paccel_engine *eng, struct paccel_job *job)
 	list_del_init(&job->node);
 	if (list_empty(&job->queue->jobs))
 		list_del_init(&job->queue->node);
-	else
-		list_move_tail(&job->queue->node, &eng->queues);
 }
 
 /* Scrubbing waits for an idle engine, unless an allocation waits for it. */
@@ -71,7 +69,7 @@ static struct paccel_job *next_job(struct paccel_engine *eng)
 }
 
 /* Chooses the next step, if there is one and the engine is not held. */
-static bool pick(struct paccel_engine *eng)
+static bool eng_pick(struct paccel_engine *eng)
 {
 	struct paccel_job *job;
 
@@ -81,6 +79,8 @@ static bool pick(struct paccel_engine *eng)
 	if (!job)
 		return false;
 	dequeue(eng, job);
+	if (job->queue && !list_empty(&job->queue->node))
+		list_move_tail(&job->queue->node, &eng->queues);
 	job->restart = false;
 	eng->job = job;
 	paccel_job_plan(job, &eng->step);
@@ -118,7 +118,7 @@ static void sync_for_cpu(struct paccel_engine *eng)
 					eng->job->pages->dir);
 }
 
-static void start(struct paccel_engine *eng)
+static void eng_start(struct paccel_engine *eng)
 {
 	unsigned long limit = msecs_to_jiffies(READ_ONCE(paccel_watchdog_ms));
 	struct paccel_xfer *x = &eng->step.x;
@@ -146,7 +146,7 @@ static void start(struct paccel_engine *eng)
 }
 
 /* A step has ended: returns the job if that ended with it, else puts it back in its turn. */
-static struct paccel_job *finish(struct paccel_engine *eng)
+static struct paccel_job *eng_finish(struct paccel_engine *eng)
 {
 	struct paccel_job *job = eng->job;
 	int status = eng->status;
@@ -196,7 +196,7 @@ static bool engine_turn(struct paccel_engine *eng)
 
 	spin_lock_irq(&eng->lock);
 	if (eng->state == PACCEL_ENGINE_IDLE)
-		pick(eng);
+		eng_pick(eng);
 	was = eng->state;
 	if (was != PACCEL_ENGINE_PICKED && was != PACCEL_ENGINE_DONE) {
 		spin_unlock_irq(&eng->lock);
@@ -209,9 +209,9 @@ static bool engine_turn(struct paccel_engine *eng)
 
 	spin_lock_irq(&eng->lock);
 	if (was == PACCEL_ENGINE_PICKED)
-		start(eng);
+		eng_start(eng);
 	else
-		ended = finish(eng);
+		ended = eng_finish(eng);
 	spin_unlock_irq(&eng->lock);
 	if (ended)
 		job_end(ended);
@@ -230,7 +230,7 @@ static void engine_work(struct work_struct *work)
  * The card has ended the step, as @polled says. Goes on without the worker as far as no byte has to
  * be moved by the CPU; returns a job that has ended, or NULL.
  */
-static struct paccel_job *done(struct paccel_engine *eng, int polled)
+static struct paccel_job *eng_done(struct paccel_engine *eng, int polled)
 {
 	struct paccel_job *ended;
 
@@ -242,9 +242,9 @@ static struct paccel_job *done(struct paccel_engine *eng, int polled)
 		engine_queue_work(eng);
 		return NULL;
 	}
-	ended = finish(eng);
-	if (pick(eng) && !eng->step.bounce)
-		start(eng);
+	ended = eng_finish(eng);
+	if (eng_pick(eng) && !eng->step.bounce)
+		eng_start(eng);
 	if (eng->state == PACCEL_ENGINE_PICKED || eng->state == PACCEL_ENGINE_DONE)
 		engine_queue_work(eng);
 	return ended;
@@ -260,7 +260,7 @@ void paccel_xfer_check(struct paccel_engine *eng)
 	if (eng->state == PACCEL_ENGINE_BUSY)
 		ret = eng->pd->ops->poll(eng);
 	if (ret)
-		ended = done(eng, ret);
+		ended = eng_done(eng, ret);
 	spin_unlock_irqrestore(&eng->lock, flags);
 	if (!ret)
 		paccel_spurious_irq(eng->pd);
@@ -288,7 +288,7 @@ static struct paccel_job *overdue(struct paccel_engine *eng)
 		return NULL;
 	}
 	atomic64_inc(&eng->pd->count.lost_irqs);
-	return done(eng, ret);
+	return eng_done(eng, ret);
 }
 
 static void engine_watchdog(struct work_struct *work)
@@ -386,22 +386,6 @@ static void withdraw_queue(struct paccel_engine *eng, struct paccel_queue *queue
 		withdraw(eng, job, error);
 		list_add_tail(&job->node, ended);
 	}
-}
-
-/*
- * Ends all jobs of a context on this engine; the transfer that runs ends by itself, and its job
- * with it.
- */
-void paccel_engine_cancel_queue(struct paccel_engine *eng, struct paccel_queue *queue, int error)
-{
-	LIST_HEAD(ended);
-
-	spin_lock_irq(&eng->lock);
-	withdraw_queue(eng, queue, error, &ended);
-	if (eng->job && eng->job->queue == queue && !eng->job->error)
-		eng->job->error = error;
-	spin_unlock_irq(&eng->lock);
-	end_all(&ended);
 }
 
 /* --- stopping a card; pd->reset_lock is held --- */

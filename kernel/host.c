@@ -125,12 +125,12 @@ static int host_charge(struct paccel_host *host, unsigned long pages)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	unsigned long locked = READ_ONCE(host->mm->locked_vm);
+	s64 now = atomic64_read(&host->mm->pinned_vm);
 
-	if (atomic64_add_return(pages, &host->mm->pinned_vm) + locked > limit &&
-	    !capable(CAP_IPC_LOCK)) {
-		atomic64_sub(pages, &host->mm->pinned_vm);
-		return -ENOMEM;
-	}
+	do {
+		if (now + pages + locked > limit && !capable(CAP_IPC_LOCK))
+			return -ENOMEM;
+	} while (!atomic64_try_cmpxchg(&host->mm->pinned_vm, &now, now + pages));
 	host->charged = pages;
 	return 0;
 }
@@ -161,8 +161,6 @@ void paccel_host_put(struct paccel_host *host)
 static int host_count(struct paccel_ctx *ctx)
 {
 	guard(mutex)(&ctx->lock);
-	if (ctx->ended)
-		return -ENODEV;
 	if (ctx->nr_hosts >= PACCEL_MAX_HOST_RANGES)
 		return -ENOSPC;
 	ctx->nr_hosts++;
@@ -251,8 +249,6 @@ static int register_publish(struct paccel_ctx *ctx, struct paccel_host *host)
 	int ret;
 
 	guard(mutex)(&ctx->lock);
-	if (ctx->ended)
-		return -ENODEV;
 	if (READ_ONCE(host->dead))
 		return -EFAULT;
 	ret = paccel_range_insert(&ctx->hosts, &host->addr);
@@ -320,31 +316,32 @@ uncount:
 
 /* --- HOST_ALLOC and its mapping --- */
 
+/* An offset that was never given before; 32-bit programs have 32 bits of pages for it. */
+static int cookie_reserve(struct paccel_ctx *ctx, struct paccel_host *host)
+{
+	guard(mutex)(&ctx->lock);
+	if (ctx->next_cookie >> 32)
+		return -ENOSPC;
+	host->cookie.start = ctx->next_cookie;
+	host->cookie.last = ctx->next_cookie;
+	ctx->next_cookie++;
+	return 0;
+}
+
 static int alloc_publish(struct paccel_ctx *ctx, struct paccel_host *host,
 			 struct paccel_ucmd *ucmd)
 {
 	struct paccel_host_alloc *cmd = ucmd->cmd;
-	int ret;
+	int ret = cookie_reserve(ctx, host);
 
-	mutex_lock(&ctx->lock);
-	host->cookie.start = ctx->next_cookie;
-	host->cookie.last = ctx->next_cookie;
-	/* 32-bit programs have 32 bits of pages for an offset. */
-	ret = ctx->next_cookie >> 32 ? -ENOSPC : 0;
-	if (!ret)
-		ctx->next_cookie++;
-	mutex_unlock(&ctx->lock);
 	if (ret)
 		return ret;
-
 	cmd->offset = host->cookie.start << PAGE_SHIFT;
 	ret = paccel_reply(ucmd);
 	if (ret)
 		return ret;
 
 	guard(mutex)(&ctx->lock);
-	if (ctx->ended)
-		return -ENODEV;
 	host->own = true;
 	return paccel_range_insert(&ctx->cookies, &host->cookie);
 }
@@ -445,8 +442,6 @@ int paccel_host_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
 	int ret;
 
 	guard(mutex)(&ctx->lock);
-	if (ctx->ended)
-		return -ENODEV;
 	host = cookie_to_host(paccel_range_at(&ctx->cookies, vma->vm_pgoff));
 	if (!host || length != host->pages.length || !(vma->vm_flags & VM_SHARED))
 		return -EINVAL;

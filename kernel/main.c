@@ -60,7 +60,7 @@ static int __init paccel_init(void)
 	paccel_wq = alloc_workqueue("paccel", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!paccel_wq)
 		return ret;
-	paccel_release_wq = alloc_workqueue("paccel_release", 0, 0);
+	paccel_release_wq = alloc_workqueue("paccel_release", WQ_UNBOUND, 0);
 	if (!paccel_release_wq)
 		goto destroy_wq;
 	ret = paccel_device_init();

@@ -24,12 +24,16 @@ struct paccel_buf *paccel_mem_get(struct paccel_ctx *ctx, u64 addr, u64 length)
 
 static int mem_publish(struct paccel_ctx *ctx, struct paccel_map *map)
 {
+	int ret;
+
 	guard(mutex)(&ctx->lock);
-	if (ctx->ended)
-		return -ENODEV;
+	ret = paccel_range_insert(&ctx->maps, &map->range);
+	/* The pool gives no byte twice. */
+	if (WARN_ON_ONCE(ret))
+		return ret;
 	ctx->nr_maps++;
 	ctx->bytes += map->buf->size;
-	return paccel_range_insert(&ctx->maps, &map->range);
+	return 0;
 }
 
 static int alloc_check(const struct paccel_mem_alloc *cmd)
@@ -43,19 +47,12 @@ static int alloc_check(const struct paccel_mem_alloc *cmd)
 	return 0;
 }
 
-int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd)
+static int mem_alloc(struct paccel_ctx *ctx, struct paccel_ucmd *ucmd)
 {
 	struct paccel_mem_alloc *cmd = ucmd->cmd;
-	struct paccel_ctx *ctx = ucmd->ctx;
 	struct paccel_map *map;
 	int ret;
 
-	ret = alloc_check(cmd);
-	if (ret)
-		return ret;
-	if ((cmd->flags & PACCEL_MEM_MAPPABLE) &&
-	    !(paccel_device_caps(ctx->pd) & PACCEL_CAP_MAPPABLE))
-		return -EOPNOTSUPP;
 	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map)
 		return -ENOMEM;
@@ -63,7 +60,7 @@ int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd)
 	if (ret)
 		goto free_map;
 	map->range.start = map->buf->start;
-	map->range.last = map->buf->start + map->buf->length - 1;
+	map->range.last = map->buf->start + cmd->length - 1;
 
 	cmd->addr = map->buf->start;
 	ret = paccel_reply(ucmd);
@@ -78,6 +75,25 @@ put_buf:
 	paccel_buf_put(map->buf);
 free_map:
 	kfree(map);
+	return ret;
+}
+
+int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd)
+{
+	struct paccel_device *pd = ucmd->ctx->pd;
+	struct paccel_mem_alloc *cmd = ucmd->cmd;
+	int ret;
+
+	ret = alloc_check(cmd);
+	if (ret)
+		return ret;
+	if ((cmd->flags & PACCEL_MEM_MAPPABLE) && !(paccel_device_caps(pd) & PACCEL_CAP_MAPPABLE))
+		return -EOPNOTSUPP;
+	ret = mem_alloc(ucmd->ctx, ucmd);
+	if (!ret)
+		atomic64_inc(&pd->count.allocs);
+	else if (ret == -ENOMEM || ret == -EDQUOT)
+		atomic64_inc(&pd->count.alloc_failures);
 	return ret;
 }
 
@@ -96,7 +112,7 @@ static struct paccel_map *mem_find(struct paccel_ctx *ctx, u64 addr, u64 length)
 
 	if (!map)
 		return ERR_PTR(-ENOENT);
-	if (map->buf->length != length)
+	if (map->range.last - map->range.start + 1 != length)
 		return ERR_PTR(-EINVAL);
 	return map;
 }
@@ -151,6 +167,8 @@ int paccel_ioctl_mem_stats(struct paccel_ucmd *ucmd)
 		return -EINVAL;
 	*cmd = (struct paccel_mem_stats) {
 		.size = cmd->size,
+		.allocs = atomic64_read(&count->allocs),
+		.alloc_failures = atomic64_read(&count->alloc_failures),
 		.bytes_h2d = atomic64_read(&count->h2d),
 		.bytes_d2h = atomic64_read(&count->d2h),
 		.bytes_d2d = atomic64_read(&count->d2d),

@@ -79,7 +79,6 @@ enum paccel_buf_state {
  * @list: in pool->dirty while dirty
  * @start: device address
  * @size: bytes, whole granules
- * @length: bytes that were asked for, while used
  * @ref: while used: the contexts that hold it and the jobs that run on it
  * @user: who pays, while used
  * @pd: the card, a counted reference while used
@@ -91,7 +90,6 @@ struct paccel_buf {
 	struct list_head list;
 	u64 start;
 	u64 size;
-	u64 length;
 	struct kref ref;
 	enum paccel_buf_state state;
 	struct paccel_user *user;
@@ -116,8 +114,6 @@ struct paccel_pool {
 	struct paccel_buf *scrubbing;
 	u64 bytes[PACCEL_BUF_STATES];
 	u64 max_user_bytes;
-	u64 allocs;
-	u64 failures;
 	u64 changes;			/* grows when memory becomes clean or is set aside */
 	unsigned int waiters;		/* for scrubbing; read without the lock */
 	wait_queue_head_t wait;
@@ -135,6 +131,7 @@ void paccel_buf_put(struct paccel_buf *buf);
 void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 		       struct paccel_mem_stats *stats);
 void paccel_pool_wake(struct paccel_device *pd);
+void paccel_pool_soil(struct paccel_device *pd);
 /* After a reset: what was set aside gets another try. */
 void paccel_pool_retry(struct paccel_device *pd);
 
@@ -177,6 +174,7 @@ int paccel_pages_same(struct paccel_pages *p, u64 addr);
 void paccel_pages_map(struct paccel_pages *p);
 void paccel_pages_release(struct paccel_pages *p);
 void paccel_pages_unmap_all(struct paccel_device *pd);
+void paccel_pages_seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off);
 bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off, u32 len,
 		      dma_addr_t *dma);
 void paccel_pages_read(struct paccel_pages *p, u64 off, void *to, u32 len);
@@ -362,7 +360,6 @@ void paccel_engines_free(struct paccel_device *pd);
 struct paccel_engine *paccel_engine_choose(struct paccel_device *pd);
 int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job);
 void paccel_engine_cancel(struct paccel_job *job, int error);
-void paccel_engine_cancel_queue(struct paccel_engine *eng, struct paccel_queue *queue, int error);
 /* The four steps of stopping a card; pd->reset_lock is held. */
 void paccel_engines_hold(struct paccel_device *pd, int error);
 void paccel_engines_abort(struct paccel_device *pd, int error);
@@ -374,6 +371,7 @@ void paccel_engines_unhold(struct paccel_device *pd);
 struct paccel_counters {
 	atomic64_t h2d, d2h, d2d, filled, scrubbed;	/* bytes */
 	atomic64_t xfers;
+	atomic64_t allocs, alloc_failures;
 	atomic64_t timeouts;		/* transfers that the card did not finish in time */
 	atomic64_t lost_irqs;		/* transfers that had ended without an interrupt */
 	atomic64_t spurious_irqs;
@@ -486,7 +484,7 @@ struct paccel_map {
  * @mm: the opener's address space (mmgrab: it may die before the file does)
  * @user: who pays for device memory
  * @node: in pd->ctxs
- * @lock: @maps, @hosts, @cookies, their counts, and @ended
+ * @lock: @maps, @hosts, @cookies and their counts
  * @maps: device memory, struct paccel_map
  * @hosts: host ranges by user address
  * @cookies: the driver's own memory by mmap offset
@@ -494,7 +492,6 @@ struct paccel_map {
  * @nr_maps: allocations
  * @nr_hosts: host ranges, with those that are being made
  * @bytes: device memory, in whole granules
- * @ended: the process is gone: nothing new
  * @lost: a reset has lost its memory
  * @notifier: tells of the end of @mm
  * @end: ends the context then
@@ -505,7 +502,7 @@ struct paccel_ctx {
 	struct mm_struct *mm;
 	struct paccel_user *user;
 	struct list_head node;
-	struct mutex lock;		/* the trees, their counts, ended */
+	struct mutex lock;		/* the trees and their counts */
 	struct rb_root maps;
 	struct rb_root hosts;
 	struct rb_root cookies;
@@ -513,7 +510,6 @@ struct paccel_ctx {
 	u64 nr_maps;
 	u32 nr_hosts;
 	u64 bytes;
-	bool ended;
 	bool lost;
 	struct mmu_notifier notifier;
 	struct work_struct end;

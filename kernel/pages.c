@@ -9,6 +9,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "paccel.h"
@@ -81,7 +82,10 @@ int paccel_pages_alloc(struct paccel_pages *p, struct paccel_device *pd, u64 len
 		return ret;
 	p->dir = DMA_BIDIRECTIONAL;
 	for (i = 0; i < p->nr; i++) {
-		p->pages[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		cond_resched();
+		/* Also if the OOM killer has chosen us for this very loop. */
+		ret = fatal_signal_pending(current) ? -EINTR : -ENOMEM;
+		p->pages[i] = ret == -EINTR ? NULL : alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 		if (!p->pages[i])
 			goto free_pages;
 	}
@@ -91,7 +95,7 @@ free_pages:
 	while (i--)
 		__free_page(p->pages[i]);
 	pages_forget(p);
-	return -ENOMEM;
+	return ret;
 }
 
 /*
@@ -120,26 +124,19 @@ int paccel_pages_same(struct paccel_pages *p, u64 addr)
 
 /* --- mapping --- */
 
-static int map_locked(struct paccel_pages *p)
+static void map_locked(struct paccel_pages *p)
 {
 	struct device *dev = &p->pd->pdev->dev;
 	size_t max = min_t(size_t, dma_max_mapping_size(dev), SZ_1G) & PAGE_MASK;
-	int ret;
 
-	ret = sg_alloc_table_from_pages_segment(&p->sgt, p->pages, p->nr, p->offset, p->length, max,
-						GFP_KERNEL_ACCOUNT);
-	if (ret)
-		return ret;
-	/*
-	 * Each transfer syncs its own bytes; the rest is the program's, which goes on writing it.
-	 */
-	ret = dma_map_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC);
-	if (ret) {
+	if (sg_alloc_table_from_pages_segment(&p->sgt, p->pages, p->nr, p->offset, p->length, max,
+					      GFP_KERNEL_ACCOUNT))
+		return;
+	/* Each transfer syncs its own bytes; the rest is the program's, which goes on writing. */
+	if (dma_map_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC))
 		sg_free_table(&p->sgt);
-		return ret;
-	}
-	list_add(&p->mapped, &p->pd->mapped);
-	return 0;
+	else
+		list_add(&p->mapped, &p->pd->mapped);
 }
 
 /*
@@ -218,21 +215,38 @@ void paccel_pages_release(struct paccel_pages *p)
 	pages_forget(p);
 }
 
-/*
- * The bus address of @len bytes at @off, if the pages are mapped and these bytes are contiguous
- * for the card. Whoever asks runs an engine that has not been stopped, so the mapping stays.
- */
-bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off, u32 len,
-		      dma_addr_t *dma)
+static void seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off)
 {
-	if (list_empty(&p->mapped))
-		return false;
 	if (!cursor->sg || off < cursor->base)
 		*cursor = (struct paccel_cursor){ .sg = p->sgt.sgl };
 	while (off - cursor->base >= sg_dma_len(cursor->sg)) {
 		cursor->base += sg_dma_len(cursor->sg);
 		cursor->sg = sg_next(cursor->sg);
 	}
+}
+
+/* The long way to where a job begins is gone here, and not in the interrupt that starts it. */
+void paccel_pages_seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off)
+{
+	int idx;
+
+	if (!paccel_enter(p->pd, &idx))
+		return;
+	if (!list_empty(&p->mapped))
+		seek(p, cursor, off);
+	paccel_exit(idx);
+}
+
+/*
+ * The bus address of @len bytes at @off, if the pages are mapped and these bytes are contiguous for
+ * the card. Whoever asks runs an engine that has not been stopped, so the mapping stays.
+ */
+bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off, u32 len,
+		      dma_addr_t *dma)
+{
+	if (list_empty(&p->mapped))
+		return false;
+	seek(p, cursor, off);
 	off -= cursor->base;
 	*dma = sg_dma_address(cursor->sg) + off;
 	return len <= sg_dma_len(cursor->sg) - off;

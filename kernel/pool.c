@@ -222,7 +222,7 @@ static struct paccel_buf *carve(struct paccel_pool *pool, struct paccel_buf *buf
 	return part;
 }
 
-static int take(struct paccel_device *pd, struct paccel_user *user, u64 length, u64 size, u64 align,
+static int take(struct paccel_device *pd, struct paccel_user *user, u64 size, u64 align,
 		struct paccel_buf *spare[2], struct paccel_buf **bufp)
 {
 	struct paccel_pool *pool = &pd->pool;
@@ -245,7 +245,6 @@ static int take(struct paccel_device *pd, struct paccel_user *user, u64 length, 
 	buf = carve(pool, buf, at, size, spare);
 	state_enter(pool, buf, PACCEL_BUF_USED);
 	kref_init(&buf->ref);
-	buf->length = length;
 	buf->user = user;
 	buf->pd = pd;
 	get_device(&pd->dev);
@@ -274,7 +273,6 @@ static int wait_for_scrub(struct paccel_device *pd)
 static int alloc_locked(struct paccel_device *pd, struct paccel_user *user, u64 length, u64 align,
 			struct paccel_buf *spare[2], struct paccel_buf **bufp)
 {
-	struct paccel_pool *pool = &pd->pool;
 	u64 size;
 	int ret;
 
@@ -284,16 +282,11 @@ static int alloc_locked(struct paccel_device *pd, struct paccel_user *user, u64 
 	else
 		size = ALIGN(length, pd->info.granule);
 	do {
-		ret = take(pd, user, length, size, align, spare, bufp);
+		ret = take(pd, user, size, align, spare, bufp);
 		if (ret != -EBUSY)
-			break;
+			return ret;
 		ret = wait_for_scrub(pd);
 	} while (!ret);
-
-	if (!ret)
-		pool->allocs++;
-	else if (ret == -ENOMEM || ret == -EDQUOT)
-		pool->failures++;
 	return ret;
 }
 
@@ -385,8 +378,8 @@ static void scrub_finish(struct paccel_device *pd)
 	int error = pool->scrub_job->error;
 
 	pool->scrubbing = NULL;
-	if (error == -ENODEV) {
-		/* Nobody can have it any more. */
+	if (error == -ENODEV || error == -ESTALE) {
+		/* Not tried: the card is gone, or has just lost its memory. */
 		change_state(pool, buf, PACCEL_BUF_DIRTY);
 	} else if (error) {
 		dev_warn_ratelimited(&pd->dev, "scrubbing %llu bytes failed (%d): set aside\n",
@@ -457,6 +450,25 @@ void paccel_pool_retry(struct paccel_device *pd)
 	mutex_unlock(&pool->lock);
 }
 
+/* The card has lost its memory: what was clean may hold anything. Nobody scrubs at the moment. */
+void paccel_pool_soil(struct paccel_device *pd)
+{
+	struct paccel_pool *pool = &pd->pool;
+	struct rb_node *node;
+
+	if (!paccel_scrub)
+		return;
+	mutex_lock(&pool->lock);
+	for (node = rb_first(&pool->by_addr); node; node = rb_next(node)) {
+		struct paccel_buf *buf = by_addr(node);
+
+		if (buf->state == PACCEL_BUF_CLEAN &&
+		    !WARN_ON(gen_take(pool, buf->start, buf->size)))
+			change_state(pool, buf, PACCEL_BUF_DIRTY);
+	}
+	mutex_unlock(&pool->lock);
+}
+
 /* --- users, numbers, beginning and end --- */
 
 /* NULL: out of memory. */
@@ -505,8 +517,6 @@ void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 	stats->user_max = pool->max_user_bytes;
 	largest = by_size(rb_last(&pool->by_size));
 	stats->largest_free = largest ? largest->size : 0;
-	stats->allocs = pool->allocs;
-	stats->alloc_failures = pool->failures;
 	mutex_unlock(&pool->lock);
 }
 

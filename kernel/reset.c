@@ -17,7 +17,7 @@ void paccel_give_up(struct paccel_device *pd)
 {
 	lockdep_assert_held(&pd->reset_lock);
 	pci_clear_master(pd->pdev);
-	if (!(pd->ops->flags & PACCEL_HW_BM_STOPS))
+	if (!(pd->info.flags & PACCEL_HW_BM_STOPS))
 		pd->unsafe = true;
 }
 
@@ -27,9 +27,14 @@ void paccel_count_leak(struct paccel_device *pd, unsigned long pages)
 	dev_warn(&pd->dev, "%lu pages are kept: the card might still write them\n", pages);
 }
 
+/* What waits must not run on memory that holds something else now; nor may anybody be given it. */
 static void lose_contexts(struct paccel_device *pd)
 {
 	struct paccel_ctx *ctx;
+
+	paccel_engines_refuse(pd, -ESTALE);
+	flush_work(&pd->pool.scrub_work);
+	paccel_pool_soil(pd);
 
 	mutex_lock(&pd->ctxs_lock);
 	list_for_each_entry(ctx, &pd->ctxs, node)
@@ -63,10 +68,11 @@ static int restart(struct paccel_device *pd)
 		out_of_service(pd, true, "the card does not come back");
 		return -EIO;
 	}
-	if (!(pd->ops->flags & PACCEL_HW_MEM_SURVIVES))
+	if (!(pd->info.flags & PACCEL_HW_MEM_SURVIVES))
 		lose_contexts(pd);
 	WRITE_ONCE(pd->failed, false);
 	paccel_engines_refuse(pd, 0);
+	queue_work(paccel_wq, &pd->pool.scrub_work);
 	return 0;
 }
 
@@ -75,7 +81,8 @@ int paccel_reset(struct paccel_device *pd)
 {
 	int ret;
 
-	mutex_lock(&pd->reset_lock);
+	if (mutex_lock_killable(&pd->reset_lock))
+		return -EINTR;
 	if (READ_ONCE(pd->gone)) {
 		mutex_unlock(&pd->reset_lock);
 		return -ENODEV;

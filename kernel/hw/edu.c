@@ -42,6 +42,12 @@ static unsigned int edu_dma_bits = 28;
 module_param(edu_dma_bits, uint, 0444);
 MODULE_PARM_DESC(edu_dma_bits, "edu: width of its bus addresses, as its property dma_mask says (28)");
 
+/* Lets tests see what the driver does for a card of which less is known. */
+static unsigned int edu_flags = PACCEL_HW_MEM_SURVIVES | PACCEL_HW_BM_STOPS;
+module_param(edu_flags, uint, 0444);
+MODULE_PARM_DESC(edu_flags,
+		 "edu, for tests: 1 memory survives a reset, 2 no DMA with bus mastering off (3)");
+
 struct edu {
 	void __iomem *bar;
 	int irq;
@@ -188,12 +194,17 @@ static int edu_probe(struct paccel_device *pd)
 		dev_err(dev, "edu_dma_bits=%u: must be 28 to 64\n", edu_dma_bits);
 		return -EINVAL;
 	}
+	if (edu_flags & ~(PACCEL_HW_MEM_SURVIVES | PACCEL_HW_BM_STOPS)) {
+		dev_err(dev, "edu_flags=%u: must be 0 to 3\n", edu_flags);
+		return -EINVAL;
+	}
 	pd->info = (struct paccel_hw_info) {
 		.mem_size = EDU_MEM_SIZE,
 		.granule = EDU_GRANULE,
 		.max_xfer = EDU_MEM_SIZE,
 		.dma_bits = edu_dma_bits,
 		.engines = 1,
+		.flags = edu_flags,
 	};
 	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(edu_dma_bits));
 	if (ret)
@@ -246,7 +257,6 @@ static void edu_remove(struct paccel_device *pd)
 
 const struct paccel_hw_ops paccel_edu = {
 	.name = "edu",
-	.flags = PACCEL_HW_MEM_SURVIVES | PACCEL_HW_BM_STOPS,
 	.probe = edu_probe,
 	.remove = edu_remove,
 	.start = edu_start,

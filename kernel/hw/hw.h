@@ -33,6 +33,11 @@ struct paccel_xfer {
 	u32 len;
 };
 
+/* Contents of the device memory survive reset(). */
+#define PACCEL_HW_MEM_SURVIVES	BIT(0)
+/* With bus mastering off the card cannot write host memory any more. */
+#define PACCEL_HW_BM_STOPS	BIT(1)
+
 /**
  * struct paccel_hw_info - what probe() finds out about a card
  * @mem_size: bytes of device memory that may be allocated, a multiple of @granule
@@ -41,6 +46,7 @@ struct paccel_xfer {
  *	PACCEL_MAX_XFER: as much is allocated contiguously for each engine
  * @dma_bits: width of the bus addresses that the card can drive
  * @engines: DMA channels, 1 to PACCEL_MAX_ENGINES
+ * @flags: PACCEL_HW_*
  */
 struct paccel_hw_info {
 	u64 mem_size;
@@ -48,17 +54,12 @@ struct paccel_hw_info {
 	u32 max_xfer;
 	u32 dma_bits;
 	u32 engines;
+	u32 flags;
 };
-
-/* Contents of the device memory survive reset(). */
-#define PACCEL_HW_MEM_SURVIVES	BIT(0)
-/* With bus mastering off the card cannot write host memory any more. */
-#define PACCEL_HW_BM_STOPS	BIT(1)
 
 /**
  * struct paccel_hw_ops - a kind of card
  * @name: as DEVICE_INFO shows it
- * @flags: PACCEL_HW_*
  * @probe: map BARs, check that the card is alive and idle, fill pd->info, set the DMA mask,
  *	request interrupts. The PCI function is enabled and is not bus master before this succeeds.
  *	May sleep
@@ -76,7 +77,6 @@ struct paccel_hw_info {
  */
 struct paccel_hw_ops {
 	const char *name;
-	u32 flags;
 	int (*probe)(struct paccel_device *pd);
 	void (*remove)(struct paccel_device *pd);
 	int (*start)(struct paccel_engine *eng, const struct paccel_xfer *x);
