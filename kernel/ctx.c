@@ -55,6 +55,7 @@ static struct paccel_ctx *ctx_new(struct paccel_device *pd)
 	INIT_LIST_HEAD(&ctx->node);
 	INIT_WORK(&ctx->end, ctx_end_work);
 	for (i = 0; i < PACCEL_MAX_ENGINES; i++) {
+		ctx->queues[i].ctx = ctx;
 		INIT_LIST_HEAD(&ctx->queues[i].node);
 		INIT_LIST_HEAD(&ctx->queues[i].jobs);
 	}

@@ -331,6 +331,9 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job)
 	job->eng = eng;
 	spin_lock_irq(&eng->lock);
 	ret = eng->refuse;
+	/* It was not when the call began; jobs are accepted again only after it is marked. */
+	if (!ret && job->queue && READ_ONCE(job->queue->ctx->lost))
+		ret = -ESTALE;
 	if (!ret) {
 		WRITE_ONCE(eng->load, eng->load + 1);
 		enqueue(eng, job);

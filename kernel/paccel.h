@@ -321,6 +321,7 @@ bool paccel_job_advance(struct paccel_job *job, const struct paccel_step *step);
 
 /* The jobs of one context on one engine; under eng->lock. */
 struct paccel_queue {
+	struct paccel_ctx *ctx;
 	struct list_head node;	/* in eng->queues while it has jobs */
 	struct list_head jobs;
 };

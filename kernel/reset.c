@@ -10,14 +10,15 @@
 #include "paccel.h"
 
 /*
- * The card could not be proven quiet. Where bus mastering stops it, that is the proof; elsewhere
+ * The card could not be proven quiet. Where bus mastering stops it, that is the proof, and so is
+ * that it has been pulled out, which configuration space tells better than a register; elsewhere
  * what it might write is never given back.
  */
 void paccel_give_up(struct paccel_device *pd)
 {
 	lockdep_assert_held(&pd->reset_lock);
 	pci_clear_master(pd->pdev);
-	if (!(pd->info.flags & PACCEL_HW_BM_STOPS))
+	if (!(pd->info.flags & PACCEL_HW_BM_STOPS) && pci_device_is_present(pd->pdev))
 		pd->unsafe = true;
 }
 
