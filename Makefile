@@ -95,7 +95,7 @@ check: ## every test; the last line counts them
 
 check-long: check ## the tests that take longer, too
 
-bench: $(MODULE) lib tools tests ## ratios against the card's limit, a table and build/bench.json
+bench: $(MODULE) ## ratios against the card's limit, a table and build/bench.json
 
 install: install-lib ## library, headers and tools: make install DESTDIR= PREFIX=
 
