@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+#
+# The programs that run in the guest. Included by the top Makefile; `make kselftest`
+# builds them all. The harness is the kernel's own and comes from its unpacked
+# source, KSELFTEST_INC is the folder that holds kselftest.h.
+
+KSELFTEST_DIR := tests/kselftest
+KSELFTEST_OUT := $(BUILD)/tests/kselftest
+KSELFTEST_SRCS := $(wildcard $(KSELFTEST_DIR)/*.c)
+KSELFTEST_PROGS := $(filter-out util,$(KSELFTEST_SRCS:$(KSELFTEST_DIR)/%.c=%))
+# Asked only when something is compiled.
+KSELFTEST_INC ?= $(shell qemu/setup print kselftest)
+
+# Without optimisation: after a failed ASSERT the harness reads a local variable that
+# was set after setjmp(), and with it would not run the teardown.
+KSELFTEST_CFLAGS = -O0 -std=gnu11 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE \
+	-isystem $(KSELFTEST_INC) -Iinclude/uapi
+
+.PHONY: kselftest
+kselftest: $(KSELFTEST_PROGS:%=$(KSELFTEST_OUT)/%) ## the test programs for the guest
+tests: kselftest
+
+$(KSELFTEST_OUT)/%: $(KSELFTEST_OUT)/%.o $(KSELFTEST_OUT)/util.o
+	$(CC) $(CFLAGS) -pthread $(KSELFTEST_LDFLAGS) $^ -o $@
+
+# Runs from memory alone, see there.
+$(KSELFTEST_OUT)/suspend: KSELFTEST_LDFLAGS := -static
+
+$(KSELFTEST_OUT)/%.o: $(KSELFTEST_DIR)/%.c $(wildcard $(KSELFTEST_DIR)/*.h) \
+		include/uapi/linux/paccel.h $(KSELFTEST_DIR)/rules.mk | $(BUILD)/kselftest.source
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(KSELFTEST_CFLAGS) -c $< -o $@
+
+.PRECIOUS: $(KSELFTEST_OUT)/%.o
+
+# The kernel source is not in the tree; it is fetched once.
+$(BUILD)/kselftest.source:
+	@mkdir -p $(@D)
+	@qemu/setup source
+	@: >$@

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tests need from the machine around the driver: cards and their
+ * nodes, sysfs, PCI configuration space, the module, processes and time.
+ * Nothing here issues an ioctl of the driver but MEM_STATS.
+ */
+#ifndef PACCEL_KSELFTEST_UTIL_H
+#define PACCEL_KSELFTEST_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include <linux/paccel.h>
+
+typedef uint64_t u64;
+typedef uint32_t u32;
+typedef uint8_t u8;
+
+/* --- cards --------------------------------------------------------------- */
+
+/*
+ * A card is known by its PCI address, for its node changes its number when the
+ * driver is bound again. The program's own card is $PACCEL_BDF, else the first.
+ */
+const char *card_bdf(void);
+int card_count(void);
+/* The nth card in the order of PCI addresses; false past the last. */
+bool card_nth(int nth, char bdf[32]);
+/* Name of the node without /dev, or false while there is none. */
+bool card_node(const char *bdf, char name[32]);
+/* fd or negative errno. */
+int card_open_at(const char *bdf, int flags);
+int card_open(void);
+
+/* Attributes in /sys/class/paccel/paccelN. All return 0 (or a length) or -errno. */
+int card_attr_read(const char *attr, char *buf, size_t size);
+int card_attr_u64(const char *attr, u64 *value);
+int card_attr_write(const char *attr, const char *text);
+
+/* --- PCI ----------------------------------------------------------------- */
+
+int pci_attr_write(const char *bdf, const char *attr, const char *text);
+u32 pci_config_read(const char *bdf, int offset, int bytes);
+void pci_config_write(const char *bdf, int offset, int bytes, u32 value);
+void pci_bus_master(const char *bdf, bool on);
+
+/*
+ * Makes the card's interrupts get lost (in whichever mode the driver uses), so
+ * that a transfer which has ended keeps its engine busy until the watchdog.
+ */
+void pci_mute_irq(const char *bdf, bool mute);
+
+int driver_unbind(const char *bdf);
+int driver_bind(const char *bdf);
+
+/* --- the module ---------------------------------------------------------- */
+
+bool module_loaded(void);
+int module_load(const char *parameters);
+int module_unload(void);
+/* Value of /sys/module/paccel/parameters/NAME, false if it has none. */
+bool module_param(const char *name, char *buf, size_t size);
+int module_param_set(const char *name, const char *value);
+bool scrub_is_on(void);
+
+/* --- transfers ----------------------------------------------------------- */
+
+struct paccel_mem_stats stats_of(int fd);
+/* total is the sum of its parts, and all else that always holds. */
+bool stats_add_up(const struct paccel_mem_stats *s);
+/* Waits until nothing is left to scrub. */
+bool card_settle(int fd);
+/*
+ * The counter of transfers starts anew with every binding of the driver:
+ * note what has been counted before it does.
+ */
+void xfers_note(void);
+/* Prints the transfers of the whole program at its end. */
+void xfers_at_exit(void);
+
+/* --- files, processes, time ---------------------------------------------- */
+
+int file_read(const char *path, char *buf, size_t size);
+int file_write(const char *path, const char *text);
+/* A line of /proc/PID/status in its own unit (kB or count); -1 if absent. */
+long proc_status(pid_t pid, const char *key);
+/* Pages that this process has charged to RLIMIT_MEMLOCK. */
+long locked_kb(void);
+/* "R", "S", "D" ... of a thread; 0 if it is gone. */
+char thread_state(pid_t pid, pid_t tid);
+
+/* Limits in this suite are for a stock kernel; a debug kernel gets more. */
+int slow_factor(void);
+u64 now_ms(void);
+
+/* Waits for a condition, at most so many milliseconds times slow_factor(). */
+#define WAIT_FOR(cond, ms)                                                    \
+	({                                                                    \
+		u64 _end = now_ms() + (u64)(ms) * slow_factor();              \
+		bool _met;                                                    \
+		while (!(_met = (cond)) && now_ms() < _end)                   \
+			nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, 0); \
+		_met;                                                         \
+	})
+
+/* fork() and run; the child exits with fn's value. */
+pid_t spawn(int (*fn)(void *arg), void *arg);
+/* Exit status, 128 + signal, or -1. */
+int reap(pid_t pid);
+/* reap(), but gives up (and says -2) after so many milliseconds. */
+int reap_within(pid_t pid, int ms);
+int run_in_child(int (*fn)(void *arg), void *arg);
+
+/* In a child: says which line, and ends it with a failure. */
+#define CHILD_CHECK(cond)                                                      \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			child_failed(__FILE__, __LINE__, #cond);               \
+	} while (0)
+/* The same for a value that is not what it should be. */
+#define CHILD_EQ(expected, value)                                              \
+	do {                                                                   \
+		long _want = (expected), _is = (value);                        \
+		if (_want != _is) {                                            \
+			fprintf(stderr, "# %ld instead of %ld\n", _is, _want); \
+			child_failed(__FILE__, __LINE__, #value);              \
+		}                                                              \
+	} while (0)
+void child_failed(const char *file, int line, const char *cond)
+	__attribute__((noreturn));
+
+/* A rendezvous of two processes: each end says and hears. */
+struct line {
+	int fd[2];
+};
+struct line line_open(void);
+void say(struct line *l, int end);
+/* False if the other side is gone. */
+bool hear(struct line *l, int end);
+
+void drop_capability(int cap);
+/* Tells RLIMIT_MEMLOCK and makes it hold, which it does not for root. */
+void limit_memlock(size_t bytes);
+
+/* --- memory -------------------------------------------------------------- */
+
+extern size_t page_size;
+
+/* Anonymous pages, never touched. */
+void *map_pages(size_t pages);
+/* Unmaps whatever this process has mapped of a card. */
+void unmap_nodes(void);
+/* A buffer of bytes whose end is followed by a PROT_NONE page. */
+void *guarded(size_t bytes);
+/* Bytes that depend on position and seed, never 0. */
+void pattern_fill(void *buf, size_t n, unsigned int seed);
+/* Index of the first byte that differs, or -1. */
+long pattern_diff(const void *buf, size_t n, unsigned int seed);
+long bytes_diff(const void *a, const void *b, size_t n);
+bool all_bytes(const void *buf, size_t n, u8 value);
+
+/* A userfaultfd over whole pages that hangs whoever touches them. */
+int uffd_hang(void *addr, size_t length);
+/* Waits until somebody hangs. */
+bool uffd_wait(int uffd, int ms);
+/* Lets them go on, with these contents. */
+bool uffd_resolve(int uffd, void *addr, const void *page);
+
+/* A signal every 10 ms from here on, if $PACCEL_STORM asks for it. */
+void storm_start(void);
+bool storm_wanted(void);
+/* Signals taken so far by this process. */
+int storm_signals(void);
+void storm_begin(int every_ms);
+void storm_end(void);
+
+#endif
