@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Scrubbing: what is allocated is zero, what is freed waits until it is clean, and
+ * who waits for whom. Where memory goes is alloc.c's subject.
+ */
+#include "paccel_test.h"
+
+FIXTURE(mem) {
+	int fd;
+	u64 total, granule, base;
+	u8 *host;
+};
+
+FIXTURE_SETUP(mem)
+{
+	struct paccel_device_info info;
+
+	self->fd = card_open();
+	ASSERT_LE(0, self->fd);
+	if (!scrub_is_on())
+		SKIP(return, "needs the module loaded with scrub=1");
+	info = info_of(self->fd);
+	self->total = info.mem_size;
+	self->granule = info.granule;
+	self->base = info.mem_base;
+	self->host = map_pages(self->total / page_size + 1);
+	ASSERT_TRUE(card_settle(self->fd));
+}
+
+FIXTURE_TEARDOWN(mem)
+{
+	struct paccel_mem_stats s = stats_of(self->fd);
+
+	EXPECT_TRUE(stats_add_up(&s));
+	EXPECT_EQ(0, s.set_aside);
+	close(self->fd);
+}
+
+/* All memory is dirty when the driver is bound; that was scrubbed, too. */
+TEST_F(mem, is_zero_when_allocated)
+{
+	u64 xfers = stats_of(self->fd).xfers, addr;
+
+	memset(self->host, 0xee, self->total);
+	test_cmd_mem_alloc(self->fd, self->total, 0, &addr);
+	EXPECT_EQ(xfers, stats_of(self->fd).xfers);
+	test_cmd_copy_d2h(self->fd, self->host, addr, self->total);
+	EXPECT_TRUE(all_bytes(self->host, self->total, 0));
+}
+
+TEST_F(mem, is_zero_when_allocated_again)
+{
+	struct paccel_mem_stats before, after;
+	u64 addr, again;
+
+	test_cmd_mem_alloc(self->fd, self->total, 0, &addr);
+	pattern_fill(self->host, self->total, 1);
+	test_cmd_copy_h2d(self->fd, addr, self->host, self->total);
+	before = stats_of(self->fd);
+	test_cmd_mem_free(self->fd, addr, self->total);
+	/* Waits for the scrub, and is served by it. */
+	test_cmd_mem_alloc(self->fd, self->total, 0, &again);
+	after = stats_of(self->fd);
+	EXPECT_EQ(before.bytes_scrubbed + self->total, after.bytes_scrubbed);
+	EXPECT_LT(before.xfers, after.xfers);
+	EXPECT_EQ(0, after.waiting);
+	EXPECT_EQ(before.alloc_failures, after.alloc_failures);
+	test_cmd_copy_d2h(self->fd, self->host, again, self->total);
+	EXPECT_TRUE(all_bytes(self->host, self->total, 0));
+}
+
+/* The bytes of a range that ends inside a granule are the granule's, all of them. */
+TEST_F(mem, scrub_covers_whole_granules)
+{
+	u64 scrubbed, addr;
+
+	test_cmd_mem_alloc(self->fd, self->granule + 1, 0, &addr);
+	scrubbed = stats_of(self->fd).bytes_scrubbed;
+	test_cmd_mem_free(self->fd, addr, self->granule + 1);
+	ASSERT_TRUE(card_settle(self->fd));
+	EXPECT_EQ(scrubbed + 2 * self->granule, stats_of(self->fd).bytes_scrubbed);
+}
+
+/*
+ * A card that does not get to scrubbing: its interrupts are muted and a copy keeps
+ * its engine busy until the watchdog or, at the end, a reset.
+ */
+FIXTURE(stalled) {
+	int fd;
+	u64 total, granule, mem;
+	u8 *host;
+	struct side_call copy;
+	bool unstalled;
+	u64 lost;
+	struct paccel_mem_stats at_stall;
+};
+
+FIXTURE_SETUP(stalled)
+{
+	u64 xfers;
+
+	self->fd = card_open();
+	ASSERT_LE(0, self->fd);
+	if (!scrub_is_on())
+		SKIP(return, "needs the module loaded with scrub=1");
+	self->total = info_of(self->fd).mem_size;
+	self->granule = info_of(self->fd).granule;
+	self->host = map_pages(2);
+	ASSERT_TRUE(card_settle(self->fd));
+	ASSERT_EQ(0, _test_cmd_mem_alloc(self->fd, 1, 0, &self->mem));
+	ASSERT_EQ(info_of(self->fd).mem_base, self->mem);
+	ASSERT_EQ(0, card_attr_u64("lost_irqs", &self->lost));
+
+	xfers = stats_of(self->fd).xfers;
+	pci_mute_irq(card_bdf(), true);
+	self->copy = (struct side_call){ .fn = side_copy, .fd = self->fd,
+					 .dir = PACCEL_COPY_H2D, .dst = self->mem,
+					 .src = (uintptr_t)self->host,
+					 .shape = { 1, 1, 0, 0 } };
+	side_call_start(&self->copy);
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	self->at_stall = stats_of(self->fd);
+}
+
+/* The card goes on; what it had in hand has ended meanwhile, or is cut off. */
+static void unstall(struct __test_metadata *_metadata, FIXTURE_DATA(stalled) *self)
+{
+	int rc;
+
+	self->unstalled = true;
+	pci_mute_irq(card_bdf(), false);
+	EXPECT_EQ(0, _test_cmd_reset(self->fd));
+	rc = side_call_end(&self->copy);
+	EXPECT_TRUE(rc == 0 || rc == -EIO) TH_LOG("rc %d", rc);
+	EXPECT_TRUE(card_settle(self->fd));
+}
+
+FIXTURE_TEARDOWN(stalled)
+{
+	u64 lost;
+
+	/* It was the stall that the test has seen, and not a late watchdog. */
+	EXPECT_EQ(0, card_attr_u64("lost_irqs", &lost));
+	EXPECT_EQ(self->lost, lost);
+	if (!self->unstalled) {
+		EXPECT_FALSE(side_call_done(&self->copy));
+		unstall(_metadata, self);
+	}
+	close(self->fd);
+}
+
+TEST_F(stalled, free_never_waits)
+{
+	struct paccel_mem_stats s;
+	u64 addr;
+
+	test_cmd_mem_alloc(self->fd, self->granule, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, self->granule);
+	s = stats_of(self->fd);
+	EXPECT_EQ(self->granule, s.waiting);
+	EXPECT_EQ(self->at_stall.used, s.used);
+	EXPECT_EQ(self->at_stall.free - self->granule, s.free);
+	EXPECT_TRUE(stats_add_up(&s));
+	/* Freed is freed, although it is not clean yet. */
+	test_err_mem_free(ENOENT, self->fd, addr, self->granule);
+	test_err_copy_h2d(EFAULT, self->fd, addr, self->host, 1);
+}
+
+TEST_F(stalled, clean_memory_is_preferred)
+{
+	u64 addr, other;
+
+	test_cmd_mem_alloc(self->fd, self->granule, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, self->granule);
+	/* The lowest place is dirty; another one is clean and needs no waiting. */
+	test_cmd_mem_alloc(self->fd, self->granule, 0, &other);
+	EXPECT_NE(addr, other);
+	EXPECT_EQ(self->granule, stats_of(self->fd).waiting);
+}
+
+/* Clean and dirty memory together do not serve it: nothing to wait for. */
+TEST_F(stalled, hopeless_alloc_fails_at_once)
+{
+	u64 addr;
+
+	test_cmd_mem_alloc(self->fd, self->total - self->granule, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, self->total - self->granule);
+	test_err_mem_alloc(ENOMEM, self->fd, self->total, 0);
+	test_err_mem_alloc(ENOMEM, self->fd, self->total - self->granule + 1, 0);
+	test_err_mem_alloc(ENOMEM, self->fd, ~0ull, 0);
+	EXPECT_EQ(self->total - self->granule, stats_of(self->fd).waiting);
+}
+
+/*
+ * Dirty neighbours become one piece, which is one transfer. The piece that was freed
+ * first may have been chosen for scrubbing already, and is one of its own then.
+ */
+TEST_F(stalled, neighbours_merge)
+{
+	struct paccel_mem_stats after;
+	u64 addr[4], xfers;
+
+	for (int i = 0; i < 4; i++)
+		test_cmd_mem_alloc(self->fd, self->granule, 0, &addr[i]);
+	/* In an order in which each but the last has no neighbour at first. */
+	test_cmd_mem_free(self->fd, addr[0], self->granule);
+	test_cmd_mem_free(self->fd, addr[2], self->granule);
+	test_cmd_mem_free(self->fd, addr[3], self->granule);
+	test_cmd_mem_free(self->fd, addr[1], self->granule);
+	EXPECT_EQ(4 * self->granule, stats_of(self->fd).waiting);
+
+	xfers = stats_of(self->fd).xfers;
+	unstall(_metadata, self);
+	after = stats_of(self->fd);
+	EXPECT_LT(xfers, after.xfers);
+	EXPECT_GE(xfers + 2, after.xfers);
+	EXPECT_EQ(self->at_stall.bytes_scrubbed + 4 * self->granule,
+		  after.bytes_scrubbed);
+}
+
+/* Under a timer signal, which must not end the wait. */
+static int alloc_under_signals(void *arg)
+{
+	u64 addr;
+	int fd = card_open();
+
+	CHILD_CHECK(fd >= 0);
+	storm_begin(10);
+	return -_test_cmd_mem_alloc(fd, *(u64 *)arg, 0, &addr);
+}
+
+TEST_F(stalled, waiting_alloc_is_killable)
+{
+	u64 size = self->total - self->granule, addr;
+	pid_t pid;
+
+	test_cmd_mem_alloc(self->fd, size, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, size);
+	pid = spawn(alloc_under_signals, &size);
+	ASSERT_TRUE(WAIT_FOR(thread_state(pid, pid) == 'D', 5000));
+	EXPECT_EQ(-2, reap_within(pid, 50));
+	EXPECT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_EQ(128 + SIGKILL, reap_within(pid, 3000));
+	EXPECT_EQ(size, stats_of(self->fd).waiting);
+	EXPECT_EQ(self->granule, stats_of(self->fd).used);
+}
+
+/* Two files wait for the same memory: one gets it, the other learns that at once. */
+TEST_F(stalled, one_of_two_waiters_is_served)
+{
+	u64 size = self->total - self->granule, addr;
+	struct side_call a = { .fn = side_alloc, .fd = self->fd, .length = size };
+	struct side_call b = a;
+
+	test_cmd_mem_alloc(self->fd, size, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, size);
+	side_call_start(&a);
+	side_call_start(&b);
+	EXPECT_TRUE(WAIT_FOR(thread_state(getpid(), a.tid) == 'D' &&
+			     thread_state(getpid(), b.tid) == 'D', 5000));
+	unstall(_metadata, self);
+	side_call_end(&a);
+	side_call_end(&b);
+	EXPECT_EQ(-ENOMEM, a.rc + b.rc);
+}
+
+/* --- scrubbing against copies -------------------------------------------- */
+
+/* An allocation that waits goes ahead of copies that are queued. */
+TEST_F(mem, waiting_alloc_overtakes_copies)
+{
+	struct side_call copy = { .fn = side_copy, .fd = self->fd,
+				  .dir = PACCEL_COPY_H2D,
+				  .src = (uintptr_t)self->host,
+				  .shape = long_copy(8) };
+	u64 size = self->total - self->granule, addr, xfers;
+
+	test_cmd_mem_alloc(self->fd, self->granule, 0, &copy.dst);
+	test_cmd_mem_alloc(self->fd, size, 0, &addr);
+	xfers = stats_of(self->fd).xfers;
+	side_call_start(&copy);
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	test_cmd_mem_free(self->fd, addr, size);
+	test_cmd_mem_alloc(self->fd, size, 0, &addr);
+	/* One transfer ran, one scrubbed; the copy has most of its rows to go. */
+	EXPECT_GE(xfers + 5, stats_of(self->fd).xfers);
+	EXPECT_FALSE(side_call_done(&copy));
+	EXPECT_EQ(0, side_call_end(&copy));
+}
+
+/* Without a waiter it is the other way round: a copy does not wait for scrubbing. */
+TEST_F(mem, copies_overtake_idle_scrubbing)
+{
+	u64 a[5], xfers;
+
+	for (int i = 0; i < 5; i++)
+		test_cmd_mem_alloc(self->fd, self->granule, 0, &a[i]);
+	/* Three pieces that do not touch, so three transfers. */
+	test_cmd_mem_free(self->fd, a[0], self->granule);
+	test_cmd_mem_free(self->fd, a[2], self->granule);
+	test_cmd_mem_free(self->fd, a[4], self->granule);
+	xfers = stats_of(self->fd).xfers;
+	test_cmd_copy_h2d(self->fd, a[1], self->host, 1);
+	EXPECT_GE(xfers + 3, stats_of(self->fd).xfers);
+	EXPECT_LE(self->granule, stats_of(self->fd).waiting);
+}
+
+PACCEL_TEST_MAIN
