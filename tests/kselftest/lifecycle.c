@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What ends, and when: processes that are killed or exit while the card works for
+ * them, files that are closed under a call, memory that is freed under a copy,
+ * signals that must not end anything.
+ */
+#include <sched.h>
+
+#include "paccel_test.h"
+
+#define ROWS 15		/* of a copy that nobody is to see the end of */
+
+FIXTURE(life) {
+	int fd;		/* sees what becomes of others */
+	u64 total;
+	u8 *host;
+	struct line line;
+};
+
+FIXTURE_SETUP(life)
+{
+	self->fd = card_open();
+	ASSERT_LE(0, self->fd);
+	self->total = info_of(self->fd).mem_size;
+	self->host = map_pages(2);
+	self->line = line_open();
+	ASSERT_TRUE(card_settle(self->fd));
+	ASSERT_EQ(0, stats_of(self->fd).used);
+}
+
+FIXTURE_TEARDOWN(life)
+{
+	struct paccel_mem_stats s;
+
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == stats_of(self->fd).mine, 10000));
+	s = stats_of(self->fd);
+	EXPECT_TRUE(stats_add_up(&s));
+	EXPECT_EQ(0, s.set_aside);
+	close(self->fd);
+}
+
+/* The dead leave nothing: their memory is free, and it is clean. */
+#define NOTHING_LEFT()                                                         \
+	do {                                                                   \
+		u64 _mem;                                                      \
+									       \
+		EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0, 10000));    \
+		test_cmd_mem_alloc(self->fd, self->total, 0, &_mem);           \
+		memset(self->host, 0xee, self->total);                         \
+		test_cmd_copy_d2h(self->fd, self->host, _mem, self->total);    \
+		EXPECT_TRUE(all_bytes(self->host, self->total, 0));            \
+		test_cmd_mem_free(self->fd, _mem, self->total);                \
+	} while (0)
+
+/* --- killed during DMA --------------------------------------------------- */
+
+struct worker {
+	u32 dir;
+	bool registered;
+	u64 total;
+	struct line *line;
+};
+
+static int copy_for_long(void *arg)
+{
+	struct worker *w = arg;
+	u8 *p = map_pages(1);
+	struct copy_2d shape = long_copy(ROWS);
+	u64 mem, host = (uintptr_t)p;
+	int fd = card_open();
+
+	CHILD_CHECK(fd >= 0);
+	memset(p, 0x99, page_size);
+	CHILD_EQ(0, _test_cmd_mem_alloc(fd, w->total, 0, &mem));
+	if (w->registered)
+		CHILD_EQ(0, _test_cmd_host_register(fd, p, page_size, 0));
+	say(w->line, 1);
+	if (w->dir == PACCEL_COPY_H2D)
+		_test_cmd_copy_2d(fd, w->dir, mem, host, shape);
+	else
+		_test_cmd_copy_2d(fd, w->dir, host, mem, shape);
+	/* Nobody is to see this. */
+	return 1;
+}
+
+static void kill_during_copy(struct __test_metadata *_metadata,
+			     FIXTURE_DATA(life) *self, struct worker w)
+{
+	u64 xfers = stats_of(self->fd).xfers, at_kill;
+	pid_t pid;
+
+	w.total = self->total;
+	w.line = &self->line;
+	pid = spawn(copy_for_long, &w);
+	ASSERT_TRUE(hear(&self->line, 0));
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	at_kill = stats_of(self->fd).xfers;
+	kill(pid, SIGKILL);
+	EXPECT_EQ(128 + SIGKILL, reap(pid));
+	/* At once: that is, before two more of its transfers could have ended. */
+	EXPECT_GE(at_kill + 2, stats_of(self->fd).xfers);
+	NOTHING_LEFT();
+	/* It was not the whole copy that has run after all. */
+	EXPECT_GT(at_kill + ROWS / 2, stats_of(self->fd).xfers);
+}
+
+TEST_F(life, killed_while_the_card_reads)
+{
+	kill_during_copy(_metadata, self, (struct worker){ .dir = PACCEL_COPY_H2D });
+}
+
+TEST_F(life, killed_while_the_card_writes)
+{
+	kill_during_copy(_metadata, self, (struct worker){ .dir = PACCEL_COPY_D2H });
+}
+
+TEST_F(life, killed_with_a_registration)
+{
+	kill_during_copy(_metadata, self, (struct worker){ .dir = PACCEL_COPY_D2H,
+							   .registered = true });
+}
+
+static void *copy_thread(void *arg)
+{
+	copy_for_long(arg);
+	return NULL;
+}
+
+static int exit_beside_a_copy(void *arg)
+{
+	struct worker *w = arg;
+	struct line inner = line_open();
+	struct worker copy = *w;
+	pthread_t thread;
+	int fd = card_open();
+	u64 xfers;
+
+	CHILD_CHECK(fd >= 0);
+	copy.line = &inner;
+	xfers = stats_of(fd).xfers;
+	CHILD_CHECK(pthread_create(&thread, NULL, copy_thread, &copy) == 0);
+	CHILD_CHECK(hear(&inner, 0));
+	CHILD_CHECK(WAIT_FOR(xfers_passed(fd, xfers), 5000));
+	say(w->line, 1);
+	return 7;
+}
+
+TEST_F(life, exit_with_a_copy_in_another_thread)
+{
+	struct worker w = { .dir = PACCEL_COPY_D2H, .total = self->total,
+			    .line = &self->line };
+	pid_t pid = spawn(exit_beside_a_copy, &w);
+	u64 at_exit;
+
+	ASSERT_TRUE(hear(&self->line, 0));
+	at_exit = stats_of(self->fd).xfers;
+	EXPECT_EQ(7, reap(pid));
+	EXPECT_GE(at_exit + 2, stats_of(self->fd).xfers);
+	NOTHING_LEFT();
+}
+
+/* --- the process is gone, the file is not -------------------------------- */
+
+static int hold_on(void *arg)
+{
+	struct worker *w = arg;
+
+	say(w->line, 1);
+	return !hear(w->line, 1);
+}
+
+/* Allocates, forks a child that keeps the file, and is killed. */
+static int fork_and_wait(void *arg)
+{
+	struct worker *w = arg;
+	int fd = card_open();
+	pid_t child;
+	u64 mem;
+
+	CHILD_CHECK(fd >= 0);
+	CHILD_EQ(0, _test_cmd_mem_alloc(fd, w->total, 0, &mem));
+	child = fork();
+	if (child == 0)
+		_exit(hold_on(arg));
+	pause();
+	return child < 0;
+}
+
+TEST_F(life, killed_while_a_child_holds_the_file)
+{
+	struct worker w = { .total = self->total, .line = &self->line };
+	pid_t pid = spawn(fork_and_wait, &w);
+
+	ASSERT_TRUE(hear(&self->line, 0));
+	EXPECT_EQ(self->total, stats_of(self->fd).used);
+	kill(pid, SIGKILL);
+	EXPECT_EQ(128 + SIGKILL, reap(pid));
+	/* The child lives, and has the file open. */
+	NOTHING_LEFT();
+	say(&self->line, 0);
+}
+
+static int run_another_program(void *arg)
+{
+	struct worker *w = arg;
+	int fd = card_open();
+	u64 mem;
+
+	CHILD_CHECK(fd >= 0);
+	CHILD_EQ(0, _test_cmd_mem_alloc(fd, w->total, 0, &mem));
+	CHILD_CHECK(fcntl(fd, F_SETFD, 0) == 0);
+	say(w->line, 1);
+	execl("/bin/sleep", "sleep", "1000", NULL);
+	return 1;
+}
+
+/* A new program has a new address space, though the process and the file remain. */
+TEST_F(life, exec_ends_the_context)
+{
+	struct worker w = { .total = self->total, .line = &self->line };
+	pid_t pid = spawn(run_another_program, &w);
+
+	ASSERT_TRUE(hear(&self->line, 0));
+	NOTHING_LEFT();
+	kill(pid, SIGKILL);
+	reap(pid);
+}
+
+static int use_in_same_space(void *arg)
+{
+	int fd = *(int *)arg;
+	u64 mem;
+
+	return -_test_cmd_mem_alloc(fd, 1, 0, &mem);
+}
+
+/* What counts is the address space, not the number of the process. */
+TEST_F(life, process_in_the_same_address_space)
+{
+	u8 *stack = map_pages(64);
+	pid_t pid = clone(use_in_same_space, stack + 64 * page_size,
+			  CLONE_VM | SIGCHLD, &self->fd);
+
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_EQ(1, stats_of(self->fd).mine_allocs);
+}
+
+/* --- under a call -------------------------------------------------------- */
+
+TEST_F(life, closed_under_a_copy)
+{
+	struct side_call copy = { .fn = side_copy, .dir = PACCEL_COPY_D2H,
+				  .dst = (uintptr_t)self->host,
+				  .shape = long_copy(3) };
+	u64 xfers, mem;
+
+	copy.fd = card_open();
+	test_cmd_mem_alloc(copy.fd, 64, 0, &mem);
+	copy.src = mem;
+	memset(self->host, 0xee, 8);
+	xfers = stats_of(self->fd).xfers;
+	side_call_start(&copy);
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	close(copy.fd);
+	/* The call holds the file: it is not cut off. */
+	EXPECT_FALSE(side_call_done(&copy));
+	EXPECT_EQ(0, side_call_end(&copy));
+	EXPECT_EQ(0, self->host[0]);
+	EXPECT_EQ(0, self->host[4]);
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0, 5000));
+}
+
+TEST_F(life, memory_freed_under_a_copy)
+{
+	struct side_call copy = { .fn = side_copy, .fd = self->fd,
+				  .dir = PACCEL_COPY_D2H,
+				  .dst = (uintptr_t)self->host,
+				  .shape = long_copy(3) };
+	u64 xfers, mem;
+
+	test_cmd_mem_alloc(self->fd, 64, 0, &mem);
+	test_cmd_fill(self->fd, mem, 64, 0x42, 1);
+	copy.src = mem;
+	xfers = stats_of(self->fd).xfers;
+	side_call_start(&copy);
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	test_cmd_mem_free(self->fd, mem, 64);
+	EXPECT_FALSE(side_call_done(&copy));
+	test_err_mem_free(ENOENT, self->fd, mem, 64);
+	test_err_copy_d2h(EFAULT, self->fd, self->host + 100, mem, 1);
+	/* The copy reads what was there, to its end, and not a scrubbed byte. */
+	EXPECT_EQ(0, side_call_end(&copy));
+	for (int row = 0; row < 3; row++)
+		EXPECT_EQ(0x42, self->host[2 * row]);
+	EXPECT_TRUE(card_settle(self->fd));
+}
+
+/* --- signals ------------------------------------------------------------- */
+
+TEST_F(life, timer_signals_end_nothing)
+{
+	u8 *expected = map_pages(2);
+	u64 mem, again;
+	int before = storm_signals();
+
+	test_cmd_mem_alloc(self->fd, self->total, 0, &mem);
+	pattern_fill(self->host, self->total, 4);
+	memcpy(expected, self->host, self->total);
+	storm_begin(10 * slow_factor());
+	test_cmd_copy_h2d(self->fd, mem, self->host, self->total);
+	test_cmd_copy_d2d(self->fd, mem + 2000, mem, 1000);
+	test_cmd_fill(self->fd, mem, 1000, 7, 1);
+	memset(self->host, 0, self->total);
+	test_cmd_copy_d2h(self->fd, self->host, mem + 1000, 1000);
+	test_cmd_mem_free(self->fd, mem, self->total);
+	test_cmd_mem_alloc(self->fd, self->total, 0, &again);
+	storm_end();
+	/* Pending signals merge: at least one in each transfer. */
+	EXPECT_LE(before + 4, storm_signals());
+	EXPECT_EQ(-1, bytes_diff(self->host, expected + 1000, 1000));
+}
+
+static int stopped_copy(void *arg)
+{
+	struct worker *w = arg;
+	u8 *p = map_pages(1);
+	int fd = card_open();
+	u64 mem;
+
+	CHILD_CHECK(fd >= 0);
+	CHILD_EQ(0, _test_cmd_mem_alloc(fd, 64, 0, &mem));
+	say(w->line, 1);
+	CHILD_CHECK(_test_cmd_copy_2d(fd, PACCEL_COPY_H2D, mem, (uintptr_t)p,
+				      long_copy(3)) == 0);
+	return 0;
+}
+
+/* ^Z and fg in the middle of a copy. */
+TEST_F(life, stopped_and_continued)
+{
+	struct worker w = { .line = &self->line };
+	u64 xfers = stats_of(self->fd).xfers;
+	pid_t pid = spawn(stopped_copy, &w);
+
+	ASSERT_TRUE(hear(&self->line, 0));
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	kill(pid, SIGSTOP);
+	ASSERT_TRUE(WAIT_FOR(thread_state(pid, pid) == 'T', 5000));
+	kill(pid, SIGCONT);
+	EXPECT_EQ(0, reap(pid));
+}
+
+PACCEL_TEST_MAIN
