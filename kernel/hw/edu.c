@@ -184,12 +184,8 @@ static int edu_setup_irq(struct paccel_device *pd, struct edu *edu)
 	return ret;
 }
 
-static int edu_probe(struct paccel_device *pd)
+static int edu_check_parameters(struct device *dev)
 {
-	struct device *dev = &pd->pdev->dev;
-	struct edu *edu;
-	int ret;
-
 	if (edu_dma_bits < 28 || edu_dma_bits > 64) {
 		dev_err(dev, "edu_dma_bits=%u: must be 28 to 64\n", edu_dma_bits);
 		return -EINVAL;
@@ -198,6 +194,18 @@ static int edu_probe(struct paccel_device *pd)
 		dev_err(dev, "edu_flags=%u: must be 0 to 3\n", edu_flags);
 		return -EINVAL;
 	}
+	return 0;
+}
+
+static int edu_probe(struct paccel_device *pd)
+{
+	struct device *dev = &pd->pdev->dev;
+	struct edu *edu;
+	int ret;
+
+	ret = edu_check_parameters(dev);
+	if (ret)
+		return ret;
 	pd->info = (struct paccel_hw_info) {
 		.mem_size = EDU_MEM_SIZE,
 		.granule = EDU_GRANULE,
