@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loading and unloading: refused while somebody uses the driver, clean otherwise, and
+ * no byte of device memory passes from before to after. Nothing else may run.
+ *
+ * PACCEL_CYCLES=N is how often the module is loaded anew.
+ */
+#include "paccel_test.h"
+
+static int cycles(void)
+{
+	const char *text = getenv("PACCEL_CYCLES");
+
+	return text ? atoi(text) : 5;
+}
+
+/* The parameters as they are, in the form in which they are given. */
+static void current_parameters(char *buf, size_t size)
+{
+	const char *names[] = { "scrub", "watchdog_ms", "quiesce_ms", "edu_dma_bits" };
+	char value[32];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (module_param(names[i], value, sizeof(value)))
+			n += snprintf(buf + n, size - n, "%s=%s ", names[i], value);
+}
+
+/* A file that was just closed may take a moment to let go. */
+static bool unload(void)
+{
+	xfers_note();
+	return WAIT_FOR(module_unload() == 0, 10000);
+}
+
+FIXTURE(module) {
+	char parameters[256];
+	u8 *host;
+	u64 total;
+};
+
+FIXTURE_SETUP(module)
+{
+	int fd = card_open();
+
+	ASSERT_LE(0, fd);
+	if (!getenv("PACCEL_KO"))
+		SKIP(return, "PACCEL_KO does not say where the module is");
+	current_parameters(self->parameters, sizeof(self->parameters));
+	self->total = info_of(fd).mem_size;
+	self->host = map_pages(self->total / page_size + 1);
+	close(fd);
+}
+
+FIXTURE_TEARDOWN(module)
+{
+	if (!module_loaded())
+		EXPECT_EQ(0, module_load(self->parameters));
+	EXPECT_LT(0, card_count());
+}
+
+TEST_F(module, stays_while_a_file_is_open)
+{
+	int fd = card_open();
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EWOULDBLOCK, module_unload());
+	EXPECT_EQ(self->total, info_of(fd).mem_size);
+	close(fd);
+	EXPECT_TRUE(unload());
+	EXPECT_EQ(0, card_count());
+	EXPECT_EQ(-ENXIO, card_open());
+}
+
+TEST_F(module, stays_while_host_memory_is_mapped)
+{
+	int fd = card_open();
+	u64 offset;
+	u8 *p;
+
+	ASSERT_LE(0, fd);
+	test_cmd_host_alloc(fd, page_size, &offset);
+	p = host_map(fd, page_size, offset);
+	ASSERT_NE(MAP_FAILED, p);
+	close(fd);
+	EXPECT_EQ(-EWOULDBLOCK, module_unload());
+	memset(p, 1, page_size);
+	munmap(p, page_size);
+	EXPECT_TRUE(unload());
+}
+
+/* What one driver's programs have left in the card, the next driver's do not see. */
+TEST_F(module, loaded_again_and_again)
+{
+	/* Whole granules, of which there is an odd number. */
+	u64 low, high, half = self->total / 2 / 64 * 64;
+	int fd;
+
+	for (int i = 0; i < cycles(); i++) {
+		fd = card_open();
+		ASSERT_LE(0, fd);
+		test_cmd_mem_alloc(fd, half, 0, &low);
+		test_cmd_mem_alloc(fd, half, 0, &high);
+		test_cmd_copy_d2h(fd, self->host, high, half);
+		EXPECT_TRUE(all_bytes(self->host, half, 0));
+		memset(self->host, 0xa7, half);
+		test_cmd_copy_h2d(fd, high, self->host, half);
+		/*
+		 * While the scrub of one half seems to go on for ever, the other one
+		 * stays as it is: the next probe has to see to it.
+		 */
+		pci_mute_irq(card_bdf(), true);
+		test_cmd_mem_free(fd, low, half);
+		close(fd);
+		ASSERT_TRUE(unload());
+		ASSERT_EQ(0, module_load(self->parameters));
+	}
+}
+
+static int copy_until_killed(void *arg)
+{
+	struct line *l = arg;
+	u8 *p = map_pages(1);
+	int fd = card_open();
+	u64 addr;
+
+	CHILD_CHECK(fd >= 0);
+	CHILD_EQ(0, _test_cmd_mem_alloc(fd, 64, 0, &addr));
+	say(l, 1);
+	_test_cmd_copy_2d(fd, PACCEL_COPY_D2H, (uintptr_t)p, addr, long_copy(20));
+	return 1;
+}
+
+/* Unloaded while the card still works for a process that is no more. */
+TEST_F(module, unloaded_during_dma)
+{
+	struct line l = line_open();
+	int fd = card_open();
+	u64 xfers;
+	pid_t pid;
+
+	ASSERT_TRUE(card_settle(fd));
+	xfers = stats_of(fd).xfers;
+	pid = spawn(copy_until_killed, &l);
+	ASSERT_TRUE(hear(&l, 0));
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(fd, xfers), 5000));
+	close(fd);
+	kill(pid, SIGKILL);
+	EXPECT_EQ(128 + SIGKILL, reap(pid));
+	EXPECT_TRUE(unload());
+	EXPECT_EQ(0, module_load(self->parameters));
+}
+
+/* --- parameters ---------------------------------------------------------- */
+
+/* Does the kernel log say this, from the present position of the reader on? */
+static bool log_says(int kmsg, const char *text)
+{
+	char record[1024];
+	ssize_t n;
+
+	while ((n = read(kmsg, record, sizeof(record) - 1)) > 0) {
+		record[n] = 0;
+		if (strstr(record, text))
+			return true;
+	}
+	return false;
+}
+
+TEST_F(module, bad_parameters_are_refused)
+{
+	const char *bad[][2] = {
+		{ "watchdog_ms=9", "watchdog_ms must be 10 to" },
+		{ "watchdog_ms=600001", "watchdog_ms must be 10 to" },
+		{ "watchdog_ms=soon", "watchdog_ms must be 10 to" },
+		{ "watchdog_ms=-1", "watchdog_ms must be 10 to" },
+		{ "quiesce_ms=0", "quiesce_ms must be 1 to" },
+		{ "quiesce_ms=60001", "quiesce_ms must be 1 to" },
+		{ "scrub=maybe", "scrub" },
+		{ "edu_dma_bits=many", "edu_dma_bits" },
+	};
+	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	ASSERT_LE(0, kmsg);
+	ASSERT_TRUE(unload());
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		lseek(kmsg, 0, SEEK_END);
+		EXPECT_EQ(-EINVAL, module_load(bad[i][0])) TH_LOG("%s", bad[i][0]);
+		EXPECT_FALSE(module_loaded());
+		/* And the log says what would be right. */
+		EXPECT_TRUE(log_says(kmsg, bad[i][1])) TH_LOG("%s", bad[i][1]);
+	}
+	close(kmsg);
+}
+
+/* A width that no edu has: the module loads, but drives none with it. */
+TEST_F(module, bad_dma_bits_bind_no_card)
+{
+	const char *bad[] = { "edu_dma_bits=27", "edu_dma_bits=65", "edu_dma_bits=0" };
+
+	ASSERT_TRUE(unload());
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(0, module_load(bad[i]));
+		EXPECT_EQ(0, card_count());
+		EXPECT_EQ(0, module_unload());
+	}
+}
+
+TEST_F(module, without_scrubbing)
+{
+	u64 addr;
+	int fd;
+
+	ASSERT_TRUE(unload());
+	ASSERT_EQ(0, module_load("scrub=0"));
+	fd = card_open();
+	ASSERT_LE(0, fd);
+	/* Nothing is dirty, nothing is cleaned, and what was freed is there at once. */
+	EXPECT_EQ(self->total, stats_of(fd).free);
+	test_cmd_mem_alloc(fd, self->total, 0, &addr);
+	pattern_fill(self->host, self->total, 2);
+	test_cmd_copy_h2d(fd, addr, self->host, self->total);
+	test_cmd_mem_free(fd, addr, self->total);
+	EXPECT_EQ(self->total, stats_of(fd).free);
+	test_cmd_mem_alloc(fd, self->total, 0, &addr);
+	memset(self->host, 0, self->total);
+	test_cmd_copy_d2h(fd, self->host, addr, self->total);
+	EXPECT_EQ(-1, pattern_diff(self->host, self->total, 2));
+	EXPECT_EQ(0, stats_of(fd).bytes_scrubbed);
+	EXPECT_EQ(2, stats_of(fd).xfers);
+	close(fd);
+	EXPECT_TRUE(unload());
+
+	/* With scrubbing again nobody sees those bytes. */
+	ASSERT_EQ(0, module_load("scrub=1"));
+	fd = card_open();
+	test_cmd_mem_alloc(fd, self->total, 0, &addr);
+	test_cmd_copy_d2h(fd, self->host, addr, self->total);
+	EXPECT_TRUE(all_bytes(self->host, self->total, 0));
+	close(fd);
+	EXPECT_TRUE(unload());
+}
+
+PACCEL_TEST_MAIN
