@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Cards that do not answer. A transfer takes 100 ms; a watchdog of 50 ms finds every
+ * one of them hung. The parameters are the module's: nothing else may run meanwhile.
+ */
+#include "paccel_test.h"
+
+#define SIZE 300
+
+static bool watchdog(const char *watchdog_ms, const char *quiesce_ms)
+{
+	return !module_param_set("watchdog_ms", watchdog_ms) &&
+	       !module_param_set("quiesce_ms", quiesce_ms);
+}
+
+FIXTURE(watchdog) {
+	int fd;
+	u64 mem, total;
+	u8 *host;
+	char old_watchdog[16], old_quiesce[16];
+};
+
+static u64 counter(const char *name)
+{
+	u64 n = ~0ull;
+
+	card_attr_u64(name, &n);
+	return n;
+}
+
+static bool healthy(void)
+{
+	char text[16];
+
+	return card_attr_read("health", text, sizeof(text)) > 0 && !strcmp(text, "ok");
+}
+
+FIXTURE_SETUP(watchdog)
+{
+	self->fd = card_open();
+	ASSERT_LE(0, self->fd);
+	self->total = info_of(self->fd).mem_size;
+	self->host = map_pages(1);
+	ASSERT_TRUE(module_param("watchdog_ms", self->old_watchdog, 16));
+	ASSERT_TRUE(module_param("quiesce_ms", self->old_quiesce, 16));
+	ASSERT_TRUE(card_settle(self->fd));
+	ASSERT_EQ(0, _test_cmd_mem_alloc(self->fd, SIZE, 0, &self->mem));
+	pattern_fill(self->host, SIZE, 8);
+	ASSERT_EQ(0, _test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE));
+}
+
+/* Whatever has happened to the card, with sane parameters a reset brings it back. */
+FIXTURE_TEARDOWN(watchdog)
+{
+	EXPECT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
+	pci_bus_master(card_bdf(), true);
+	EXPECT_EQ(0, _test_cmd_reset(self->fd));
+	EXPECT_TRUE(healthy());
+	pattern_fill(self->host, SIZE, 9);
+	EXPECT_EQ(0, _test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE));
+	memset(self->host, 0, SIZE);
+	EXPECT_EQ(0, _test_cmd_copy_d2h(self->fd, self->host, self->mem, SIZE));
+	EXPECT_EQ(-1, pattern_diff(self->host, SIZE, 9));
+	EXPECT_EQ(0, _test_cmd_mem_free(self->fd, self->mem, SIZE));
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).free == self->total, 5000));
+	EXPECT_EQ(0, counter("leaked_pages"));
+	close(self->fd);
+}
+
+/* The transfer has ended, only nobody was told. It is no failure. */
+TEST_F(watchdog, lost_interrupts)
+{
+	u64 lost = counter("lost_irqs"), timeouts = counter("timeouts");
+	u64 resets = counter("resets");
+
+	/* More than a transfer takes, also where everything is slow. */
+	ASSERT_TRUE(watchdog("600", self->old_quiesce));
+	pci_mute_irq(card_bdf(), true);
+	memset(self->host, 0, SIZE);
+	EXPECT_EQ(0, _test_cmd_copy_d2h(self->fd, self->host, self->mem, SIZE));
+	EXPECT_EQ(-1, pattern_diff(self->host, SIZE, 8));
+	EXPECT_EQ(0, _test_cmd_fill(self->fd, self->mem, SIZE, 0x55, 1));
+	pci_mute_irq(card_bdf(), false);
+	EXPECT_EQ(lost + 2, counter("lost_irqs"));
+	EXPECT_EQ(timeouts, counter("timeouts"));
+	EXPECT_EQ(resets, counter("resets"));
+	test_cmd_copy_d2h(self->fd, self->host, self->mem, SIZE);
+	EXPECT_TRUE(all_bytes(self->host, SIZE, 0x55));
+	EXPECT_EQ(lost + 2, counter("lost_irqs"));
+}
+
+TEST_F(watchdog, hung_transfer)
+{
+	struct side_call c[3];
+	u64 timeouts = counter("timeouts"), resets = counter("resets");
+
+	ASSERT_TRUE(watchdog("50", self->old_quiesce));
+	for (int i = 0; i < 3; i++) {
+		c[i] = (struct side_call){ .fn = side_copy, .fd = self->fd,
+					   .dir = PACCEL_COPY_H2D, .dst = self->mem,
+					   .src = (uintptr_t)self->host,
+					   .shape = { 8, 1, 0, 0 } };
+		side_call_start(&c[i]);
+	}
+	/* Each hangs by itself: the ones behind the first have their turn. */
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(-ETIMEDOUT, side_call_end(&c[i]));
+	test_err_fill(ETIMEDOUT, self->fd, self->mem, 8, 0, 1);
+	EXPECT_EQ(timeouts + 4, counter("timeouts"));
+	/* The last restart may still be under way: the call does not wait for it. */
+	EXPECT_TRUE(WAIT_FOR(counter("resets") == resets + 4, 5000));
+	EXPECT_TRUE(healthy());
+	/* Without a reset by hand the card is as good as new. */
+	ASSERT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
+	test_cmd_copy_h2d(self->fd, self->mem, self->host, 8);
+}
+
+/* A long copy ends with its first transfer that hangs. */
+TEST_F(watchdog, hung_long_copy)
+{
+	u64 xfers = stats_of(self->fd).xfers;
+
+	ASSERT_TRUE(watchdog("50", self->old_quiesce));
+	test_err_copy_2d(ETIMEDOUT, self->fd, PACCEL_COPY_H2D, self->mem,
+			 (uintptr_t)self->host, 1, 5, 2, 2);
+	EXPECT_EQ(xfers + 1, stats_of(self->fd).xfers);
+}
+
+/* Memory whose scrubbing hangs is set aside, and a reset brings it back. */
+TEST_F(watchdog, hung_scrub)
+{
+	u64 addr;
+	int rc;
+
+	test_cmd_mem_alloc(self->fd, 640, 0, &addr);
+	ASSERT_TRUE(watchdog("50", self->old_quiesce));
+	test_cmd_mem_free(self->fd, addr, 640);
+	/* Whoever waits for it is told, and not left waiting. */
+	rc = _test_cmd_mem_alloc(self->fd, self->total - 320, 0, &addr);
+	EXPECT_EQ(-ENOMEM, rc);
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).set_aside == 640, 5000));
+	ASSERT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
+	/* It does not come back by itself. */
+	test_cmd_copy_h2d(self->fd, self->mem, self->host, 8);
+	EXPECT_EQ(640, stats_of(self->fd).set_aside);
+	test_cmd_reset(self->fd);
+	test_cmd_mem_alloc(self->fd, self->total - 320, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, self->total - 320);
+}
+
+/*
+ * The card does not stop in time either: it is given up. What it does when it wakes
+ * up reaches nobody's memory.
+ */
+TEST_F(watchdog, out_of_service)
+{
+	struct side_call hung = { .fn = side_copy, .fd = self->fd,
+				  .dir = PACCEL_COPY_D2H, .src = self->mem,
+				  .dst = (uintptr_t)self->host,
+				  .shape = { SIZE, 1, 0, 0 } };
+	struct side_call behind = { .fn = side_copy, .fd = card_open(),
+				    .dir = PACCEL_COPY_H2D,
+				    .src = (uintptr_t)self->host,
+				    .shape = { 8, 1, 0, 0 } };
+	u64 xfers, addr, offset;
+
+	test_cmd_mem_alloc(behind.fd, 8, 0, &behind.dst);
+	memset(self->host, 0xc3, SIZE);
+	ASSERT_TRUE(watchdog("50", "10"));
+	xfers = stats_of(self->fd).xfers;
+	side_call_start(&hung);
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	side_call_start(&behind);
+	EXPECT_EQ(-ETIMEDOUT, side_call_end(&hung));
+	EXPECT_EQ(-EIO, side_call_end(&behind));
+	EXPECT_FALSE(healthy());
+
+	/* What needs the card says so at once, and nothing is started. */
+	xfers = stats_of(self->fd).xfers;
+	test_err_copy_h2d(EIO, self->fd, self->mem, self->host, 8);
+	test_err_copy_d2h(EIO, self->fd, self->host, self->mem, 8);
+	test_err_fill(EIO, self->fd, self->mem, 8, 0, 1);
+	test_err_mem_alloc(EIO, self->fd, 1, 0);
+	EXPECT_EQ(xfers, stats_of(self->fd).xfers);
+	/* What does not need it works, so that a program can clean up. */
+	test_cmd_host_alloc(self->fd, 1, &offset);
+	test_cmd_host_free(self->fd, NULL, offset);
+	test_cmd_mem_free(behind.fd, behind.dst, 8);
+	close(behind.fd);
+
+	/* The transfer ends now, long after it was given up. */
+	ASSERT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
+	test_cmd_reset(self->fd);
+	EXPECT_TRUE(healthy());
+	EXPECT_TRUE(all_bytes(self->host, SIZE, 0xc3));
+	test_cmd_mem_alloc(self->fd, 1, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, 1);
+}
+
+/* Bus mastering is taken away in the middle of a transfer: the data never came. */
+TEST_F(watchdog, bus_master_lost_in_flight)
+{
+	struct side_call copy = { .fn = side_copy, .fd = self->fd,
+				  .dir = PACCEL_COPY_D2H, .src = self->mem,
+				  .dst = (uintptr_t)self->host,
+				  .shape = { SIZE, 1, 0, 0 } };
+	u64 xfers;
+
+	ASSERT_TRUE(watchdog("600", self->old_quiesce));
+	memset(self->host, 0, SIZE);
+	xfers = stats_of(self->fd).xfers;
+	side_call_start(&copy);
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	pci_bus_master(card_bdf(), false);
+	EXPECT_EQ(-EIO, side_call_end(&copy));
+	EXPECT_TRUE(all_bytes(self->host, SIZE, 0));
+}
+
+TEST_F(watchdog, parameters_have_limits)
+{
+	const char *bad[] = { "", "0", "9", "-1", "600001", "junk", "1e3", "4294967296" };
+	char value[16];
+
+	for (size_t i = 1; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, module_param_set("watchdog_ms", bad[i]));
+		ASSERT_TRUE(module_param("watchdog_ms", value, sizeof(value)));
+		EXPECT_STREQ(self->old_watchdog, value);
+	}
+	EXPECT_EQ(-EINVAL, module_param_set("quiesce_ms", "0"));
+	EXPECT_EQ(-EINVAL, module_param_set("quiesce_ms", "60001"));
+	EXPECT_EQ(-EINVAL, module_param_set("quiesce_ms", "soon"));
+	EXPECT_TRUE(watchdog("10", "1"));
+	EXPECT_TRUE(watchdog("600000", "60000"));
+}
+
+PACCEL_TEST_MAIN
