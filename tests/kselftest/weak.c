@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Cards of which less is known: one whose memory does not survive a reset, one that
+ * bus mastering does not stop. The driver takes its word for it (edu_flags), so the
+ * module is loaded anew: nothing else may run meanwhile.
+ */
+#include "paccel_test.h"
+
+#define SIZE 300
+/* Single bytes, each a transfer of its own: long enough to be met in flight. */
+#define ROWS 10
+
+static bool reload(const char *parameters)
+{
+	xfers_note();
+	return WAIT_FOR(!module_loaded() || !module_unload(), 5000) &&
+	       !module_load(parameters) && WAIT_FOR(card_count() > 0, 5000);
+}
+
+/* A file of the card as the module makes it with these parameters, with SIZE bytes. */
+static int open_weak(const char *parameters, u64 *mem)
+{
+	int fd = reload(parameters) ? card_open() : -1;
+
+	return fd < 0 || _test_cmd_mem_alloc(fd, SIZE, 0, mem) ? -1 : fd;
+}
+
+FIXTURE(weak) {
+	int fd;
+	u64 mem;
+	u8 *host;
+};
+
+FIXTURE_SETUP(weak)
+{
+	self->fd = -1;
+	self->host = map_pages(1);
+}
+
+FIXTURE_TEARDOWN(weak)
+{
+	close(self->fd);
+	EXPECT_TRUE(reload(""));
+}
+
+static int copy_rows(int fd, u64 dst, const void *src)
+{
+	struct paccel_copy cmd = {
+		.size = sizeof(cmd), .dir = PACCEL_COPY_H2D, .dst = dst,
+		.src = (unsigned long)src, .width = 1, .rows = ROWS,
+		.dst_pitch = 2, .src_pitch = 2,
+	};
+
+	return ioctl(fd, PACCEL_IOC_COPY, &cmd) ? -errno : 0;
+}
+
+struct copier {
+	pthread_t thread;
+	int fd;
+	u64 dst;
+	void *src;
+	int rc;
+};
+
+static void *copier_main(void *arg)
+{
+	struct copier *c = arg;
+
+	c->rc = copy_rows(c->fd, c->dst, c->src);
+	return NULL;
+}
+
+/*
+ * What runs fails with -EIO, what waits with -ESTALE, and so does everything later;
+ * a file that is opened afterwards finds all memory scrubbed.
+ */
+TEST_F(weak, reset_loses_contexts)
+{
+	struct copier c[2];
+	struct paccel_mem_stats before, after;
+	struct pollfd poller;
+	u64 all;
+	int fresh;
+
+	/* Bus mastering stops it, but a reset loses its memory. */
+	self->fd = open_weak("edu_flags=2", &self->mem);
+	ASSERT_LE(0, self->fd);
+	before = stats_of(self->fd);
+	for (int i = 0; i < 2; i++) {
+		c[i] = (struct copier){ .fd = self->fd, .dst = self->mem, .src = self->host };
+		ASSERT_EQ(0, pthread_create(&c[i].thread, NULL, copier_main, &c[i]));
+	}
+	/* Each has had a turn. */
+	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).xfers >= before.xfers + 2, 5000));
+	EXPECT_EQ(0, _test_cmd_reset(self->fd));
+	for (int i = 0; i < 2; i++)
+		pthread_join(c[i].thread, NULL);
+	EXPECT_TRUE((c[0].rc == -EIO && c[1].rc == -ESTALE) ||
+		    (c[1].rc == -EIO && c[0].rc == -ESTALE))
+		TH_LOG("%d and %d", c[0].rc, c[1].rc);
+
+	poller = (struct pollfd){ .fd = self->fd };
+	EXPECT_EQ(1, poll(&poller, 1, 0));
+	EXPECT_EQ(POLLERR, poller.revents);
+	EXPECT_EQ(-ESTALE, _test_cmd_copy_h2d(self->fd, self->mem, self->host, 8));
+	EXPECT_EQ(-ESTALE, _test_cmd_mem_alloc(self->fd, SIZE, 0, &all));
+	EXPECT_EQ(-ESTALE, _test_cmd_mem_free(self->fd, self->mem, SIZE));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd, 4096));
+	EXPECT_EQ(ESTALE, errno);
+	/* Nothing is clean that was before; what the lost context had stays its until close. */
+	after = stats_of(self->fd);
+	EXPECT_EQ(before.used, after.used);
+	EXPECT_EQ(before.free + before.waiting, after.free + after.waiting);
+
+	fresh = card_open();
+	ASSERT_LE(0, fresh);
+	close(self->fd);
+	EXPECT_EQ(0, _test_cmd_mem_alloc(fresh, after.total, 0, &all));
+	EXPECT_GE(stats_of(fresh).bytes_scrubbed, before.bytes_scrubbed + after.total);
+	EXPECT_EQ(0, _test_cmd_copy_d2h(fresh, self->host, all, 4032));
+	EXPECT_TRUE(all_bytes(self->host, 4032, 0));
+	self->fd = fresh;
+}
+
+static bool log_says(int kmsg, const char *text)
+{
+	char record[1024];
+	ssize_t n;
+
+	while ((n = read(kmsg, record, sizeof(record) - 1)) > 0) {
+		record[n] = 0;
+		if (strstr(record, text))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * It hangs, cannot be stopped, and nothing proves that it does not write: what it was
+ * given is never given back, and the log says so. The DMA debugger, where it is there,
+ * takes that for a leak, rightly.
+ */
+TEST_F(weak, unstoppable_card_keeps_its_pages)
+{
+	char health[16], bdf[32];
+	u64 mem;
+	int kmsg;
+
+	/* Each transfer of 100 ms hangs, and it does not stop in time. */
+	self->fd = open_weak("edu_flags=1 watchdog_ms=50 quiesce_ms=10 scrub=0", &self->mem);
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(-ETIMEDOUT, _test_cmd_copy_h2d(self->fd, self->mem, self->host, 8));
+	EXPECT_LT(0, card_attr_read("health", health, sizeof(health)));
+	EXPECT_STREQ("failed", health);
+	EXPECT_EQ(-EIO, _test_cmd_copy_h2d(self->fd, self->mem, self->host, 8));
+	EXPECT_EQ(-EIO, _test_cmd_mem_alloc(self->fd, SIZE, 0, &mem));
+
+	snprintf(bdf, sizeof(bdf), "%s", card_bdf());
+	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ASSERT_LE(0, kmsg);
+	lseek(kmsg, 0, SEEK_END);
+	file_write("/dev/kmsg", "paccel-test: allow-warning begin dma_debug_device_change|DMA-API: ");
+	EXPECT_EQ(0, driver_unbind(bdf));
+	file_write("/dev/kmsg", "paccel-test: allow-warning end");
+	EXPECT_TRUE(log_says(kmsg, "1 pages are kept: the card might still write them"));
+	EXPECT_EQ(-ENODEV, _test_cmd_copy_h2d(self->fd, self->mem, self->host, 8));
+	close(kmsg);
+}
+
+PACCEL_TEST_MAIN
