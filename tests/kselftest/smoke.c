@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The main path in few transfers, for machines of other shapes. Two environment
+ * variables say what is expected of this one:
+ *
+ *   PACCEL_EXPECT_DMA=direct|bounce    does the card reach all of the memory?
+ *   PACCEL_EXPECT_IRQ=msi|intx
+ */
+#include "paccel_test.h"
+
+#define SIZE 1000
+
+FIXTURE(smoke) {
+	int fd;
+	u64 mem;
+	u8 *host;
+	u64 lost, spurious;
+};
+
+static u64 counter(const char *name)
+{
+	u64 n = ~0ull;
+
+	card_attr_u64(name, &n);
+	return n;
+}
+
+FIXTURE_SETUP(smoke)
+{
+	self->fd = card_open();
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, _test_cmd_mem_alloc(self->fd, SIZE, 0, &self->mem));
+	self->host = map_pages(2);
+	self->lost = counter("lost_irqs");
+	self->spurious = counter("spurious_irqs");
+}
+
+/* However slow it is, no interrupt may be missing and none be too much. */
+FIXTURE_TEARDOWN(smoke)
+{
+	EXPECT_EQ(self->lost, counter("lost_irqs"));
+	EXPECT_EQ(self->spurious, counter("spurious_irqs"));
+	EXPECT_EQ(0, counter("timeouts"));
+	close(self->fd);
+}
+
+TEST_F(smoke, dma_is_what_this_machine_offers)
+{
+	const char *expected = getenv("PACCEL_EXPECT_DMA");
+	bool direct = info_of(self->fd).caps & PACCEL_CAP_DIRECT_DMA;
+
+	if (expected)
+		EXPECT_STREQ(expected, direct ? "direct" : "bounce");
+}
+
+TEST_F(smoke, interrupts_are_what_this_machine_offers)
+{
+	const char *expected = getenv("PACCEL_EXPECT_IRQ");
+	char path[128];
+	bool msi;
+
+	/* The kernel lists the vectors of a function that uses MSI. */
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/msi_irqs", card_bdf());
+	msi = access(path, F_OK) == 0;
+	if (expected)
+		EXPECT_STREQ(expected, msi ? "msi" : "intx");
+}
+
+/* There and back, across a page boundary, at odd places. */
+static void round_trip(struct __test_metadata *_metadata, FIXTURE_DATA(smoke) *self,
+		       u8 *host)
+{
+	u8 *at = host + page_size - 333;
+
+	pattern_fill(at, SIZE, 1);
+	test_cmd_copy_h2d(self->fd, self->mem, at, SIZE);
+	memset(host, 0xc3, 2 * page_size);
+	test_cmd_copy_d2h(self->fd, at, self->mem, SIZE);
+	EXPECT_EQ(-1, pattern_diff(at, SIZE, 1));
+	EXPECT_TRUE(all_bytes(host, page_size - 333, 0xc3));
+	EXPECT_TRUE(all_bytes(at + SIZE, page_size + 333 - SIZE, 0xc3));
+}
+
+TEST_F(smoke, pageable_memory)
+{
+	round_trip(_metadata, self, self->host);
+}
+
+TEST_F(smoke, registered_memory)
+{
+	test_cmd_host_register(self->fd, self->host, 2 * page_size, 0);
+	round_trip(_metadata, self, self->host);
+}
+
+TEST_F(smoke, own_memory)
+{
+	u64 offset;
+	u8 *p;
+
+	test_cmd_host_alloc(self->fd, 2 * page_size, &offset);
+	p = host_map(self->fd, 2 * page_size, offset);
+	ASSERT_NE(MAP_FAILED, p);
+	round_trip(_metadata, self, p);
+}
+
+TEST_F(smoke, inside_the_card)
+{
+	pattern_fill(self->host, SIZE, 2);
+	test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE);
+	test_cmd_copy_d2d(self->fd, self->mem + 601, self->mem, 399);
+	test_cmd_fill(self->fd, self->mem + 1, 100, 0xabcd, 2);
+	memcpy(self->host + 601, self->host, 399);
+	for (int i = 1; i <= 100; i++)
+		self->host[i] = i % 2 ? 0xcd : 0xab;
+	test_cmd_copy_d2h(self->fd, self->host + page_size, self->mem, SIZE);
+	EXPECT_EQ(-1, bytes_diff(self->host, self->host + page_size, SIZE));
+}
+
+/* A lot of memory, of which the kernel gives the highest first: above 4 GiB, if any. */
+TEST_F(smoke, memory_far_up)
+{
+	size_t pages = (64 << 20) / page_size;
+	u8 *big = mmap(NULL, pages * page_size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	u64 step = pages / 2 * page_size;
+
+	ASSERT_NE(MAP_FAILED, big);
+	for (u64 at = 0; at < 2 * step; at += step) {
+		pattern_fill(big + at, 64, at / step + 3);
+		test_cmd_copy_h2d(self->fd, self->mem, big + at, 64);
+		memset(big + at, 0, 64);
+		test_cmd_copy_d2h(self->fd, big + at, self->mem, 64);
+		EXPECT_EQ(-1, pattern_diff(big + at, 64, at / step + 3));
+	}
+}
+
+TEST_F(smoke, freed_memory_is_scrubbed)
+{
+	u64 total = info_of(self->fd).mem_size, addr;
+
+	memset(self->host, 0x99, SIZE);
+	test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE);
+	test_cmd_mem_free(self->fd, self->mem, SIZE);
+	test_cmd_mem_alloc(self->fd, total, 0, &addr);
+	test_cmd_copy_d2h(self->fd, self->host, addr, total);
+	EXPECT_TRUE(all_bytes(self->host, total, 0));
+}
+
+PACCEL_TEST_MAIN
