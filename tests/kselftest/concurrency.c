@@ -148,7 +148,8 @@ TEST_F(concurrency, threads_share_a_registration)
 
 /* --- fairness ------------------------------------------------------------ */
 
-#define ROWS 5
+#define LONG 8	/* threads with a long copy */
+#define ROWS 3
 
 struct small {
 	u64 xfers;	/* transfers begun while it waited */
@@ -172,33 +173,36 @@ static int small_copy(void *arg)
 }
 
 /*
- * One process has four threads with long copies, another wants 8 bytes. It waits for
+ * One process has eight threads with long copies, another wants 8 bytes. It waits for
  * the transfer that runs and then has its turn; its own is one, and by the time it
- * looks at the counter another one may have begun (two on a slow machine).
+ * looks at the counter another one may have begun (or more on a slow machine). Would
+ * it take turns with threads instead of files it were nine.
  */
 TEST_F(concurrency, small_copy_beside_long_ones)
 {
 	struct small *result = mmap(NULL, page_size, PROT_READ | PROT_WRITE,
 				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct side_call c[4];
+	struct side_call c[LONG];
 	u64 mem, xfers = stats_of(self->fd).xfers;
+	int unfinished = 0;
 
-	test_cmd_mem_alloc(self->fd, 4 * LONG_COPY_BYTES(ROWS), 0, &mem);
-	for (int i = 0; i < 4; i++) {
+	test_cmd_mem_alloc(self->fd, LONG * LONG_COPY_BYTES(ROWS), 0, &mem);
+	for (int i = 0; i < LONG; i++) {
 		c[i] = (struct side_call){
 			.fn = side_copy, .fd = self->fd, .dir = PACCEL_COPY_H2D,
 			.dst = mem + i * LONG_COPY_BYTES(ROWS),
 			.src = (uintptr_t)self->host, .shape = long_copy(ROWS) };
 		side_call_start(&c[i]);
 	}
-	/* All are queued when the first has made two transfers: 18 to go. */
+	/* Surely all are queued when two transfers have been made: 22 to go. */
 	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).xfers >= xfers + 2, 5000));
 	EXPECT_EQ(0, run_in_child(small_copy, result));
-	EXPECT_GE(3, result->xfers);
+	EXPECT_GE(5, result->xfers);
 	/* It was not the end of the long ones that it has waited for. */
-	EXPECT_FALSE(side_call_done(&c[0]) && side_call_done(&c[1]) &&
-		     side_call_done(&c[2]) && side_call_done(&c[3]));
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < LONG; i++)
+		unfinished += !side_call_done(&c[i]);
+	EXPECT_LT(0, unfinished);
+	for (int i = 0; i < LONG; i++)
 		EXPECT_EQ(0, side_call_end(&c[i]));
 }
 

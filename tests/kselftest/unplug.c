@@ -9,6 +9,10 @@
  */
 #include "paccel_test.h"
 
+/* Enough rows for minutes: no machine is so slow that the copy ends by itself. */
+#define ROWS 1000
+#define MEM LONG_COPY_BYTES(ROWS)
+
 /* --- the process that has everything open -------------------------------- */
 
 struct victim {
@@ -27,7 +31,7 @@ struct hang {
 
 struct plugged {
 	int fd;
-	u64 mem, rest, offset;
+	u64 mem, rest, left, offset;
 	u8 *own, *registered;
 	long locked;
 	struct side_call copy, alloc;
@@ -94,8 +98,9 @@ static void take_everything(struct plugged *p, struct victim *v)
 	p->locked = locked_kb();
 	p->fd = card_open();
 	CHILD_CHECK(p->fd >= 0);
-	CHILD_EQ(0, _test_cmd_mem_alloc(p->fd, 256, 0, &p->mem));
-	CHILD_EQ(0, _test_cmd_mem_alloc(p->fd, v->total - 256, 0, &p->rest));
+	CHILD_EQ(0, _test_cmd_mem_alloc(p->fd, MEM, 0, &p->mem));
+	p->left = v->total - (MEM + 63) / 64 * 64;
+	CHILD_EQ(0, _test_cmd_mem_alloc(p->fd, p->left, 0, &p->rest));
 	CHILD_EQ(0, _test_cmd_host_alloc(p->fd, 2 * page_size, &p->offset));
 	p->own = host_map(p->fd, 2 * page_size, p->offset);
 	CHILD_CHECK(p->own != MAP_FAILED);
@@ -115,14 +120,14 @@ static void keep_the_card_busy(struct plugged *p, struct victim *v)
 	p->copy = (struct side_call){ .fn = side_copy, .fd = p->fd,
 				      .dir = PACCEL_COPY_D2H, .src = p->mem,
 				      .dst = (uintptr_t)p->registered,
-				      .shape = long_copy(50) };
+				      .shape = long_copy(ROWS) };
 	p->alloc = (struct side_call){ .fn = side_alloc, .fd = p->fd,
-				       .length = v->total - 256 };
+				       .length = p->left };
 	if (v->mute)
 		pci_mute_irq(card_bdf(), true);
 	side_call_start(&p->copy);
 	CHILD_CHECK(WAIT_FOR(xfers_passed(p->fd, xfers), 10000));
-	CHILD_EQ(0, _test_cmd_mem_free(p->fd, p->rest, v->total - 256));
+	CHILD_EQ(0, _test_cmd_mem_free(p->fd, p->rest, p->left));
 	side_call_start(&p->alloc);
 	CHILD_CHECK(WAIT_FOR(side_call_done(&p->alloc) ||
 			     thread_state(getpid(), p->alloc.tid) == 'D', 10000));
@@ -138,7 +143,7 @@ static void all_calls_fail(struct plugged *p)
 	CHILD_EQ(-ENODEV, _test_cmd_device_info(p->fd, &info));
 	CHILD_EQ(-ENODEV, _test_cmd_mem_stats(p->fd, &stats));
 	CHILD_EQ(-ENODEV, _test_cmd_mem_alloc(p->fd, 1, 0, &out));
-	CHILD_EQ(-ENODEV, _test_cmd_mem_free(p->fd, p->mem, 256));
+	CHILD_EQ(-ENODEV, _test_cmd_mem_free(p->fd, p->mem, MEM));
 	CHILD_EQ(-ENODEV, _test_cmd_host_alloc(p->fd, 1, &out));
 	CHILD_EQ(-ENODEV, _test_cmd_host_register(p->fd, host, 1, 0));
 	CHILD_EQ(-ENODEV, _test_cmd_host_free(p->fd, host, 0));
