@@ -117,7 +117,8 @@ static irqreturn_t edu_irq(int irq, void *data)
 	struct edu *edu = pd->hw;
 	u32 status = readl(edu->bar + EDU_IRQ_STATUS);
 
-	if (!status || status == EDU_GONE)
+	/* All bits at once can be pending, too: only a card that is gone has no ID. */
+	if (!status || (status == EDU_GONE && readl(edu->bar + EDU_ID) == EDU_GONE))
 		return IRQ_NONE;
 	writel(status, edu->bar + EDU_IRQ_ACK);
 
