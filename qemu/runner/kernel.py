@@ -27,6 +27,10 @@ def cache_dir():
     return os.path.join(base, "paccel")
 
 
+def build_dir():
+    return os.path.abspath(os.environ.get("BUILD") or os.path.join(TOP, "build"))
+
+
 class Kernel:
     """image, version, modules (a directory, or None), slowdown, paccel_ko."""
 
@@ -36,8 +40,7 @@ class Kernel:
             self._from_path(os.path.abspath(name))
         else:
             self._from_cache(name)
-        build = os.environ.get("BUILD") or os.path.join(TOP, "build")
-        self.paccel_ko = os.path.join(os.path.abspath(build), "kernel",
+        self.paccel_ko = os.path.join(build_dir(), "kernel",
                                       os.path.basename(self.name.rstrip("/")), "paccel.ko")
 
     def _from_cache(self, name):

@@ -86,5 +86,13 @@ def panic(text):
     return match.group() if match else None
 
 
+# The kernel's last word before it is in the hands of a program.
+FIRST_PROGRAM = re.compile(r"Run \S+ as init process")
+
+
+def has_booted(text):
+    return bool(FIRST_PROGRAM.search(text))
+
+
 def tail(text, lines=40):
     return "\n".join(text.splitlines()[-lines:])

@@ -2,21 +2,23 @@
 """QEMU as a child process. Its channels are socket pairs and its initrd is a memfd,
 so that there is no file and no name that could be left behind or collide."""
 
-import ctypes
 import json
 import os
 import queue
 import shlex
-import signal
 import socket
 import subprocess
 import threading
+import time
 
 from . import RunnerError
+from .child import stay_with_parent
+from .ring import RingProcess
 
 QEMU = "qemu-system-x86_64"
-PR_SET_PDEATHSIG = 1
 DELETE_TIMEOUT = 30
+# After the card is gone, QEMU still has to let go of the channel to its process.
+CHANNEL_TIMEOUT = 10
 
 
 def kvm_usable():
@@ -27,11 +29,6 @@ def kvm_usable():
     except OSError:
         return False
     return ("vmx" in flags or "svm" in flags) and os.access("/dev/kvm", os.R_OK | os.W_OK)
-
-
-def die_with_parent():
-    """Runs in the child: should the runner be killed, QEMU goes with it."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Channel:
@@ -59,8 +56,9 @@ class Channel:
 class Qmp:
     """QEMU's control protocol, as far as cards need it."""
 
-    def __init__(self, channel):
+    def __init__(self, channel, process):
         self.channel = channel
+        self.room = Room(self, process.pid)
         self.replies = queue.Queue()
         self.deleted = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -79,30 +77,103 @@ class Qmp:
                 pass
         self.replies.put({"error": {"desc": "QEMU has ended"}})
 
-    def _reply_to(self, command):
-        self.channel.send(json.dumps(command) + "\n")
+    def _reply_to(self, command, fds=()):
+        """A command, with file descriptors for QEMU."""
+        socket.send_fds(self.channel.ours, [json.dumps(command).encode() + b"\n"], fds)
         reply = self.replies.get()
         if "error" in reply:
             raise RunnerError(reply["error"]["desc"])
         return reply["return"]
 
-    def execute(self, name, arguments):
-        return self._reply_to({"execute": name, "arguments": arguments})
+    def execute(self, name, arguments=None, fds=()):
+        return self._reply_to({"execute": name, "arguments": arguments or {}}, fds)
 
     def device_del(self, card, slowdown):
         """Returns when the guest has let go of the card and it is gone."""
         while not self.deleted.empty():
             self.deleted.get()
+        if card.socket:
+            self.room.make()
         self.execute("device_del", {"id": card.id})
         try:
             while self.deleted.get(timeout=DELETE_TIMEOUT * slowdown) != card.id:
                 pass
         except queue.Empty:
             raise RunnerError("the guest does not release the card") from None
+        if card.socket:
+            self.room.fill()
+            self._remove_channel(card)
+
+    def _remove_channel(self, card):
+        deadline = time.monotonic() + CHANNEL_TIMEOUT
+        while True:
+            try:
+                self.execute("chardev-remove", {"id": card.channel})
+                return
+            except RunnerError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
 
     def device_add(self, card, slowdown):
         del slowdown  # QEMU does not wait for the guest
+        if card.socket:
+            card.ring.revive()
+            address = {"type": "unix", "data": {"path": card.socket, "abstract": True}}
+            self.execute("chardev-add", {
+                "id": card.channel,
+                "backend": {"type": "socket", "data": {"addr": address, "server": False}}})
         self.execute("device_add", card.properties)
+
+
+class Room:
+    """Without KVM an ivshmem that is unplugged leaves the handlers of its interrupts' eventfds
+    behind (seen in 7.2), and QEMU dies when one of these numbers comes to be that of something
+    that can be read. So while a card goes there are lower numbers for whatever is opened, such
+    as files of the guest; afterwards its numbers get eventfds that can never be read, and the
+    lower ones too, until the next card goes."""
+
+    SIZE = 64
+    # Of the set of file descriptors that the command line gives to QEMU.
+    FIRST_SET = 1
+    # For what threads have under way when the guest is stopped.
+    PAUSE = 0.02
+
+    def __init__(self, qmp, pid):
+        self.qmp = qmp
+        self.pid = pid
+        self.sets = [self.FIRST_SET]
+        self.before = set()
+
+    @classmethod
+    def arguments(cls, quiet):
+        """For the numbers below those of the cards at start."""
+        return ["-add-fd", f"fd={quiet},set={cls.FIRST_SET}"] * cls.SIZE
+
+    def _open_fds(self):
+        return {int(name) for name in os.listdir(f"/proc/{self.pid}/fd")}
+
+    def make(self):
+        self.before = self._open_fds()
+        for number in self.sets:
+            self.qmp.execute("remove-fd", {"fdset-id": number})
+        self.before &= self._open_fds()
+        self.sets = []
+
+    def fill(self):
+        self.qmp.execute("stop")
+        time.sleep(self.PAUSE)
+        holes = self.before - self._open_fds()
+        quiet = os.eventfd(0)
+        while holes:
+            added = self.qmp.execute("add-fd", fds=[quiet])
+            # Something else may have taken one already.
+            last = added["fd"] >= max(holes)
+            if added["fd"] not in holes:
+                self.sets.append(added["fdset-id"])
+            holes = set() if last else holes - {added["fd"]}
+        os.close(quiet)
+        self.qmp.execute("cont")
 
 
 class Machine:
@@ -115,28 +186,58 @@ class Machine:
         self.initrd = os.memfd_create("initramfs")
         with open(self.initrd, "wb", closefd=False) as file:
             file.write(initramfs)
-        self.command = self._command_line(options, kernel)
-        self.process = self._start()
+        self.ram = None
+        self.quiet = None
+        self.rings = []
         self.qmp = None
+        try:
+            self._start_rings(options)
+            self.command = self._command_line(options, kernel)
+            self.process = self._start()
+        except BaseException:
+            self._end_rings()
+            raise
 
     def __getitem__(self, name):
         return self.channels[name]
 
+    def _start_rings(self, options):
+        """Ring cards are processes, which copy from and to the guest's RAM: a file for both."""
+        if not options.rings:
+            return
+        self.ram = os.memfd_create("ram")
+        os.ftruncate(self.ram, options.mem << 20)
+        self.quiet = os.eventfd(0)
+        for group in options.rings:
+            ring = RingProcess(group, self.ram)
+            self.rings.append(ring)
+            for number, card in enumerate(group.cards):
+                card.socket = ring.socket_of(number)
+                card.ring = ring
+
+    def _end_rings(self):
+        for ring in self.rings:
+            ring.end()
+
     def _start(self):
         fds = [channel.theirs.fileno() for channel in self.channels.values()] + [self.initrd]
+        fds += [self.ram, self.quiet] if self.rings else []
         try:
             # A session of its own: Ctrl-C is for the runner, which then ends QEMU.
             # pylint: disable=subprocess-popen-preexec-fn
             process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, pass_fds=fds, start_new_session=True,
-                preexec_fn=die_with_parent)
+                preexec_fn=stay_with_parent)
         except FileNotFoundError:
             raise RunnerError(f"there is no {QEMU}: run qemu/setup packages") from None
         finally:
             for channel in self.channels.values():
                 channel.theirs.close()
             os.close(self.initrd)
+            if self.rings:
+                os.close(self.ram)
+                os.close(self.quiet)
         return process
 
     def _command_line(self, options, kernel):
@@ -147,7 +248,7 @@ class Machine:
         words = [QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                  "-machine", machine, "-smp", str(options.smp), "-m", f"{options.mem}M",
                  # Memory that the host need not have until the guest touches it.
-                 "-object", f"memory-backend-ram,id=ram,size={options.mem}M,reserve=off"]
+                 "-object", f"{self._memory()},id=ram,size={options.mem}M,reserve=off"]
         words += ["-accel", "kvm", "-cpu", "host"] if kvm else \
                  ["-accel", "tcg,thread=multi", "-cpu", "max"]
         if options.iommu:
@@ -158,9 +259,17 @@ class Machine:
         words += ["-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
                   "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
                   "-device", "virtio-rng-pci"]
+        words += Room.arguments(self.quiet) if self.rings else []
         for card in options.cards:
+            if card.socket:
+                words += ["-chardev", f"socket,id={card.channel},path={card.socket},abstract=on"]
             words += ["-device", card.port_argument(), "-device", card.device_argument()]
         return words + shlex.split(options.qemu)
+
+    def _memory(self):
+        if not self.rings:
+            return "memory-backend-ram"
+        return f"memory-backend-file,mem-path=/proc/self/fd/{self.ram},share=on"
 
     def _channel_arguments(self):
         words = []
@@ -173,13 +282,18 @@ class Machine:
         return words
 
     def connect_qmp(self):
-        self.qmp = Qmp(self.channels["qmp"])
+        self.qmp = Qmp(self.channels["qmp"], self.process)
 
-    def stop(self):
-        """Ends QEMU whatever state it is in."""
+    def end(self):
+        """Ends QEMU; what it has sent so far can still be read."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        self._end_rings()
+
+    def stop(self):
+        """Ends QEMU and all talk with it."""
+        self.end()
         for channel in self.channels.values():
             channel.close()
 

@@ -4,45 +4,97 @@
 import argparse
 import re
 
-from . import RunnerError
+from . import BadOption, RunnerError
 
 DEFAULT_TIMEOUT = 120
 
-# A card type: the QEMU device, and what its root port must reserve.
-CARDS = {
-    "edu": {"device": "edu", "port": ""},
-}
+KINDS = ("edu", "ring")
 MAX_CARDS = 8
+
+# What `--card ring,NAME=VALUE` may say; ringdev has the options of these names.
+RING_OPTIONS = ("mem", "engines", "cards", "rate", "latency", "seed", "storm")
+RING_ENGINES = 4
 
 
 class Card:
-    """One --card: where it sits and what QEMU is told about it."""
+    """A card on a root port of its own, and what QEMU is told about it."""
 
-    def __init__(self, index, spec):
-        kind, _, properties = spec.partition(",")
-        if kind not in CARDS:
-            raise RunnerError(f"--card {spec}: there is no card '{kind}', "
-                              f"only {', '.join(sorted(CARDS))}")
+    def __init__(self, index, driver, properties):
         self.id = f"card{index}"
         self.bus = f"rp{index}"
         self.slot = index + 1
-        self.port = CARDS[kind]["port"]
-        self.properties = {"driver": CARDS[kind]["device"],
-                           "id": self.id, "bus": self.bus}
-        for item in filter(None, properties.split(",")):
-            name, equals, value = item.partition("=")
-            if not equals or not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
-                raise RunnerError(f"--card {spec}: '{item}' is not PROPERTY=VALUE")
-            self.properties[name] = value
+        self.properties = {"driver": driver, "id": self.id, "bus": self.bus, **properties}
+        # Of a ring card: the process and its socket, once it runs, and QEMU's name for that.
+        self.ring = None
+        self.socket = None
+        self.channel = f"{self.id}-process"
 
     def port_argument(self):
-        return (f"pcie-root-port,id={self.bus},bus=pcie.0,chassis={self.slot},"
-                f"slot={self.slot}{self.port}")
+        return f"pcie-root-port,id={self.bus},bus=pcie.0,chassis={self.slot},slot={self.slot}"
 
     def device_argument(self):
         rest = dict(self.properties)
         driver = rest.pop("driver")
         return ",".join([driver] + [f"{name}={value}" for name, value in rest.items()])
+
+
+class RingGroup:
+    """The cards of one `--card ring`: they share a process, and are each other's peers."""
+
+    def __init__(self, spec, options):
+        unknown = sorted(set(options) - set(RING_OPTIONS))
+        if unknown:
+            raise BadOption(f"--card {spec}: there is no '{unknown[0]}', only "
+                            + ", ".join(RING_OPTIONS))
+        self.spec = spec
+        self.options = options
+        self.count = small_number(spec, options, "cards", 1)
+        self.vectors = small_number(spec, options, "engines", RING_ENGINES) + 1
+        self.cards = []
+
+    def add_cards(self, index):
+        for number in range(index, index + self.count):
+            card = Card(number, "ivshmem-doorbell", {"vectors": self.vectors})
+            card.properties["chardev"] = card.channel
+            self.cards.append(card)
+        return self.cards
+
+
+def small_number(spec, options, name, default):
+    """Of what the runner itself has to know."""
+    value = options.get(name, str(default))
+    if not re.fullmatch("[1-8]", value):
+        raise BadOption(f"--card {spec}: {name}={value}: a number from 1 to 8")
+    return int(value)
+
+
+def card_properties(spec, properties):
+    found = {}
+    for item in filter(None, properties.split(",")):
+        name, equals, value = item.partition("=")
+        if not equals or not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
+            raise RunnerError(f"--card {spec}: '{item}' is not PROPERTY=VALUE")
+        found[name] = value
+    return found
+
+
+def make_cards(specs):
+    """All cards, and the groups of ring cards."""
+    cards, rings = [], []
+    for spec in specs:
+        kind, _, rest = spec.partition(",")
+        if kind not in KINDS:
+            raise RunnerError(f"--card {spec}: there is no card '{kind}', "
+                              f"only {', '.join(KINDS)}")
+        properties = card_properties(spec, rest)
+        if kind == "ring":
+            rings.append(RingGroup(spec, properties))
+            cards += rings[-1].add_cards(len(cards))
+        else:
+            cards.append(Card(len(cards), kind, properties))
+    if len(cards) > MAX_CARDS:
+        raise RunnerError(f"--card: at most {MAX_CARDS} cards")
+    return cards, rings
 
 
 class Parser(argparse.ArgumentParser):
@@ -79,13 +131,15 @@ def make_parser():
         usage="qemu/run [option...] -- COMMAND [ARG...]",
         description="Boots a guest and runs COMMAND in it as root, in this directory. The host's "
                     "files are at the same paths, read-only; /tmp and /run are the guest's own.",
-        epilog="Exit status: the command's; 124 at the time limit; 125 for any other failure of "
-               "the guest or of the runner.")
+        epilog="Exit status: the command's; 124 at the time limit; 2 for a value of a ring card "
+               "that is out of range; 125 for any other failure of the guest or of the runner.")
     parser.add_argument("--kernel", default="6.12", metavar="NAME",
                         help="6.1, 6.12 (default), debug, or the path of a kernel: an image with "
                              "all built in, or a build tree")
-    parser.add_argument("--card", action="append", default=[], metavar="edu[,PROPERTY=VALUE...]",
-                        help="a card on a root port of its own; up to eight")
+    parser.add_argument("--card", action="append", default=[], metavar="KIND[,NAME=VALUE...]",
+                        help="a card on a root port of its own; up to eight. edu, with QEMU's "
+                             "properties; or ring, with mem=256M, engines=4, cards=1 (so many in "
+                             "one process), rate, latency, seed, storm of qemu/ringdev")
     parser.add_argument("--smp", type=positive, default=2, metavar="N", help="CPUs (2)")
     parser.add_argument("--mem", type=memory_size, default=512, metavar="SIZE",
                         help="memory, such as 256M or 5G (512M)")
@@ -115,10 +169,12 @@ def parse(argv):
         raise RunnerError("no COMMAND: qemu/run [option...] -- COMMAND [ARG...]")
     if options.smp < 1:
         raise RunnerError("--smp: a guest needs a CPU")
-    if len(options.card) > MAX_CARDS:
-        raise RunnerError(f"--card: at most {MAX_CARDS} cards")
     options.command = command
-    options.cards = [Card(i, spec) for i, spec in enumerate(options.card)]
+    options.boots_once = False
+    options.cards, options.rings = make_cards(options.card)
+    if options.rings and options.iommu:
+        raise RunnerError("--iommu: a ring card's process takes bus addresses for addresses of "
+                          "RAM, it knows no IOMMU")
     if options.timeout is None:
         options.timeout = 0 if options.tty else DEFAULT_TIMEOUT
     return options

@@ -20,16 +20,23 @@ from .kernel import QEMU_DIR, TOP, Kernel, base_initramfs, read, run_initramfs
 from .machine import Machine
 
 TIMED_OUT = 124
-FAILED = 125
 
-# Once the command has ended, unloading, the search for leaks and power-off must not
-# take longer than this (times the kernel's slowdown).
+# Once the command has ended, unloading and the search for leaks must not take longer than
+# this (times the kernel's slowdown).
 FINISH_LIMIT = 60
 
 # The guest has its own of these; what the run needs of the host below them is bound.
 HIDDEN = ("/tmp", "/run")
 
 CTRL_CLOSE_BRACKET = b"\x1d"
+
+
+# Of a QEMU that has crashed, and not been ended.
+CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL)
+
+
+class DiedBooting(Exception):
+    """The kernel has panicked, or QEMU crashed, before any program of ours ran."""
 
 
 class TimedOut(Exception):
@@ -182,6 +189,7 @@ class Session:
         self.threads.append(thread)
 
     def _read_console(self, log_file):
+        last_line = f"end of the log {self.nonce}".encode()
         while True:
             try:
                 data = self.machine["console"].ours.recv(1 << 16)
@@ -193,6 +201,8 @@ class Session:
             if log_file:
                 log_file.write(data)
                 log_file.flush()
+            if last_line in self.log[-len(data) - len(last_line):]:
+                self.events.put(("log complete", ""))
 
     def _read_status(self):
         with self.machine["status"].ours.makefile("r", encoding="utf-8",
@@ -217,10 +227,13 @@ class Session:
                 pass
 
     def _control(self, words, verbs, cards):
-        if len(words) != 2 or words[0] not in verbs:
-            return "error: device_del CARD or device_add CARD"
+        fault = len(words) > 2 and words[0] == "fault"
+        if not fault and (len(words) != 2 or words[0] not in verbs):
+            return "error: device_del CARD, device_add CARD or fault CARD COMMAND..."
         if words[1] not in cards:
             return f"error: this guest has no {words[1]}"
+        if fault:
+            return order(cards[words[1]], words[2:])
         try:
             verbs[words[0]](cards[words[1]], self.kernel.slowdown)
         except RunnerError as error:
@@ -277,24 +290,26 @@ class Session:
                 raise RunnerError(self._why_qemu_ended())
 
     def _wait_for_end(self):
-        """The guest waits until we have all output, says "end", and powers off."""
+        """The guest waits until we have all output, cleans up and says "end". What it
+        has logged until then comes over a slow line; a last line of its own closes it.
+        Then there is nothing to wait for: QEMU is ended, which is quicker than power-off."""
         deadline = time.monotonic() + FINISH_LIMIT * self.kernel.slowdown
         missing = "end of its output"
         ended = False
+        log_complete = False
         try:
             while not (self.output_complete or self.options.tty):
                 if self._next_event(deadline)[0] == "qemu ended":
                     raise RunnerError(self._why_qemu_ended())
             self.machine["status"].send("go on\n")
             missing = "end of its clean-up"
-            while not ended:
+            while not (ended and log_complete):
                 kind, text = self._next_event(deadline)
-                ended = kind == "status" and text == "end"
+                ended = ended or (kind == "status" and text == "end")
+                log_complete = log_complete or kind == "log complete"
+                missing = "end of its log" if ended else missing
                 if kind == "qemu ended":
                     raise RunnerError(self._why_qemu_ended())
-            missing = "power-off"
-            while self._next_event(deadline)[0] != "qemu ended":
-                pass
         except TimedOut:
             raise RunnerError("the command has ended, but the guest has not: "
                               f"there is no {missing}") from None
@@ -310,6 +325,11 @@ class Session:
             why = f"signal {-code}" if code < 0 else f"status {code}"
             return f"QEMU ended with {why}: " + self.qemu_output.decode(errors="replace").strip()
         return "the guest powered off before the command had ended"
+
+    def _died_booting(self):
+        text = self.log_text()
+        crashed = self.machine and self.machine.process.poll() in CRASHES
+        return not klog.has_booted(text) and bool(crashed or klog.panic(text))
 
     def _join_threads(self):
         for thread in self.threads:
@@ -350,6 +370,7 @@ class Session:
         except TimedOut:
             raise TimedOut(f"the command has not ended after {limit} s") from None
         self._wait_for_end()
+        self.machine.end()
         self._join_threads()
         self._check_log()
         return self.exit_code
@@ -366,7 +387,9 @@ class Session:
         except TimedOut as limit:
             return self._fail(TIMED_OUT, str(limit), saved)
         except RunnerError as error:
-            return self._fail(FAILED, str(error), saved)
+            if self._died_booting() and not self.options.boots_once:
+                raise DiedBooting(str(error)) from None
+            return self._fail(error.status, str(error), saved)
         except Stopped as stopped:
             return 128 + stopped.number
         finally:
@@ -389,6 +412,17 @@ class Session:
             say(f"the command itself ended with {self.exit_code}")
         say(why)
         return code
+
+
+def order(card, words):
+    """A command for the process of a ring card, about this card of it."""
+    if not card.ring:
+        return f"error: {card.id} is not a ring card"
+    # These it cannot do itself.
+    signals = {"stop": card.ring.stop, "cont": card.ring.go_on, "kill": card.ring.kill}
+    if words[0] in signals and len(words) == 1:
+        return signals[words[0]]()
+    return card.ring.order(" ".join(words + [f"card={card.ring.group.cards.index(card)}"]))
 
 
 def open_log(path):

@@ -61,3 +61,10 @@ def test_count_skips():
     equal(counts(text, skips=0), (1, 1, 1))
     equal(counts(text, skips=2), (1, 1, 1))
     equal(counts("1..0 # SKIP nothing to do\n", skips=1), (0, 0, 1))
+
+
+def test_details_of_failures():
+    text = "1..4\n# of the first\nok 1 a\n# why\n# where\nnot ok 2 b\nok 3 c\n" \
+           "not ok 4 d\n# afterwards\nwords\n# of nobody\n"
+    equal(CHECK.explain(text), ["# why", "# where", "not ok 2 b", "not ok 4 d", "# afterwards"])
+    equal(CHECK.explain("1..1\n# all is well\nok 1 a\n"), [])

@@ -214,6 +214,23 @@ def test_a_panic():
     contains(result.stderr.decode(), "the end of the kernel log")
 
 
+def test_a_kernel_that_dies_before_its_first_program():
+    result = run("true", "--append", "rdinit=/none root=/dev/none")
+    failed(result, FAILED, "before the first program: once more")
+    equal(result.stderr.decode().count("Kernel panic - not syncing: VFS"), 3)
+
+
+def test_a_qemu_that_crashes_before_the_first_program():
+    process = subprocess.Popen(words("echo made it"), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: qemu_of(process), "QEMU runs")
+    os.kill(qemu_of(process)[0], signal.SIGSEGV)
+    output, errors = process.communicate(timeout=PATIENCE)
+    contains(errors.decode(), "QEMU ended with signal 11")
+    contains(errors.decode(), "before the first program: once more")
+    equal((process.returncode, output), (0, b"made it\n"))
+
+
 def test_a_hang():
     with tempfile.TemporaryDirectory() as directory:
         result = run("echo working; sleep 1000", "--timeout", "9",
@@ -225,6 +242,16 @@ def test_a_hang():
 def test_a_report_in_the_log():
     result = run("echo 'WARNING: CPU: 0 PID: 1 at mm/x.c:1 f+0x1/0x2' >/dev/kmsg; exit 0")
     failed(result, FAILED, "WARNING: CPU: 0 PID: 1 at mm/x.c:1")
+
+
+def test_a_report_after_the_command():
+    # From a process that is in no group to be ended, and keeps the output open.
+    script = """
+        echo 0 >/sys/fs/cgroup/cgroup.procs
+        { sleep 1; echo 'WARNING: CPU: 0 PID: 1 at mm/x.c:1 f+0x1/0x2' >/dev/kmsg; } &
+        exit 0
+    """
+    failed(run(script), FAILED, "WARNING: CPU: 0 PID: 1 at mm/x.c:1")
 
 
 def test_a_report_that_is_expected():

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT
+"""Tests of qemu/run with ring cards: their processes, seen from a guest without a driver."""
+
+import os
+import signal
+import socket
+import subprocess
+
+from guests import (FAILED, PATIENCE, TOP, contains, equal, failed, gone, run, wait_until,
+                    words)
+
+BAD_OPTION = 2
+
+# The ring cards that the guest sees, and how many MiB of BAR 2 one has.
+FIND = """
+    set -e
+    rings() { grep -l 0x1110 /sys/bus/pci/devices/*/device | sed 's,/device$,,'; }
+    size() { set -- $(sed -n 3p $1/resource); echo $((($2 - $1 + 1) >> 20)); }
+"""
+
+# The kernel lets programs map a BAR of memory, but not read() it.
+PEEK = """
+import mmap, os, struct, sys
+with open(sys.argv[1] + "/resource2", "r+b") as file:
+    bar = mmap.mmap(file.fileno(), 2 << 20)
+    print(*(f"{struct.unpack_from('<I', bar, int(at, 16))[0]:x}" for at in sys.argv[2:]))
+"""
+
+
+def rings_of(pid):
+    """The device processes among the children of a runner."""
+    found = []
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        for child in file.read().split():
+            with open(f"/proc/{child}/comm", encoding="ascii") as name:
+                if name.read() == "ringdev\n":
+                    found.append(int(child))
+    return found
+
+
+def test_ring_cards_beside_an_edu():
+    script = FIND + """
+        for card in $(rings); do
+            echo 1 >$card/enable
+            size $card
+            cat $card/vendor
+            python3 -c "$PEEK" $card 0 c
+        done
+        grep -l 0x11e8 /sys/bus/pci/devices/*/device | wc -l
+    """
+    result = run("PEEK=$(cat <<'END'\n" + PEEK + "END\n)\n" + script,
+                 "--card", "ring,mem=64M,engines=2,cards=2", "--card", "edu", "--card", "ring")
+    equal(result.stderr.decode(), "")
+    equal(result.stdout.decode().split(),
+          ["64", "0x1af4", "474e4952", "2"] * 2 + ["256", "0x1af4", "474e4952", "4"] + ["1"])
+    equal(result.returncode, 0)
+
+
+def test_a_copy_by_a_ring_card():
+    """With its RAM in two parts, and the largest BAR."""
+    script = FIND + """
+        set -- $(rings)
+        $PACCEL_TOP/tests/runner/ring_program ${1##*/}
+        size $1
+    """
+    for ram, card, where, size in (("5G", "ring,mem=4G,engines=8", "high", "4096"),
+                                   ("256M", "ring,mem=16M,engines=1", "low", "16")):
+        result = run(script, "--mem", ram, "--card", card)
+        equal(result.stderr.decode(), "")
+        equal(result.stdout.decode().split(), ["1", "1", "True", "True", where, size])
+        equal(result.returncode, 0)
+
+
+def test_a_ring_card_pulled_and_plugged_under_load():
+    # Many files are opened while QEMU closes those of the card.
+    script = FIND + """
+        (while :; do cat /usr/bin/env /etc/passwd /etc/group >/dev/null; done) &
+        for cycle in 1 2 3; do
+            guestctl device_del card1
+            echo "left: $(rings | wc -l)"
+            guestctl device_add card1
+            until [ "$(rings | wc -l)" = 2 ]; do sleep 0.1; done
+            guestctl fault card1 stats | sed 's/.*generation=/generation /'
+        done
+        guestctl fault card0 flip offset=5 mask=3
+        guestctl fault card0 flip 2>&1 || true
+        guestctl fault card2 stats 2>&1 || true
+    """
+    result = run(script, "--card", "ring,mem=16M", "--card", "ring,mem=16M", "--card", "edu")
+    lines = result.stdout.decode().splitlines()
+    equal(lines[0:6:2], ["left: 1"] * 3)
+    equal(lines[1:6:2], ["generation 3", "generation 5", "generation 7"])
+    contains(lines[6], "error: flip wants offset=0 to 15728639")
+    contains(lines[7], "error: card2 is not a ring card")
+    equal(result.returncode, 0)
+
+
+def test_the_process_of_a_ring_card_goes_with_its_guest():
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        with subprocess.Popen(words("echo started; sleep 1000", "--card", "ring"),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+            equal(process.stdout.readline(), b"started\n")
+            rings = rings_of(process.pid)
+            equal(len(rings), 1)
+            process.send_signal(number)
+            process.wait(timeout=30)
+        wait_until(lambda: gone(rings[0]), "the card's process ends")
+
+
+def test_a_ring_card_that_dies():
+    script = FIND + """
+        guestctl fault card0 die
+        guestctl fault card0 stats 2>&1 || true
+        rings | wc -l
+    """
+    result = run(script, "--card", "ring")
+    lines = result.stdout.decode().splitlines()
+    contains(lines[0], "error: the card's process has ended")
+    equal((lines[1], result.returncode), ("1", 0))
+
+
+def test_a_ring_card_whose_process_is_stopped():
+    script = FIND + """
+        card=$(rings)
+        $PACCEL_TOP/tests/runner/ring_program ${card##*/}
+        guestctl fault card0 stop
+        guestctl fault card0 stats 2>&1 || true
+        timeout 2 $PACCEL_TOP/tests/runner/ring_program ${card##*/} || echo "status $?"
+        guestctl fault card0 cont
+        guestctl fault card0 stats | sed 's/ .*//'
+        $PACCEL_TOP/tests/runner/ring_program ${card##*/}
+        guestctl fault card0 stop
+        guestctl device_del card0
+        guestctl device_add card0 2>&1 || true
+        guestctl fault card0 cont
+        guestctl device_add card0
+        guestctl fault card0 stop
+        guestctl fault card0 kill
+        guestctl fault card0 kill 2>&1 || true
+    """
+    result = run(script, "--card", "ring,mem=16M")
+    lines = result.stdout.decode().splitlines()
+    equal(result.stderr.decode(), "")
+    equal(lines[0], "1 1 True True low")
+    contains(lines[1], "error: the card's process is stopped")
+    # Had the program that was ended after 2 s come to its first descriptor?
+    assert lines[3] in ("descriptors=2", "descriptors=3"), lines[3]
+    equal([lines[2], lines[4]], ["status 124", "1 1 True True low"])
+    contains(lines[5], "error: the card's process is stopped")
+    contains(lines[6], "error: the card's process has ended")
+    equal((len(lines), result.returncode), (7, 0))
+
+
+def test_a_ring_card_whose_process_is_killed_and_comes_back():
+    script = FIND + """
+        for how in kill die; do
+            for card in $(rings); do
+                $PACCEL_TOP/tests/runner/ring_program ${card##*/}
+            done
+            guestctl fault card0 $how
+            for card in card0 card1; do
+                guestctl device_del $card
+                guestctl device_add $card
+            done
+            until [ "$(rings | wc -l)" = 2 ]; do sleep 0.1; done
+            guestctl fault card1 stats | sed 's/.*generation=/generation /'
+        done
+    """
+    result = run(script, "--card", "ring,mem=16M,cards=2")
+    equal(result.stderr.decode(), "")
+    good = "1 1 True True low"
+    equal(result.stdout.decode().splitlines(), [good, good, "generation 1"] * 2)
+    equal(result.returncode, 0)
+
+
+class Guest:
+    """One that copies until the byte 0 of its card's memory is 1."""
+
+    def __init__(self):
+        script = FIND + """
+            PEEK=$1
+            card=$(rings)
+            echo ready
+            copies=0
+            until [ "$(python3 -c "$PEEK" $card 100000)" = 1 ]; do
+                [ "$($PACCEL_TOP/tests/runner/ring_program ${card##*/})" = "1 1 True True low" ]
+                copies=$((copies + 1))
+            done
+            guestctl fault card0 stats | sed "s/ .*/ of $copies copies/"
+        """
+        self.process = subprocess.Popen(
+            words(script, "--card", "ring,mem=16M") + ["sh", PEEK], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def find(self):
+        """When it has started, the name of its card's control socket."""
+        equal(self.process.stdout.readline(), b"ready\n")
+        ring = rings_of(self.process.pid)
+        equal(len(ring), 1)
+        with open(f"/proc/{ring[0]}/cmdline", "rb") as file:
+            line = file.read().split(b"\0")
+        self.control = line[line.index(b"--control") + 1].decode()
+
+    def order(self, line):
+        with socket.socket(socket.AF_UNIX) as control:
+            control.connect("\0" + self.control[1:])
+            control.sendall(line.encode() + b"\n")
+            return control.makefile().readline()
+
+    def descriptors(self):
+        return int(self.order("stats").split("=")[1].split()[0])
+
+    def wait_for_copies(self):
+        now = self.descriptors()
+        wait_until(lambda: self.descriptors() >= now + 4, "a guest goes on to copy")
+
+    def finish(self):
+        equal(self.order("flip offset=0"), "ok\n")
+        out, errors = self.process.communicate(timeout=PATIENCE)
+        number = int(out.split()[2])
+        equal((out, errors), (b"descriptors=%d of %d copies\n" % (2 * number, number), b""))
+        equal(self.process.returncode, 0)
+
+    def end(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+def test_two_guests_with_ring_cards_on_one_host():
+    guests = [Guest(), Guest()]
+    try:
+        for guest in guests:
+            guest.find()
+        # Both at the same time; what one is told is nothing to the other.
+        for guest in guests:
+            guest.wait_for_copies()
+        guests[0].finish()
+        guests[1].wait_for_copies()
+        guests[1].finish()
+    finally:
+        for guest in guests:
+            guest.end()
+
+
+def test_bad_options_of_ring_cards():
+    for option, why in (
+            ("mem=48M", "--mem 48M: a power of two from 16M to 4G"),
+            ("mem=8G", "--mem 8G: a power of two from 16M to 4G"),
+            ("engines=0", "engines=0: a number from 1 to 8"),
+            ("engines=9", "engines=9: a number from 1 to 8"),
+            ("cards=0", "cards=0: a number from 1 to 8"),
+            ("cards=9", "cards=9: a number from 1 to 8"),
+            ("rate=1", "--rate 1: bytes per second from 1M to 1024G, or 0 for no limit"),
+            ("latency=-1", "--latency -1: a number from 0 to 60000000000"),
+            ("seed=x", "--seed x: a number from 0 to 18446744073709551615"),
+            ("storm=4294967296", "--storm 4294967296: a number from 0 to 4294967295"),
+            ("size=1", "there is no 'size', only mem, engines, cards")):
+        result = run("true", "--card", f"ring,{option}", cwd=TOP)
+        failed(result, BAD_OPTION, why)
+        equal(result.stderr.count(b"\n"), 1)
+    for options, why in (
+            (["--card", "ring,cards=8", "--card", "edu"], "at most 8 cards"),
+            (["--card", "ring", "--iommu"], "it knows no IOMMU")):
+        failed(run("true", *options, cwd=TOP), FAILED, why)
+    result = subprocess.run(words("true", "--card", "ring"), capture_output=True, check=False,
+                            env={**os.environ, "BUILD": "/nosuch"})
+    failed(result, FAILED, "build it (make ringdev)")
