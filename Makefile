@@ -18,6 +18,7 @@ endif
 CFLAGS    ?= -O2 -g
 NO_INSTALL ?=
 FILE      ?=
+FUZZ_SECONDS ?= 30
 
 KERNELS   := 6.1 6.12 debug
 MODULE    := $(BUILD)/kernel/6.12/paccel.ko
@@ -38,10 +39,10 @@ $(BUILD)/packages.mk: qemu/setup
 	@qemu/setup packages
 	@echo '# the packages are there' >$@
 
-.PHONY: all help setup kernel lib tools examples tests unit docs run demo shell check \
+.PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check \
 	check-long bench install clean FORCE
 
-all: $(MODULE) lib tools ## driver for 6.12, library and tools
+all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(":.*", "", $$1); printf "%-12s %s\n", $$1, $$2 }' Makefile
@@ -69,13 +70,15 @@ $(BUILD)/kernel/%/paccel.ko: setup-% FORCE
 
 lib: ## libaccel
 tools: lib ## accelctl
+ringdev: ## the process that is the ring card
 examples: lib ## the example programs
 tests: lib tools examples ## the test programs
 unit: tests ## runs the unit tests, prints TAP
 docs: ## the reference of the interfaces, from the headers, in build/docs
 
--include lib/rules.mk tools/rules.mk examples/rules.mk
--include tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk
+-include lib/rules.mk lib/drm/rules.mk tools/rules.mk examples/rules.mk
+-include qemu/ringdev/rules.mk
+-include tests/ringdev/rules.mk tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk
 -include Documentation/rules.mk
 
 # --- guests ------------------------------------------------------------------------
@@ -94,6 +97,20 @@ check: ## every test; the last line counts them
 	@tests/check
 
 check-long: check ## the tests that take longer, too
+	@tests/check faults-6.12 silence-6.12 peers-debug
+	@$(MAKE) --no-print-directory storm-long
+	@$(MAKE) --no-print-directory ringdev-fuzz FUZZ_SECONDS=600
+
+# Random work against a model, and a storm of faults: 1e6 operations and 5 minutes for each kernel, a
+# tenth on debug. And each fault alone where there are several engines.
+STORM_CARD := --card ring,mem=64M,engines=4 --mem 1G
+.PHONY: storm-long $(KERNELS:%=storm-long-%)
+storm-long: $(KERNELS:%=storm-long-%)
+storm-long-debug: STORM := PACCEL_OPS=100000 PACCEL_SECONDS=30
+$(filter-out storm-long-debug,$(KERNELS:%=storm-long-%)): STORM := PACCEL_OPS=1000000 PACCEL_SECONDS=300
+$(KERNELS:%=storm-long-%): storm-long-%: $(BUILD)/kernel/%/paccel.ko kselftest ringdev
+	@qemu/run --kernel $* $(STORM_CARD) --timeout 900 -- \
+		env $(STORM) tests/kselftest/run limit=800 storm faults
 
 bench: $(MODULE) ## ratios against the card's limit, a table and build/bench.json
 
