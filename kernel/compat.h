@@ -4,6 +4,9 @@
 #define PACCEL_COMPAT_H
 
 #include <linux/cleanup.h>
+#include <linux/crc32.h>
+#include <linux/dma-buf.h>
+#include <linux/eventfd.h>
 #include <linux/mm.h>
 #include <linux/pci.h>
 #include <linux/version.h>
@@ -15,6 +18,9 @@
 #endif
 #ifndef CONFIG_MMU_NOTIFIER
 #error "paccel needs CONFIG_MMU_NOTIFIER: registered memory is watched for unmapping"
+#endif
+#ifndef CONFIG_CRC32
+#error "paccel needs CONFIG_CRC32: verified transfers have checksums"
 #endif
 #if PACCEL_BEFORE(6, 1)
 #error "paccel supports kernels from 6.1 on"
@@ -31,6 +37,22 @@
 #endif
 
 /*
+ * 6.2: mapping for the CPU takes the reservation lock by itself only if its name says so
+ * ("dma-buf: Move dma_buf_vmap() to dynamic locking specification").
+ */
+#if PACCEL_BEFORE(6, 2)
+static inline int dma_buf_vmap_unlocked(struct dma_buf *dmabuf, struct iosys_map *map)
+{
+	return dma_buf_vmap(dmabuf, map);
+}
+
+static inline void dma_buf_vunmap_unlocked(struct dma_buf *dmabuf, struct iosys_map *map)
+{
+	dma_buf_vunmap(dmabuf, map);
+}
+#endif
+
+/*
  * 6.3: vm_flags became read-only outside of helpers ("mm: introduce vma->vm_flags wrapper
  * functions").
  */
@@ -39,11 +61,49 @@ static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
 {
 	vma->vm_flags |= flags;
 }
+
+static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags &= ~flags;
+}
 #endif
+
+/*
+ * 6.15: __crc32c_le(), of the kernel's image, became crc32c() ("lib/crc32: standardize on crc32c()
+ * name for Castagnoli CRC32"). The crc32c() of before is another module, which loads further ones.
+ */
+static inline u32 paccel_crc32c(u32 crc, const void *data, size_t len)
+{
+#if PACCEL_BEFORE(6, 15)
+	return __crc32c_le(crc, data, len);
+#else
+	return crc32c(crc, data, len);
+#endif
+}
+
+/* 6.8: eventfd_signal() lost its count ("eventfd: simplify eventfd_signal()"). */
+static inline void paccel_eventfd_signal(struct eventfd_ctx *eventfd)
+{
+#if PACCEL_BEFORE(6, 8)
+	eventfd_signal(eventfd, 1);
+#else
+	eventfd_signal(eventfd);
+#endif
+}
 
 /* 6.8: PCI_IRQ_LEGACY got its new name ("PCI: Rename PCI_IRQ_LEGACY to PCI_IRQ_INTX"). */
 #ifndef PCI_IRQ_INTX
 #define PCI_IRQ_INTX PCI_IRQ_LEGACY
+#endif
+
+/*
+ * 6.13: the name of a namespace became a string ("module: Convert symbol namespace to string
+ * literal").
+ */
+#if PACCEL_BEFORE(6, 13)
+#define PACCEL_IMPORT_NS(ns) MODULE_IMPORT_NS(ns)
+#else
+#define PACCEL_IMPORT_NS(ns) MODULE_IMPORT_NS(#ns)
 #endif
 
 #endif /* PACCEL_COMPAT_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * COPY and FILL: all that a caller can get wrong is found here, before a job exists.
+ * Copies and fills: all that a caller can get wrong is found here, before a job exists.
  *
  * Host memory that lies in a host range is used as it is. Any other is pinned for the time of the
  * copy, slice by slice, each slice a job of its own, so that a copy of any size holds a bounded
@@ -12,9 +12,13 @@
 
 #include "paccel.h"
 
-/* A checked copy: rows of @width bytes between two rectangles, and what they lie in. */
+/*
+ * A checked copy: rows of @width bytes between two rectangles, and what they lie in. @verify: the
+ * program wants it.
+ */
 struct paccel_transfer {
-	enum paccel_op op;
+	enum paccel_job_op op;
+	bool verify;
 	struct paccel_rect dst;
 	struct paccel_rect src;
 	u64 width;
@@ -76,12 +80,12 @@ static void flatten(struct paccel_transfer *t)
 
 static bool dst_is_host(const struct paccel_transfer *t)
 {
-	return t->op == PACCEL_OP_D2H;
+	return t->op == PACCEL_JOB_D2H;
 }
 
 static bool src_is_host(const struct paccel_transfer *t)
 {
-	return t->op == PACCEL_OP_H2D;
+	return t->op == PACCEL_JOB_H2D;
 }
 
 static void transfer_put(struct paccel_transfer *t)
@@ -98,31 +102,25 @@ static void transfer_put(struct paccel_transfer *t)
 static int transfer_get(struct paccel_ctx *ctx, struct paccel_transfer *t,
 			u64 dst_span, u64 src_span)
 {
-	struct paccel_range *r = NULL;
-
 	guard(mutex)(&ctx->lock);
 	if (dst_is_host(t))
-		r = paccel_range_find(&ctx->hosts, t->dst.start, dst_span);
+		t->host = paccel_host_get(ctx, t->dst.start, dst_span);
 	else
 		t->dst_buf = paccel_mem_get(ctx, t->dst.start, dst_span);
 	if (src_is_host(t))
-		r = paccel_range_find(&ctx->hosts, t->src.start, src_span);
-	else if (t->op != PACCEL_OP_FILL)
+		t->host = paccel_host_get(ctx, t->src.start, src_span);
+	else if (t->op != PACCEL_JOB_FILL)
 		t->src_buf = paccel_mem_get(ctx, t->src.start, src_span);
-	if (r) {
-		t->host = container_of(r, struct paccel_host, addr);
-		kref_get(&t->host->ref);
-	}
 	if (!dst_is_host(t) && !t->dst_buf)
 		return -EFAULT;
-	if (!src_is_host(t) && t->op != PACCEL_OP_FILL && !t->src_buf)
+	if (!src_is_host(t) && t->op != PACCEL_JOB_FILL && !t->src_buf)
 		return -EFAULT;
 	return 0;
 }
 
 static struct paccel_job *job_of(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 {
-	struct paccel_job *job = paccel_job_alloc(ctx->pd, t->op, GFP_KERNEL_ACCOUNT);
+	struct paccel_job *job = paccel_job_alloc(ctx->pd, ctx, t->op);
 
 	if (!job)
 		return NULL;
@@ -140,7 +138,8 @@ static struct paccel_job *job_of(struct paccel_ctx *ctx, const struct paccel_tra
 }
 
 /* In one job: inside the device, or with a host range. */
-static int run_whole(struct paccel_ctx *ctx, const struct paccel_transfer *t)
+static int whole_job(struct paccel_ctx *ctx, const struct paccel_transfer *t,
+		     struct paccel_job **jobp)
 {
 	struct paccel_job *job;
 	int ret;
@@ -162,11 +161,34 @@ static int run_whole(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 		side->start -= t->host->addr.start;
 		paccel_pages_seek(job->pages, &job->cursor, side->start);
 	}
-	return paccel_job_run(ctx, job);
+	ret = paccel_job_verify(job, ctx->pd, t->verify);
+	if (ret) {
+		paccel_job_drop(job);
+		return ret;
+	}
+	*jobp = job;
+	return 0;
 }
 
-/* One slice of pageable memory: pinned, copied, unpinned. */
-static int run_slice(struct paccel_ctx *ctx, const struct paccel_transfer *t)
+static int run_whole(struct paccel_ctx *ctx, const struct paccel_transfer *t)
+{
+	struct paccel_job *job;
+	int ret = whole_job(ctx, t, &job);
+
+	if (ret)
+		return ret;
+	if (job->op == PACCEL_JOB_D2D && !paccel_job_inside(job, ctx->pd)) {
+		job->stage = paccel_job_stage(job);
+		if (!job->stage) {
+			paccel_job_drop(job);
+			return -ENOMEM;
+		}
+	}
+	return paccel_job_run(job);
+}
+
+/* The job of a slice of pageable memory, which is pinned; or an ERR_PTR. */
+static struct paccel_job *slice_job(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 {
 	const struct paccel_rect *host = dst_is_host(t) ? &t->dst : &t->src;
 	u64 span = (t->rows - 1) * host->pitch + t->width;
@@ -174,12 +196,13 @@ static int run_slice(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 	int ret;
 
 	if (!job)
-		return -ENOMEM;
-	ret = paccel_pages_pin(&job->own, ctx->pd, host->start, span, dst_is_host(t), 0);
+		return ERR_PTR(-ENOMEM);
+	ret = paccel_job_verify(job, ctx->pd, t->verify);
+	if (!ret)
+		ret = paccel_pages_pin(&job->own, ctx->pd, host->start, span, dst_is_host(t), 0);
 	if (ret) {
-		paccel_job_release(job);
-		paccel_job_put(job);
-		return ret;
+		paccel_job_drop(job);
+		return ERR_PTR(ret);
 	}
 	paccel_pages_map(&job->own);
 	job->pages = &job->own;
@@ -187,7 +210,28 @@ static int run_slice(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 		job->dst.start = 0;
 	else
 		job->src.start = 0;
-	return paccel_job_run(ctx, job);
+	return job;
+}
+
+/*
+ * Submits a slice, and waits for the one before it, @running: while the card has one the next is
+ * pinned, and the last unpinned.
+ */
+static int run_slice(struct paccel_ctx *ctx, const struct paccel_transfer *t,
+		     struct paccel_job **running)
+{
+	struct paccel_job *job = slice_job(ctx, t), *before = *running;
+	int ret;
+
+	if (IS_ERR(job))
+		return PTR_ERR(job);
+	ret = paccel_job_submit(job, NULL, false);
+	if (ret) {
+		paccel_job_drop(job);
+		return ret;
+	}
+	*running = job;
+	return before ? paccel_job_finish(before) : 0;
 }
 
 /*
@@ -207,8 +251,9 @@ static int run_pageable(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 {
 	const struct paccel_rect *host = dst_is_host(t) ? &t->dst : &t->src;
 	u64 per_slice = t->rows == 1 ? t->width <= PACCEL_SLICE : rows_per_slice(host, t->width);
+	struct paccel_job *running = NULL;
 	u64 row = 0, col = 0;
-	int ret = 0;
+	int ret = 0, last;
 
 	while (!ret && row < t->rows) {
 		struct paccel_transfer s = *t;
@@ -227,56 +272,105 @@ static int run_pageable(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 				row++;
 			}
 		}
-		ret = run_slice(ctx, &s);
+		ret = run_slice(ctx, &s, &running);
 	}
-	return ret;
+	last = running ? paccel_job_finish(running) : 0;
+	return ret ?: last;
 }
 
-static int transfer_run(struct paccel_ctx *ctx, struct paccel_transfer *t,
-			u64 dst_span, u64 src_span)
+/* Host memory that lies in no host range: only a COPY may pin it. */
+static bool is_pageable(const struct paccel_transfer *t)
 {
-	int ret = transfer_get(ctx, t, dst_span, src_span);
+	return !t->host && (dst_is_host(t) || src_is_host(t));
+}
 
-	if (!ret) {
-		flatten(t);
-		if (!t->host && (dst_is_host(t) || src_is_host(t)))
-			ret = run_pageable(ctx, t);
-		else
-			ret = run_whole(ctx, t);
-	}
-	transfer_put(t);
-	return ret;
+/* Checks all that needs no look at memory, and fills in @t and the spans of both sides. */
+static int copy_check(const struct paccel_op_copy *copy, struct paccel_transfer *t,
+		      u64 *dst_span, u64 *src_span)
+{
+	*t = (struct paccel_transfer) {
+		.op = (enum paccel_job_op)copy->dir,
+		.dst = { .start = copy->dst, .pitch = copy->dst_pitch },
+		.src = { .start = copy->src, .pitch = copy->src_pitch },
+		.width = copy->width,
+		.rows = copy->rows,
+	};
+	if (copy->reserved || !copy->width || !copy->rows)
+		return -EINVAL;
+	if (copy->dir < PACCEL_COPY_H2D || copy->dir > PACCEL_COPY_D2D)
+		return -EINVAL;
+	/* With one row a pitch is either not given or could be one. */
+	if ((copy->dst_pitch && copy->dst_pitch < copy->width) ||
+	    (copy->src_pitch && copy->src_pitch < copy->width))
+		return -EINVAL;
+	if (rect_span(&t->dst, t->width, t->rows, dst_span) ||
+	    rect_span(&t->src, t->width, t->rows, src_span))
+		return -EINVAL;
+	if (t->op == PACCEL_JOB_D2D && overlap(t, *dst_span, *src_span))
+		return -EINVAL;
+	if ((dst_is_host(t) && !access_ok(u64_to_user_ptr(copy->dst), *dst_span)) ||
+	    (src_is_host(t) && !access_ok(u64_to_user_ptr(copy->src), *src_span)))
+		return -EFAULT;
+	return 0;
 }
 
 int paccel_ioctl_copy(struct paccel_ucmd *ucmd)
 {
 	struct paccel_copy *cmd = ucmd->cmd;
-	struct paccel_transfer t = {
-		.op = cmd->dir,
-		.dst = { .start = cmd->dst, .pitch = cmd->dst_pitch },
-		.src = { .start = cmd->src, .pitch = cmd->src_pitch },
+	struct paccel_op_copy copy = {
+		.dir = cmd->dir,
+		.reserved = cmd->reserved,
+		.dst = cmd->dst,
+		.src = cmd->src,
 		.width = cmd->width,
 		.rows = cmd->rows,
+		.dst_pitch = cmd->dst_pitch,
+		.src_pitch = cmd->src_pitch,
 	};
+	struct paccel_transfer t;
 	u64 dst_span, src_span;
+	int ret;
 
-	if (cmd->flags || cmd->reserved || !cmd->width || !cmd->rows)
+	if (cmd->flags & ~PACCEL_COPY_VERIFY)
 		return -EINVAL;
-	if (cmd->dir < PACCEL_COPY_H2D || cmd->dir > PACCEL_COPY_D2D)
-		return -EINVAL;
-	/* With one row a pitch is either not given or could be one. */
-	if ((cmd->dst_pitch && cmd->dst_pitch < cmd->width) ||
-	    (cmd->src_pitch && cmd->src_pitch < cmd->width))
-		return -EINVAL;
-	if (rect_span(&t.dst, t.width, t.rows, &dst_span) ||
-	    rect_span(&t.src, t.width, t.rows, &src_span))
-		return -EINVAL;
-	if (t.op == PACCEL_OP_D2D && overlap(&t, dst_span, src_span))
-		return -EINVAL;
-	if ((dst_is_host(&t) && !access_ok(u64_to_user_ptr(cmd->dst), dst_span)) ||
-	    (src_is_host(&t) && !access_ok(u64_to_user_ptr(cmd->src), src_span)))
-		return -EFAULT;
-	return transfer_run(ucmd->ctx, &t, dst_span, src_span);
+	paccel_order_cpu(ucmd->ctx->pd);
+	ret = copy_check(&copy, &t, &dst_span, &src_span);
+	if (ret)
+		return ret;
+	t.verify = cmd->flags & PACCEL_COPY_VERIFY;
+	ret = transfer_get(ucmd->ctx, &t, dst_span, src_span);
+	if (ret)
+		goto put;
+	flatten(&t);
+	if (is_pageable(&t))
+		ret = run_pageable(ucmd->ctx, &t);
+	else
+		ret = run_whole(ucmd->ctx, &t);
+put:
+	transfer_put(&t);
+	return ret;
+}
+
+/* The job of a copy in a stream: nothing may be pinned once it is queued. */
+int paccel_copy_job(struct paccel_ctx *ctx, const struct paccel_op_copy *copy, bool verify,
+		    struct paccel_job **jobp)
+{
+	struct paccel_transfer t;
+	u64 dst_span, src_span;
+	int ret;
+
+	ret = copy_check(copy, &t, &dst_span, &src_span);
+	if (ret)
+		return ret;
+	t.verify = verify;
+	ret = transfer_get(ctx, &t, dst_span, src_span);
+	if (ret)
+		goto put;
+	flatten(&t);
+	ret = is_pageable(&t) ? -EFAULT : whole_job(ctx, &t, jobp);
+put:
+	transfer_put(&t);
+	return ret;
 }
 
 /* The pattern as often as it fits into 8 bytes; -EINVAL if it is larger than its size. */
@@ -294,36 +388,60 @@ static int repeat_pattern(u64 pattern, u32 size, u64 *repeated)
 	return 0;
 }
 
-int paccel_ioctl_fill(struct paccel_ucmd *ucmd)
+int paccel_fill_job(struct paccel_ctx *ctx, const struct paccel_op_fill *fill, bool verify,
+		    struct paccel_job **jobp)
 {
-	struct paccel_fill *cmd = ucmd->cmd;
 	struct paccel_transfer t = {
-		.op = PACCEL_OP_FILL,
-		.dst = { .start = cmd->addr },
-		.width = cmd->length,
+		.op = PACCEL_JOB_FILL,
+		.dst = { .start = fill->addr },
+		.width = fill->length,
 		.rows = 1,
 	};
 	struct paccel_job *job;
 	u64 pattern, span;
 	int ret;
 
-	if (cmd->flags || cmd->reserved || !cmd->length)
+	if (fill->reserved || !fill->length)
 		return -EINVAL;
-	ret = repeat_pattern(cmd->pattern, cmd->pattern_size, &pattern);
+	ret = repeat_pattern(fill->pattern, fill->pattern_size, &pattern);
 	if (ret)
 		return ret;
-	if (cmd->length % cmd->pattern_size || rect_span(&t.dst, t.width, 1, &span))
+	if (fill->length % fill->pattern_size || rect_span(&t.dst, t.width, 1, &span))
 		return -EINVAL;
-	ret = transfer_get(ucmd->ctx, &t, span, 0);
+	ret = transfer_get(ctx, &t, span, 0);
 	if (ret)
 		goto put;
 	ret = -ENOMEM;
-	job = job_of(ucmd->ctx, &t);
+	job = job_of(ctx, &t);
 	if (!job)
 		goto put;
 	job->pattern = pattern;
-	ret = paccel_job_run(ucmd->ctx, job);
+	ret = paccel_job_verify(job, ctx->pd, verify);
+	if (ret)
+		paccel_job_drop(job);
+	else
+		*jobp = job;
 put:
 	transfer_put(&t);
 	return ret;
+}
+
+int paccel_ioctl_fill(struct paccel_ucmd *ucmd)
+{
+	struct paccel_fill *cmd = ucmd->cmd;
+	struct paccel_op_fill fill = {
+		.addr = cmd->addr,
+		.length = cmd->length,
+		.pattern = cmd->pattern,
+		.pattern_size = cmd->pattern_size,
+		.reserved = cmd->reserved,
+	};
+	struct paccel_job *job;
+	int ret;
+
+	if (cmd->flags & ~PACCEL_FILL_VERIFY)
+		return -EINVAL;
+	paccel_order_cpu(ucmd->ctx->pd);
+	ret = paccel_fill_job(ucmd->ctx, &fill, cmd->flags & PACCEL_FILL_VERIFY, &job);
+	return ret ?: paccel_job_run(job);
 }

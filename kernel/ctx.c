@@ -17,6 +17,8 @@
  */
 static void ctx_end(struct paccel_ctx *ctx)
 {
+	paccel_streams_end(ctx, -ECANCELED, PACCEL_PAGE_CLOSED);
+	paccel_streams_close(ctx);
 	paccel_mem_end(ctx);
 	paccel_host_end(ctx);
 }
@@ -38,6 +40,8 @@ static const struct mmu_notifier_ops ctx_notifier_ops = {
 	.release = ctx_mm_release,
 };
 
+static atomic64_t last_id;
+
 static struct paccel_ctx *ctx_new(struct paccel_device *pd)
 {
 	struct paccel_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
@@ -49,11 +53,17 @@ static struct paccel_ctx *ctx_new(struct paccel_device *pd)
 	ctx->maps = RB_ROOT;
 	ctx->hosts = RB_ROOT;
 	ctx->cookies = RB_ROOT;
-	/* Offset 0 maps nothing. */
-	ctx->next_cookie = 1;
+	kref_init(&ctx->ref);
+	ctx->id = atomic64_inc_return(&last_id);
+	ctx->next_cookie = PACCEL_PAGE_COOKIE + 1;
 	mutex_init(&ctx->lock);
+	spin_lock_init(&ctx->work_lock);
+	init_waitqueue_head(&ctx->wait);
+	init_waitqueue_head(&ctx->settled);
+	INIT_LIST_HEAD(&ctx->releasing);
 	INIT_LIST_HEAD(&ctx->node);
 	INIT_WORK(&ctx->end, ctx_end_work);
+	INIT_WORK(&ctx->release, paccel_jobs_release);
 	for (i = 0; i < PACCEL_MAX_ENGINES; i++) {
 		ctx->queues[i].ctx = ctx;
 		INIT_LIST_HEAD(&ctx->queues[i].node);
@@ -92,6 +102,95 @@ free_ctx:
 	return ERR_PTR(ret);
 }
 
+/* 0, or a number to wait for. */
+u64 paccel_ctx_releasing(struct paccel_ctx *ctx)
+{
+	u64 mark;
+
+	spin_lock_irq(&ctx->work_lock);
+	mark = list_empty(&ctx->releasing) ? 0 : ctx->ended_jobs;
+	spin_unlock_irq(&ctx->work_lock);
+	return mark;
+}
+
+static bool released(struct paccel_ctx *ctx, u64 mark)
+{
+	struct paccel_job *first;
+	bool past;
+
+	spin_lock_irq(&ctx->work_lock);
+	first = list_first_entry_or_null(&ctx->releasing, struct paccel_job, node);
+	past = !first || first->seq > mark;
+	spin_unlock_irq(&ctx->work_lock);
+	return past;
+}
+
+/* Never waits for a card: those jobs have ended. 0, or -EINTR after a fatal signal. */
+int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark)
+{
+	int ret = wait_event_state(ctx->settled, released(ctx, mark),
+				   (TASK_KILLABLE | TASK_FREEZABLE));
+
+	return ret ? -EINTR : 0;
+}
+
+/* A job of a stream has put away what it worked on. */
+void paccel_ctx_released(struct paccel_job *job)
+{
+	struct paccel_ctx *ctx = job->ctx;
+
+	spin_lock_irq(&ctx->work_lock);
+	list_del_init(&job->node);
+	spin_unlock_irq(&ctx->work_lock);
+	/* Hardly ever does anybody wait, and this is called for every job. */
+	if (wq_has_sleeper(&ctx->settled))
+		wake_up_all(&ctx->settled);
+}
+
+static void ctx_free(struct kref *ref)
+{
+	struct paccel_ctx *ctx = container_of(ref, struct paccel_ctx, ref);
+	struct paccel_device *pd = ctx->pd;
+
+	paccel_page_free(ctx);
+	kfree(ctx);
+	put_device(&pd->dev);
+}
+
+struct paccel_ctx *paccel_ctx_get(struct paccel_ctx *ctx)
+{
+	kref_get(&ctx->ref);
+	return ctx;
+}
+
+/* May sleep. */
+void paccel_ctx_put(struct paccel_ctx *ctx)
+{
+	kref_put(&ctx->ref, ctx_free);
+}
+
+/*
+ * Wakes everybody who waits. What was queued is cancelled by workers: the lock of the list is
+ * held here, and none of ours may be where a fence is signalled.
+ */
+void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state state)
+{
+	struct paccel_ctx *ctx;
+
+	mutex_lock(&pd->ctxs_lock);
+	list_for_each_entry(ctx, &pd->ctxs, node) {
+		if (error == -ESTALE)
+			WRITE_ONCE(ctx->lost, true);
+		paccel_streams_end(ctx, error, state);
+	}
+	mutex_unlock(&pd->ctxs_lock);
+	if (error != -ESTALE)
+		return;
+	paccel_map_zap_all(pd);
+	/* Waits for other cards, and one of those may be waiting for a reset, too. */
+	queue_work(paccel_release_wq, &pd->revoke);
+}
+
 /* The file is closed for good. */
 void paccel_ctx_close(struct paccel_ctx *ctx)
 {
@@ -106,6 +205,5 @@ void paccel_ctx_close(struct paccel_ctx *ctx)
 	cancel_work_sync(&ctx->end);
 	paccel_user_put(pd, ctx->user);
 	mmdrop(ctx->mm);
-	put_device(&pd->dev);
-	kfree(ctx);
+	paccel_ctx_put(ctx);
 }

@@ -8,6 +8,7 @@
 #include <linux/idr.h>
 #include <linux/iommu.h>
 #include <linux/log2.h>
+#include <linux/pci.h>
 #include <linux/slab.h>
 
 #include "paccel.h"
@@ -16,6 +17,7 @@
 
 DEFINE_SRCU(paccel_srcu);
 static DEFINE_IDA(paccel_ida);
+static atomic_t paccel_devices;
 static dev_t paccel_devt;
 
 static char *paccel_devnode(PACCEL_DEVNODE_CONST struct device *dev, umode_t *mode)
@@ -31,9 +33,23 @@ static void paccel_device_release(struct device *dev)
 	struct paccel_device *pd = container_of(dev, struct paccel_device, dev);
 
 	paccel_pool_destroy(pd);
+	paccel_dump_free(pd);
+	paccel_map_free(pd);
 	ida_free(&paccel_ida, MINOR(dev->devt));
 	pci_dev_put(pd->pdev);
 	kfree(pd);
+	if (atomic_dec_and_test(&paccel_devices))
+		wake_up_var(&paccel_devices);
+}
+
+/*
+ * For the module's exit. Every context, stream and job holds its card, so nothing of them is left
+ * either. What still has them is work of ours that ends by itself: who else could, a file or what
+ * was exported, holds the module.
+ */
+void paccel_devices_wait(void)
+{
+	wait_var_event(&paccel_devices, !atomic_read(&paccel_devices));
 }
 
 static struct class paccel_class = {
@@ -47,7 +63,7 @@ static struct class paccel_class = {
 struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct paccel_hw_ops *ops)
 {
 	struct paccel_device *pd = kzalloc(sizeof(*pd), GFP_KERNEL);
-	int minor;
+	int minor, ret;
 
 	if (!pd)
 		return ERR_PTR(-ENOMEM);
@@ -56,16 +72,22 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 		kfree(pd);
 		return ERR_PTR(minor);
 	}
+	atomic_inc(&paccel_devices);
 	pd->pdev = pci_dev_get(pdev);
 	pd->ops = ops;
 	strscpy(pd->bus_addr, pci_name(pdev), sizeof(pd->bus_addr));
 	mutex_init(&pd->reset_lock);
 	mutex_init(&pd->ctxs_lock);
 	mutex_init(&pd->mapped_lock);
+	mutex_init(&pd->detach_lock);
+	mutex_init(&pd->exports_lock);
 	INIT_LIST_HEAD(&pd->ctxs);
 	INIT_LIST_HEAD(&pd->mapped);
+	INIT_LIST_HEAD(&pd->attached);
+	INIT_LIST_HEAD(&pd->exports);
 	INIT_WORK(&pd->recover, paccel_recover_work);
-	init_waitqueue_head(&pd->wait);
+	INIT_WORK(&pd->dump_work, paccel_dump_work);
+	INIT_WORK(&pd->revoke, paccel_exports_revoke_work);
 	paccel_engines_init(pd);
 
 	device_initialize(&pd->dev);
@@ -74,9 +96,12 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 	pd->dev.devt = MKDEV(MAJOR(paccel_devt), minor);
 	cdev_init(&pd->cdev, &paccel_fops);
 	pd->cdev.owner = THIS_MODULE;
-	if (dev_set_name(&pd->dev, "paccel%d", minor)) {
+	ret = dev_set_name(&pd->dev, "paccel%d", minor);
+	if (!ret)
+		ret = paccel_map_alloc(pd);
+	if (ret) {
 		put_device(&pd->dev);
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(ret);
 	}
 	return pd;
 }
@@ -94,6 +119,19 @@ static bool reaches_all_memory(struct device *dev)
 	return dma_get_required_mask(dev) <= dma_get_mask(dev);
 }
 
+/* Is device memory where the card's file says, in whole pages? */
+static bool mapping_is_sane(struct paccel_device *pd)
+{
+	const struct paccel_hw_info *info = &pd->info;
+	u64 bar = paccel_mappable(pd) && info->mem_bar < PCI_STD_NUM_BARS ?
+		  pci_resource_len(pd->pdev, info->mem_bar) : 0;
+
+	if (!paccel_mappable(pd))
+		return true;
+	return info->granule >= PAGE_SIZE && IS_ALIGNED(info->mem_offset, PAGE_SIZE) &&
+	       info->mem_offset <= bar && info->mem_size <= bar - info->mem_offset;
+}
+
 /* What the core relies on; see struct paccel_hw_info. */
 static int check_info(struct paccel_device *pd)
 {
@@ -102,7 +140,8 @@ static int check_info(struct paccel_device *pd)
 	if (is_power_of_2(info->granule) && info->mem_size &&
 	    IS_ALIGNED(info->mem_size, info->granule) &&
 	    info->max_xfer && info->max_xfer <= PACCEL_MAX_XFER && !(info->max_xfer % 8) &&
-	    info->engines && info->engines <= PACCEL_MAX_ENGINES)
+	    info->max_segs && is_power_of_2(info->depth) && info->depth <= PACCEL_MAX_DEPTH &&
+	    info->engines && info->engines <= PACCEL_MAX_ENGINES && mapping_is_sane(pd))
 		return 0;
 	dev_err(&pd->dev, "%s: sizes out of range: this card's file is wrong\n", pd->ops->name);
 	return -EINVAL;
@@ -124,15 +163,20 @@ int paccel_device_register(struct paccel_device *pd)
 	ret = paccel_pool_init(pd);
 	if (ret)
 		goto free_engines;
+	paccel_dump_alloc(pd);
+	paccel_map_begin(pd);
 	ret = cdev_device_add(&pd->cdev, &pd->dev);
 	if (ret)
-		goto free_engines;
+		goto end_map;
 	dev_info(&pd->dev, "%s at %s: %llu bytes, granule %llu, %s\n", pd->ops->name, pd->bus_addr,
 		 pd->info.mem_size, pd->info.granule,
 		 pd->direct ? "direct DMA" : "all DMA through a bounce buffer");
+	paccel_debugfs_add(pd);
 	queue_work(paccel_wq, &pd->pool.scrub_work);
 	return 0;
 
+end_map:
+	paccel_map_end(pd);
 free_engines:
 	paccel_engines_free(pd);
 	return ret;
@@ -151,6 +195,7 @@ static void stop(struct paccel_device *pd)
 	paccel_engines_refuse(pd, -ENODEV);
 	mutex_unlock(&pd->reset_lock);
 	cancel_work_sync(&pd->recover);
+	flush_work(&pd->dump_work);
 }
 
 /*
@@ -161,26 +206,43 @@ static void stop(struct paccel_device *pd)
 void paccel_device_unregister(struct paccel_device *pd)
 {
 	cdev_device_del(&pd->cdev, &pd->dev);
+	paccel_debugfs_remove(pd);
 	WRITE_ONCE(pd->gone, true);
 	synchronize_srcu(&paccel_srcu);
+	paccel_map_zap_all(pd);
+	/* Other cards may be in our memory, and it has to be there until they are not. */
+	paccel_exports_revoke(pd);
 	stop(pd);
+	/* Nothing resets the card any more. */
+	cancel_work_sync(&pd->revoke);
 	paccel_pool_wake(pd);
-	wake_up_all(&pd->wait);
+	paccel_ctxs_end(pd, -ENODEV, PACCEL_PAGE_GONE);
+	/* Every fence is signalled when this returns; none of them waits for the card now. */
+	wait_var_event(&pd->stream_jobs, !atomic_read(&pd->stream_jobs));
 	/* Scrubbing is refused by now, so this one is the last. */
 	flush_work(&pd->pool.scrub_work);
 	if (!pd->unsafe)
 		paccel_pages_unmap_all(pd);
 	paccel_engines_free(pd);
+	paccel_map_end(pd);
 }
 
 u32 paccel_device_caps(struct paccel_device *pd)
 {
 	u32 caps = 0;
 
+	if (paccel_mappable(pd))
+		caps |= PACCEL_CAP_MAPPABLE;
 	if (pd->info.flags & PACCEL_HW_MEM_SURVIVES)
 		caps |= PACCEL_CAP_MEM_SURVIVES_RESET;
 	if (pd->direct)
 		caps |= PACCEL_CAP_DIRECT_DMA;
+	if (pd->info.flags & PACCEL_HW_D2D)
+		caps |= PACCEL_CAP_NATIVE_D2D;
+	if (pd->info.flags & PACCEL_HW_FILL)
+		caps |= PACCEL_CAP_NATIVE_FILL;
+	if (pd->info.flags & PACCEL_HW_CHECKSUM)
+		caps |= PACCEL_CAP_VERIFY;
 	return caps;
 }
 

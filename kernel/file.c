@@ -5,6 +5,7 @@
 #include <linux/nospec.h>
 #include <linux/pci.h>
 #include <linux/poll.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -26,6 +27,7 @@ static int paccel_open(struct inode *inode, struct file *filp)
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	filp->private_data = ctx;
+	filp->f_mapping = pd->inode->i_mapping;
 	return nonseekable_open(inode, filp);
 }
 
@@ -40,7 +42,11 @@ static __poll_t paccel_poll(struct file *filp, poll_table *wait)
 	struct paccel_ctx *ctx = filp->private_data;
 	__poll_t mask = 0;
 
-	poll_wait(filp, &ctx->pd->wait, wait);
+	poll_wait(filp, &ctx->wait, wait);
+	spin_lock_irq(&ctx->work_lock);
+	if (ctx->completions != ctx->seen)
+		mask |= EPOLLIN | EPOLLRDNORM;
+	spin_unlock_irq(&ctx->work_lock);
 	if (READ_ONCE(ctx->pd->gone))
 		mask |= EPOLLHUP;
 	if (READ_ONCE(ctx->lost))
@@ -70,6 +76,10 @@ static int paccel_mmap(struct file *filp, struct vm_area_struct *vma)
 	ret = may_use(filp, ctx);
 	if (ret)
 		return ret;
+	if (paccel_map_is_ours(vma))
+		return paccel_map_mmap(ctx, vma);
+	if (vma->vm_pgoff == PACCEL_PAGE_COOKIE)
+		return paccel_page_mmap(ctx, vma);
 	return paccel_host_mmap(ctx, vma);
 }
 
@@ -81,11 +91,19 @@ union paccel_cmd {
 	struct paccel_mem_alloc mem_alloc;
 	struct paccel_mem_free mem_free;
 	struct paccel_mem_stats mem_stats;
+	struct paccel_mem_export mem_export;
+	struct paccel_mem_import mem_import;
 	struct paccel_host_alloc host_alloc;
 	struct paccel_host_register host_register;
 	struct paccel_host_free host_free;
 	struct paccel_copy copy;
 	struct paccel_fill fill;
+	struct paccel_stream_create stream_create;
+	struct paccel_stream_destroy stream_destroy;
+	struct paccel_stream_clear stream_clear;
+	struct paccel_submit submit;
+	struct paccel_wait wait;
+	struct paccel_fence_export fence_export;
 	struct paccel_reset reset;
 };
 
@@ -115,15 +133,23 @@ struct paccel_ioctl {
 	}
 
 static const struct paccel_ioctl paccel_ioctls[] = {
-	PACCEL_IOCTL(DEVICE_INFO, device_info, bus_addr, true),
+	PACCEL_IOCTL(DEVICE_INFO, device_info, reserved2, true),
 	PACCEL_IOCTL(MEM_ALLOC, mem_alloc, addr, false),
 	PACCEL_IOCTL(MEM_FREE, mem_free, length, false),
 	PACCEL_IOCTL(MEM_STATS, mem_stats, xfers, true),
+	PACCEL_IOCTL(MEM_EXPORT, mem_export, fd, false),
+	PACCEL_IOCTL(MEM_IMPORT, mem_import, length, false),
 	PACCEL_IOCTL(HOST_ALLOC, host_alloc, offset, false),
-	PACCEL_IOCTL(HOST_REGISTER, host_register, length, false),
+	PACCEL_IOCTL(HOST_REGISTER, host_register, reserved, false),
 	PACCEL_IOCTL(HOST_FREE, host_free, offset, false),
 	PACCEL_IOCTL(COPY, copy, src_pitch, false),
 	PACCEL_IOCTL(FILL, fill, reserved, false),
+	PACCEL_IOCTL(STREAM_CREATE, stream_create, page_offset, false),
+	PACCEL_IOCTL(STREAM_DESTROY, stream_destroy, reserved, false),
+	PACCEL_IOCTL(STREAM_CLEAR, stream_clear, failed_point, false),
+	PACCEL_IOCTL(SUBMIT, submit, point, false),
+	PACCEL_IOCTL(WAIT, wait, reserved, false),
+	PACCEL_IOCTL(FENCE_EXPORT, fence_export, point, false),
 	PACCEL_IOCTL(RESET, reset, flags, false),
 };
 
@@ -202,10 +228,39 @@ int paccel_ioctl_device_info(struct paccel_ucmd *ucmd)
 		.max_host_ranges = PACCEL_MAX_HOST_RANGES,
 		.engines = pd->info.engines,
 		.dma_bits = pd->info.dma_bits,
+		.max_streams = PACCEL_MAX_STREAMS,
+		.max_ops = PACCEL_MAX_OPS,
+		.max_queued = PACCEL_MAX_QUEUED,
+		.max_points = PACCEL_MAX_POINTS,
+		.max_queued_all = PACCEL_MAX_QUEUED_ALL,
 	};
 	strscpy(cmd->card, pd->ops->name, sizeof(cmd->card));
 	strscpy(cmd->bus_addr, pd->bus_addr, sizeof(cmd->bus_addr));
 	return paccel_reply(ucmd);
+}
+
+/* The keys of Documentation/gpu/drm-usage-stats.rst, which tools parse already; sizes in bytes. */
+static void paccel_show_fdinfo(struct seq_file *m, struct file *filp)
+{
+	struct paccel_ctx *ctx = filp->private_data;
+	struct paccel_usage *usage = &ctx->usage;
+	u64 memory;
+
+	mutex_lock(&ctx->lock);
+	memory = ctx->bytes;
+	mutex_unlock(&ctx->lock);
+	seq_puts(m, "drm-driver:\tpaccel\n");
+	seq_printf(m, "drm-client-id:\t%llu\n", ctx->id);
+	seq_printf(m, "drm-pdev:\t%s\n", ctx->pd->bus_addr);
+	seq_printf(m, "drm-engine-dma:\t%lld ns\n", atomic64_read(&usage->engine_ns));
+	seq_printf(m, "drm-engine-capacity-dma:\t%u\n", ctx->pd->info.engines);
+	seq_printf(m, "drm-total-device:\t%llu\n", memory);
+	seq_printf(m, "drm-resident-device:\t%llu\n", memory);
+	seq_printf(m, "drm-total-host:\t%llu\n", paccel_host_bytes(ctx));
+	seq_printf(m, "paccel-bytes-h2d:\t%lld\n", atomic64_read(&usage->h2d));
+	seq_printf(m, "paccel-bytes-d2h:\t%lld\n", atomic64_read(&usage->d2h));
+	seq_printf(m, "paccel-bytes-d2d:\t%lld\n", atomic64_read(&usage->d2d));
+	seq_printf(m, "paccel-bytes-filled:\t%lld\n", atomic64_read(&usage->filled));
 }
 
 const struct file_operations paccel_fops = {
@@ -216,4 +271,5 @@ const struct file_operations paccel_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = paccel_mmap,
 	.poll = paccel_poll,
+	.show_fdinfo = paccel_show_fdinfo,
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host ranges: memory that a program has registered, and memory of the driver that it maps. Both
- * are found by the program's own address, and pinned and mapped for the card once instead of at
- * each copy.
+ * Host ranges: memory that a program has registered, memory of the driver that it maps, and
+ * dma-bufs. All are found by an address of the program's, and pinned and mapped for the card once
+ * instead of at each copy.
  *
  * DMA into pinned pages does no harm whatever the program does with its addresses, so the
  * notifier only takes notes: it never sleeps and never waits for the card.
@@ -10,6 +10,7 @@
 #include <linux/capability.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -90,7 +91,7 @@ int paccel_host_use(struct paccel_host *host, bool write)
 {
 	int ret;
 
-	if (READ_ONCE(host->dead) || (write && host->read_only))
+	if (READ_ONCE(host->dead) || READ_ONCE(host->pages.revoked) || (write && host->read_only))
 		return -EFAULT;
 	ret = host->watched ? host_recheck(host) : 0;
 	if (ret)
@@ -121,7 +122,7 @@ static struct paccel_host *host_new(struct paccel_ctx *ctx)
  * mmap_lock for writing, which a fault that waits for a FUSE server can hold for ever, and then
  * close() and the end of other programs' ranges would wait with it.
  */
-static int host_charge(struct paccel_host *host, unsigned long pages)
+static int try_charge(struct paccel_host *host, unsigned long pages)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	unsigned long locked = READ_ONCE(host->mm->locked_vm);
@@ -135,6 +136,45 @@ static int host_charge(struct paccel_host *host, unsigned long pages)
 	return 0;
 }
 
+/* Work that has ended may not have let go of what was freed. */
+static int host_charge(struct paccel_ctx *ctx, struct paccel_host *host, unsigned long pages)
+{
+	u64 mark = paccel_ctx_releasing(ctx);
+	int ret = try_charge(host, pages);
+
+	if (!ret || !mark)
+		return ret;
+	ret = paccel_ctx_wait_released(ctx, mark);
+	return ret ?: try_charge(host, pages);
+}
+
+/*
+ * What is exported can outlive the address space that it is charged to: from then on the user pays,
+ * too, as for what io_uring and perf lock. Once, however often it is exported.
+ */
+int paccel_host_charge_user(struct paccel_host *host)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	struct user_struct *user = current_user();
+	unsigned long now = atomic_long_read(&user->locked_vm);
+	bool may_exceed = capable(CAP_IPC_LOCK);
+	int ret = 0;
+
+	spin_lock(&host->lock);
+	if (host->payer)
+		goto unlock;
+	do {
+		if (now + host->charged > limit && !may_exceed) {
+			ret = -ENOMEM;
+			goto unlock;
+		}
+	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &now, now + host->charged));
+	host->payer = get_uid(user);
+unlock:
+	spin_unlock(&host->lock);
+	return ret;
+}
+
 static void host_release(struct kref *ref)
 {
 	struct paccel_host *host = container_of(ref, struct paccel_host, ref);
@@ -144,6 +184,10 @@ static void host_release(struct kref *ref)
 		mmu_interval_notifier_remove(&host->notifier);
 	paccel_pages_release(&host->pages);
 	atomic64_sub(host->charged, &host->mm->pinned_vm);
+	if (host->payer) {
+		atomic_long_sub(host->charged, &host->payer->locked_vm);
+		free_uid(host->payer);
+	}
 	mmdrop(host->mm);
 	kfree(host);
 	put_device(&pd->dev);
@@ -198,6 +242,46 @@ static struct paccel_host *host_first(struct paccel_ctx *ctx)
 	return node ? container_of(node, struct paccel_host, cookie.node) : NULL;
 }
 
+struct paccel_host *paccel_host_get(struct paccel_ctx *ctx, u64 addr, u64 length)
+{
+	struct paccel_host *host;
+
+	lockdep_assert_held(&ctx->lock);
+	host = addr_to_host(paccel_range_find(&ctx->hosts, addr, length));
+	if (host)
+		kref_get(&host->ref);
+	return host;
+}
+
+u64 paccel_host_bytes(struct paccel_ctx *ctx)
+{
+	struct rb_node *node;
+	u64 bytes = 0;
+
+	guard(mutex)(&ctx->lock);
+	for (node = rb_first(&ctx->cookies); node; node = rb_next(node))
+		bytes += container_of(node, struct paccel_host, cookie.node)->pages.length;
+	for (node = rb_first(&ctx->hosts); node; node = rb_next(node)) {
+		struct paccel_host *host = container_of(node, struct paccel_host, addr.node);
+
+		if (!host->own)
+			bytes += host->pages.length;
+	}
+	return bytes;
+}
+
+struct paccel_host *paccel_host_get_own(struct paccel_ctx *ctx, u64 addr)
+{
+	struct paccel_host *host;
+
+	guard(mutex)(&ctx->lock);
+	host = addr_to_host(paccel_range_at(&ctx->hosts, addr));
+	if (!host || !host->own || READ_ONCE(host->dead))
+		return NULL;
+	kref_get(&host->ref);
+	return host;
+}
+
 /* The context has ended: no new ranges. Drops all that it has. */
 void paccel_host_end(struct paccel_ctx *ctx)
 {
@@ -219,7 +303,9 @@ void paccel_host_end(struct paccel_ctx *ctx)
 
 static int register_check(const struct paccel_host_register *cmd)
 {
-	if (cmd->flags & ~PACCEL_HOST_READ_ONLY)
+	if (cmd->flags & ~(PACCEL_HOST_READ_ONLY | PACCEL_HOST_DMABUF) || cmd->reserved)
+		return -EINVAL;
+	if (cmd->fd && !(cmd->flags & PACCEL_HOST_DMABUF))
 		return -EINVAL;
 	if (!cmd->length || cmd->length > PACCEL_MAX_HOST_BYTES)
 		return -EINVAL;
@@ -264,7 +350,7 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	unsigned long first = addr & PAGE_MASK, bytes = PAGE_ALIGN(addr + length) - first;
 	int ret;
 
-	ret = host_charge(host, bytes >> PAGE_SHIFT);
+	ret = host_charge(ctx, host, bytes >> PAGE_SHIFT);
 	if (ret)
 		return ret;
 	/* Watched before it is pinned, so that no change goes unseen. */
@@ -280,6 +366,18 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 		return ret;
 	paccel_pages_map(&host->pages);
 	return register_publish(ctx, host);
+}
+
+/* A dma-buf under the range: nothing of the caller's memory is looked at. */
+static int register_dmabuf(struct paccel_ctx *ctx, struct paccel_host *host, int fd)
+{
+	u64 length = host->addr.last - host->addr.start + 1;
+	int ret = paccel_pages_import(&host->pages, ctx->pd, fd, length, !host->read_only);
+
+	/* What our own memory costs is that each mapping of it for another card is one more. */
+	if (!ret && host->pages.kind == PACCEL_PAGES_LENT && !paccel_pages_shared(&host->pages))
+		ret = host_charge(ctx, host, host->pages.nr);
+	return ret ?: register_publish(ctx, host);
 }
 
 int paccel_ioctl_host_register(struct paccel_ucmd *ucmd)
@@ -302,7 +400,10 @@ int paccel_ioctl_host_register(struct paccel_ucmd *ucmd)
 	host->addr.start = cmd->addr;
 	host->addr.last = cmd->addr + cmd->length - 1;
 	host->read_only = cmd->flags & PACCEL_HOST_READ_ONLY;
-	ret = register_build(ctx, host);
+	if (cmd->flags & PACCEL_HOST_DMABUF)
+		ret = register_dmabuf(ctx, host, cmd->fd);
+	else
+		ret = register_build(ctx, host);
 	if (ret)
 		goto put;
 	return 0;
@@ -364,7 +465,7 @@ int paccel_ioctl_host_alloc(struct paccel_ucmd *ucmd)
 	host = host_new(ctx);
 	if (!host)
 		goto uncount;
-	ret = host_charge(host, length >> PAGE_SHIFT);
+	ret = host_charge(ctx, host, length >> PAGE_SHIFT);
 	if (ret)
 		goto put;
 	ret = paccel_pages_alloc(&host->pages, ctx->pd, length);

@@ -5,35 +5,55 @@
  * until it has ended, even if nobody waits for it any more.
  *
  * What the card cannot do by itself is made of what every card can. A fill is a transfer of the
- * pattern from the bounce buffer. A copy inside the device is read into the job's own stage and
- * written from there: as two transfers that other jobs may come between.
+ * pattern from the bounce buffer. A copy inside the device is read into a stage, of the job or of
+ * its stream, and written from there: as two transfers that other jobs may come between.
  */
+#include <linux/eventfd.h>
 #include <linux/slab.h>
 
 #include "paccel.h"
 
-static void job_release_work(struct work_struct *work);
-
-struct paccel_job *paccel_job_alloc(struct paccel_device *pd, enum paccel_op op, gfp_t gfp)
+/* @ctx: whose operation it is, and whose memory pays for it; NULL for the driver's own. */
+struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx *ctx,
+				    enum paccel_job_op op)
 {
+	gfp_t gfp = ctx ? GFP_KERNEL_ACCOUNT : GFP_KERNEL;
 	struct paccel_job *job = kzalloc(sizeof(*job), gfp);
 
 	if (!job)
 		return NULL;
-	if (op == PACCEL_OP_D2D) {
-		job->stage = kmalloc(pd->info.max_xfer, gfp);
-		if (!job->stage) {
-			kfree(job);
-			return NULL;
-		}
-	}
 	kref_init(&job->ref);
 	INIT_LIST_HEAD(&job->node);
-	INIT_WORK(&job->release, job_release_work);
+	INIT_LIST_HEAD(&job->in_stream);
+	INIT_LIST_HEAD(&job->waiter);
+	INIT_LIST_HEAD(&job->issued_node);
 	init_completion(&job->done);
+	job->ctx = ctx ? paccel_ctx_get(ctx) : NULL;
 	job->op = op;
 	job->rows = 1;
 	return job;
+}
+
+/* For the stage of a copy inside a card that cannot copy by itself, or NULL. */
+void *paccel_job_stage(const struct paccel_job *job)
+{
+	return kmalloc(job->ctx->pd->bounce_size, GFP_KERNEL_ACCOUNT);
+}
+
+/* What only jobs of streams have. */
+static void release_stream(struct paccel_job *job)
+{
+	if (job->fence) {
+		/* After this the callback does not run and never will. */
+		dma_fence_remove_callback(job->fence, &job->fence_cb);
+		dma_fence_put(job->fence);
+	}
+	if (job->eventfd)
+		eventfd_ctx_put(job->eventfd);
+	if (job->what)
+		paccel_stream_put(job->what);
+	if (job->stream)
+		paccel_stream_put(job->stream);
 }
 
 /*
@@ -46,36 +66,50 @@ void paccel_job_release(struct paccel_job *job)
 
 	if (test_and_set_bit(0, &job->released))
 		return;
-	paccel_pages_release(&job->own);
-	if (job->host)
-		paccel_host_put(job->host);
 	for (i = 0; i < ARRAY_SIZE(job->bufs); i++)
 		if (job->bufs[i])
 			paccel_buf_put(job->bufs[i]);
+	paccel_pages_release(&job->own);
+	if (job->host)
+		paccel_host_put(job->host);
+	if (job->stream)
+		paccel_ctx_released(job);
+	release_stream(job);
+	if (job->ctx)
+		paccel_ctx_put(job->ctx);
 }
 
 static void job_free(struct paccel_job *job)
 {
-	kfree(job->stage);
+	if (!job->stream)
+		kfree(job->stage);
 	kfree(job);
 }
 
-static void job_release_work(struct work_struct *work)
+/* Puts away, in process context, the jobs of a context whose last reference is gone. */
+void paccel_jobs_release(struct work_struct *work)
 {
-	struct paccel_job *job = container_of(work, struct paccel_job, release);
+	struct paccel_ctx *ctx = container_of(work, struct paccel_ctx, release);
+	struct llist_node *jobs = llist_reverse_order(llist_del_all(&ctx->unreferenced));
+	struct paccel_job *job, *next;
 
-	paccel_job_release(job);
-	job_free(job);
+	/* The last of them may be the last to hold the context. */
+	llist_for_each_entry_safe(job, next, jobs, unreferenced) {
+		paccel_job_release(job);
+		job_free(job);
+		cond_resched();
+	}
 }
 
 static void job_last_put(struct kref *ref)
 {
 	struct paccel_job *job = container_of(ref, struct paccel_job, ref);
 
+	/* Until it is released it holds its context. */
 	if (job->released)
 		job_free(job);
-	else
-		queue_work(paccel_release_wq, &job->release);
+	else if (llist_add(&job->unreferenced, &job->ctx->unreferenced))
+		queue_work(paccel_release_wq, &job->ctx->release);
 }
 
 /* Any context. */
@@ -84,66 +118,173 @@ void paccel_job_put(struct paccel_job *job)
 	kref_put(&job->ref, job_last_put);
 }
 
-/*
- * Queues the job, waits for it and drops it; whatever happens the caller has lost its reference.
- * After a fatal signal the transfer that runs ends by itself, and the job with it.
- */
-int paccel_job_run(struct paccel_ctx *ctx, struct paccel_job *job)
+/* Of a job that was never queued, or has ended. May sleep. */
+void paccel_job_drop(struct paccel_job *job)
 {
-	struct paccel_engine *eng = paccel_engine_choose(ctx->pd);
+	paccel_job_release(job);
+	paccel_job_put(job);
+}
+
+/*
+ * Gives the job to an engine, which takes a reference of its own unless this fails. @leader: as of
+ * paccel_engine_submit(), as @more and what it returns; the caller has a reference.
+ */
+int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool more)
+{
+	struct paccel_engine *eng = leader ? leader->eng : paccel_engine_choose(job->ctx->pd);
 	int ret;
 
-	job->queue = &ctx->queues[eng->id];
+	job->queue = &job->ctx->queues[eng->id];
 	kref_get(&job->ref);
-	ret = paccel_engine_submit(eng, job);
-	if (ret) {
+	ret = paccel_engine_submit(eng, job, leader, more);
+	if (ret < 0)
 		paccel_job_put(job);
-		goto release;
-	}
+	return ret;
+}
+
+/*
+ * Waits for a job that has been submitted and drops it. After a fatal signal the transfer that runs
+ * ends by itself, and the job with it.
+ */
+int paccel_job_finish(struct paccel_job *job)
+{
+	int ret;
+
 	/* Freezable: a long copy must not keep the machine from suspending. */
 	if (wait_for_completion_state(&job->done, TASK_KILLABLE | TASK_FREEZABLE)) {
 		paccel_engine_cancel(job, -EINTR);
-		ret = -EINTR;
-		goto put;
+		paccel_job_put(job);
+		return -EINTR;
 	}
 	ret = job->error;
-release:
 	/*
 	 * Here and not by whoever drops the last reference: what the caller frees next is then
 	 * really free.
 	 */
-	paccel_job_release(job);
-put:
-	paccel_job_put(job);
+	paccel_job_drop(job);
+	return ret;
+}
+
+/* Queues the job, waits for it and drops it; whatever happens the caller has lost its reference. */
+int paccel_job_run(struct paccel_job *job)
+{
+	int ret = paccel_job_submit(job, NULL, false);
+
+	if (!ret)
+		return paccel_job_finish(job);
+	paccel_job_drop(job);
 	return ret;
 }
 
 /* --- steps; the engine calls these one at a time for a job --- */
 
-static u64 at(const struct paccel_rect *rect, u64 row, u64 col)
+static u64 at(const struct paccel_rect *rect, const struct paccel_place *place)
 {
-	return rect->start + row * rect->pitch + col;
+	return rect->start + place->row * rect->pitch + place->col;
 }
 
-static bool from_card(const struct paccel_job *job)
+static bool is_fill(const struct paccel_job *job)
 {
-	return job->op == PACCEL_OP_D2H || (job->op == PACCEL_OP_D2D && !job->staged);
+	return job->op == PACCEL_JOB_FILL || job->op == PACCEL_JOB_SCRUB;
+}
+
+/*
+ * Before it is queued, with its pages. What the program does not ask for is done if the parameter
+ * says so and it can be.
+ */
+int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wanted)
+{
+	bool can = pd->info.flags & PACCEL_HW_CHECKSUM &&
+		   (!job->pages || paccel_pages_readable(job->pages));
+
+	if (wanted && !can)
+		return -EOPNOTSUPP;
+	job->verify = can && (wanted || READ_ONCE(paccel_verify));
+	return 0;
+}
+
+/* Does it need no memory of the host, because the card does it by itself? */
+bool paccel_job_inside(const struct paccel_job *job, const struct paccel_device *pd)
+{
+	return (is_fill(job) && pd->info.flags & PACCEL_HW_FILL) ||
+	       (job->op == PACCEL_JOB_D2D && pd->info.flags & PACCEL_HW_D2D);
+}
+
+/*
+ * Has the card to be asked for the checksum of the source first? That of the copy is of what it has
+ * written.
+ */
+static bool is_twice(const struct paccel_job *job)
+{
+	return job->op == PACCEL_JOB_D2D && job->verify;
+}
+
+static void plan_inside(struct paccel_job *job, struct paccel_xfer *x)
+{
+	x->dev = at(&job->dst, &job->at) - PACCEL_MEM_BASE;
+	if (is_fill(job)) {
+		x->op = PACCEL_XFER_FILL;
+		x->pattern = job->pattern;
+	} else if (is_twice(job) && !job->at.staged) {
+		x->op = PACCEL_XFER_CHECKSUM;
+		x->dev = 0;
+		x->dev_src = at(&job->src, &job->at) - PACCEL_MEM_BASE;
+	} else {
+		x->op = PACCEL_XFER_D2D;
+		x->dev_src = at(&job->src, &job->at) - PACCEL_MEM_BASE;
+	}
+}
+
+static void plan_host(struct paccel_job *job, struct paccel_step *step)
+{
+	bool from_card = job->op == PACCEL_JOB_D2H ||
+			 (job->op == PACCEL_JOB_D2D && !job->at.staged);
+	u64 dst = at(&job->dst, &job->at), src = at(&job->src, &job->at);
+	struct paccel_xfer *x = &step->x;
+
+	x->op = from_card ? PACCEL_XFER_D2H : PACCEL_XFER_H2D;
+	x->dev = (from_card ? src : dst) - PACCEL_MEM_BASE;
+	step->host = from_card ? dst : src;
+	step->bounce = !job->pages || !paccel_pages_dma(job->pages, &job->cursor, step->host, x);
+	if (step->bounce)
+		x->len = min(x->len, job->eng->pd->bounce_size);
+	else
+		step->sync = paccel_pages_sync(job->pages);
 }
 
 /* What the next transfer is. eng->lock is held. */
 void paccel_job_plan(struct paccel_job *job, struct paccel_step *step)
 {
-	struct paccel_xfer *x = &step->x;
-	u64 dst = at(&job->dst, job->row, job->col);
-	u64 src = at(&job->src, job->row, job->col);
+	struct paccel_device *pd = job->eng->pd;
 
-	/* max_xfer is a multiple of every pattern size, so a pattern is never cut. */
-	x->len = min_t(u64, job->width - job->col, job->eng->pd->info.max_xfer);
-	x->dir = from_card(job) ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
-	x->dev = (from_card(job) ? src : dst) - PACCEL_MEM_BASE;
-	step->host = from_card(job) ? dst : src;
-	step->bounce = !job->pages ||
-		       !paccel_pages_dma(job->pages, &job->cursor, step->host, x->len, &x->host);
+	*step = (struct paccel_step) {
+		.at = job->at,
+		/* A multiple of every pattern size, as is the bounce buffer: no pattern is cut. */
+		.x.len = min_t(u64, job->width - job->at.col, pd->info.max_xfer),
+		.x.verify = job->verify,
+	};
+	if (paccel_job_inside(job, pd))
+		plan_inside(job, &step->x);
+	else
+		plan_host(job, step);
+}
+
+/* The step is on its way; true if it was the last. eng->lock is held. */
+bool paccel_job_issue(struct paccel_job *job, const struct paccel_step *step)
+{
+	struct paccel_place *at = &job->at;
+
+	if (job->op == PACCEL_JOB_D2D && (step->x.op != PACCEL_XFER_D2D || is_twice(job))) {
+		at->staged = !at->staged;
+		if (at->staged)
+			return false;
+	}
+	at->col += step->x.len;
+	if (at->col == job->width) {
+		at->col = 0;
+		at->row++;
+	}
+	return at->row == job->rows;
 }
 
 /* @pattern is 8 bytes of it: any start of those is right where the pattern is shorter. */
@@ -158,12 +299,12 @@ void paccel_job_before(struct paccel_job *job, const struct paccel_step *step, v
 {
 	u32 len = step->x.len;
 
-	if (from_card(job) || job->op == PACCEL_OP_SCRUB)
+	if (step->x.op == PACCEL_XFER_D2H || job->op == PACCEL_JOB_SCRUB)
 		/* From the card: if it copies nothing, what lies here is another program's. */
 		memset(bounce, 0, len);
-	else if (job->op == PACCEL_OP_FILL)
+	else if (job->op == PACCEL_JOB_FILL)
 		fill_pattern(bounce, len, job->pattern);
-	else if (job->op == PACCEL_OP_D2D)
+	else if (job->op == PACCEL_JOB_D2D)
 		memcpy(bounce, job->stage, len);
 	else
 		paccel_pages_read(job->pages, step->host, bounce, len);
@@ -174,47 +315,64 @@ void paccel_job_before(struct paccel_job *job, const struct paccel_step *step, v
  */
 void paccel_job_after(struct paccel_job *job, const struct paccel_step *step, const void *bounce)
 {
-	if (job->op == PACCEL_OP_D2H)
+	if (job->op == PACCEL_JOB_D2H)
 		paccel_pages_write(job->pages, step->host, bounce, step->x.len);
-	else if (from_card(job))
+	else
 		memcpy(job->stage, bounce, step->x.len);
 }
 
-static void count_bytes(struct paccel_job *job, u32 len)
+static u32 pattern_checksum(u64 pattern, u32 len)
 {
-	struct paccel_counters *count = &job->eng->pd->count;
+	u64 piece[32];
+	u32 crc = ~0, part;
 
-	switch (job->op) {
-	case PACCEL_OP_H2D:
-		atomic64_add(len, &count->h2d);
-		break;
-	case PACCEL_OP_D2H:
-		atomic64_add(len, &count->d2h);
-		break;
-	case PACCEL_OP_D2D:
-		atomic64_add(len, &count->d2d);
-		break;
-	case PACCEL_OP_FILL:
-		atomic64_add(len, &count->filled);
-		break;
-	case PACCEL_OP_SCRUB:
-		break;
+	memset64(piece, pattern, ARRAY_SIZE(piece));
+	for (; len; len -= part) {
+		part = min_t(u32, len, sizeof(piece));
+		crc = paccel_crc32c(crc, piece, part);
 	}
+	return ~crc;
 }
 
-/* The step went well: true if it was the last one. eng->lock is held. */
-bool paccel_job_advance(struct paccel_job *job, const struct paccel_step *step)
+/* Of a verified step that the card has ended well, and what came before it: what it should be. */
+u32 paccel_job_checksum(struct paccel_job *job, const struct paccel_step *step, const void *bounce)
 {
-	if (job->op == PACCEL_OP_D2D) {
-		job->staged = !job->staged;
-		if (job->staged)
-			return false;
+	if (step->x.op == PACCEL_XFER_D2D)
+		return job->source;
+	if (step->x.op == PACCEL_XFER_FILL)
+		return pattern_checksum(job->pattern, step->x.len);
+	if (step->bounce)
+		return ~paccel_crc32c(~0, bounce, step->x.len);
+	return paccel_pages_crc32c(job->pages, step->host, step->x.len);
+}
+
+/* The step went well. eng->lock is held. */
+void paccel_job_count(struct paccel_job *job, const struct paccel_step *step)
+{
+	struct paccel_counters *count = &job->eng->pd->count;
+	u32 len = step->x.len;
+
+	switch (job->op) {
+	case PACCEL_JOB_H2D:
+		atomic64_add(len, &count->h2d);
+		atomic64_add(len, &job->ctx->usage.h2d);
+		break;
+	case PACCEL_JOB_D2H:
+		atomic64_add(len, &count->d2h);
+		atomic64_add(len, &job->ctx->usage.d2h);
+		break;
+	case PACCEL_JOB_D2D:
+		/* Read is not yet written. */
+		if (step->x.op == PACCEL_XFER_D2H || step->x.op == PACCEL_XFER_CHECKSUM)
+			break;
+		atomic64_add(len, &count->d2d);
+		atomic64_add(len, &job->ctx->usage.d2d);
+		break;
+	case PACCEL_JOB_FILL:
+		atomic64_add(len, &count->filled);
+		atomic64_add(len, &job->ctx->usage.filled);
+		break;
+	default:
+		break;
 	}
-	count_bytes(job, step->x.len);
-	job->col += step->x.len;
-	if (job->col == job->width) {
-		job->col = 0;
-		job->row++;
-	}
-	return job->row == job->rows;
 }

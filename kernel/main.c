@@ -8,6 +8,10 @@ bool paccel_scrub = true;
 module_param_named(scrub, paccel_scrub, bool, 0444);
 MODULE_PARM_DESC(scrub, "clear freed device memory before anybody else can have it (Y)");
 
+bool paccel_verify;
+module_param_named(verify, paccel_verify, bool, 0644);
+MODULE_PARM_DESC(verify, "verify all transfers by checksum, on cards that can (N)");
+
 /* A parameter of milliseconds, with its limits. */
 struct paccel_ms {
 	unsigned int *value;
@@ -50,6 +54,38 @@ static const struct paccel_ms quiesce_ms = { &paccel_quiesce_ms, 1, 60000 };
 module_param_cb(quiesce_ms, &paccel_ms_ops, (void *)&quiesce_ms, 0644);
 MODULE_PARM_DESC(quiesce_ms, "longest wait for a card to stop, in ms, 1 to 60000 (5000)");
 
+static const char *const p2p_names[] = {
+	[PACCEL_P2P_AUTO] = "auto",
+	[PACCEL_P2P_FORCE] = "force",
+	[PACCEL_P2P_OFF] = "off",
+};
+
+static int paccel_p2p_set(const char *text, const struct kernel_param *kp)
+{
+	int value = sysfs_match_string(p2p_names, text);
+
+	if (value < 0) {
+		pr_err("paccel: %s must be auto, force or off\n", kp->name);
+		return -EINVAL;
+	}
+	paccel_p2p = value;
+	return 0;
+}
+
+static int paccel_p2p_get(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%s\n", p2p_names[paccel_p2p]);
+}
+
+static const struct kernel_param_ops paccel_p2p_ops = {
+	.set = paccel_p2p_set,
+	.get = paccel_p2p_get,
+};
+
+enum paccel_p2p paccel_p2p;
+module_param_cb(p2p, &paccel_p2p_ops, NULL, 0444);
+MODULE_PARM_DESC(p2p, "other devices reach device memory: auto, as the bus allows; force; off (auto)");
+
 struct workqueue_struct *paccel_wq;
 struct workqueue_struct *paccel_release_wq;
 
@@ -66,12 +102,14 @@ static int __init paccel_init(void)
 	ret = paccel_device_init();
 	if (ret)
 		goto destroy_release_wq;
+	paccel_debugfs_init();
 	ret = pci_register_driver(&paccel_pci_driver);
 	if (ret)
-		goto exit_device;
+		goto exit_debugfs;
 	return 0;
 
-exit_device:
+exit_debugfs:
+	paccel_debugfs_exit();
 	paccel_device_exit();
 destroy_release_wq:
 	destroy_workqueue(paccel_release_wq);
@@ -83,10 +121,14 @@ destroy_wq:
 static void __exit paccel_exit_module(void)
 {
 	pci_unregister_driver(&paccel_pci_driver);
-	/* The last references to contexts and cards may still be on their way. */
+	paccel_debugfs_exit();
+	/* The last references to streams, contexts and cards may still be on their way. */
+	paccel_devices_wait();
 	destroy_workqueue(paccel_release_wq);
 	destroy_workqueue(paccel_wq);
 	paccel_device_exit();
+	/* Fences that were released just now. */
+	rcu_barrier();
 }
 
 module_init(paccel_init);

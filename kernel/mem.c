@@ -22,11 +22,37 @@ struct paccel_buf *paccel_mem_get(struct paccel_ctx *ctx, u64 addr, u64 length)
 	return map->buf;
 }
 
-static int mem_publish(struct paccel_ctx *ctx, struct paccel_map *map)
+/*
+ * The allocation that a page at this address is all of, or NULL: whatever takes it out of the
+ * context zaps the page. ctx->lock is held, and is until the page has been put in.
+ */
+const struct paccel_buf *paccel_mem_touch(struct paccel_ctx *ctx, u64 addr)
+{
+	struct paccel_map *map;
+
+	lockdep_assert_held(&ctx->lock);
+	/* Bytes are the program's own up to the end of the granule, and that is a page at least. */
+	map = to_map(paccel_range_find(&ctx->maps, addr, 1));
+	if (!map)
+		return NULL;
+	map->touched = true;
+	return map->buf;
+}
+
+static void map_set(struct paccel_map *map, struct paccel_buf *buf)
+{
+	map->buf = buf;
+	map->count = 1;
+	map->touched = false;
+	map->range.start = buf->start;
+	map->range.last = buf->start + buf->length - 1;
+}
+
+static int mem_insert(struct paccel_ctx *ctx, struct paccel_map *map)
 {
 	int ret;
 
-	guard(mutex)(&ctx->lock);
+	lockdep_assert_held(&ctx->lock);
 	ret = paccel_range_insert(&ctx->maps, &map->range);
 	/* The pool gives no byte twice. */
 	if (WARN_ON_ONCE(ret))
@@ -34,6 +60,12 @@ static int mem_publish(struct paccel_ctx *ctx, struct paccel_map *map)
 	ctx->nr_maps++;
 	ctx->bytes += map->buf->size;
 	return 0;
+}
+
+static int mem_publish(struct paccel_ctx *ctx, struct paccel_map *map)
+{
+	guard(mutex)(&ctx->lock);
+	return mem_insert(ctx, map);
 }
 
 static int alloc_check(const struct paccel_mem_alloc *cmd)
@@ -47,34 +79,40 @@ static int alloc_check(const struct paccel_mem_alloc *cmd)
 	return 0;
 }
 
+/* What was freed after a point had been reached is free, too, once the work has let go of it. */
+static int pool_alloc(struct paccel_ctx *ctx, u64 length, u64 align, struct paccel_buf **bufp)
+{
+	u64 mark = paccel_ctx_releasing(ctx);
+	int ret = paccel_pool_alloc(ctx->pd, ctx->user, length, align, bufp);
+
+	if ((ret != -ENOMEM && ret != -EDQUOT) || !mark)
+		return ret;
+	ret = paccel_ctx_wait_released(ctx, mark);
+	return ret ?: paccel_pool_alloc(ctx->pd, ctx->user, length, align, bufp);
+}
+
 static int mem_alloc(struct paccel_ctx *ctx, struct paccel_ucmd *ucmd)
 {
 	struct paccel_mem_alloc *cmd = ucmd->cmd;
-	struct paccel_map *map;
+	struct paccel_buf *buf;
 	int ret;
 
-	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
-	if (!map)
-		return -ENOMEM;
-	ret = paccel_pool_alloc(ctx->pd, ctx->user, cmd->length, cmd->align, &map->buf);
+	ret = pool_alloc(ctx, cmd->length, cmd->align, &buf);
 	if (ret)
-		goto free_map;
-	map->range.start = map->buf->start;
-	map->range.last = map->buf->start + cmd->length - 1;
+		return ret;
+	map_set(&buf->first, buf);
 
-	cmd->addr = map->buf->start;
+	cmd->addr = buf->start;
 	ret = paccel_reply(ucmd);
 	if (ret)
 		goto put_buf;
-	ret = mem_publish(ctx, map);
+	ret = mem_publish(ctx, &buf->first);
 	if (ret)
 		goto put_buf;
 	return 0;
 
 put_buf:
-	paccel_buf_put(map->buf);
-free_map:
-	kfree(map);
+	paccel_buf_put(buf);
 	return ret;
 }
 
@@ -97,12 +135,72 @@ int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd)
 	return ret;
 }
 
-/* Takes the allocation out of the context; ctx->lock is held. The caller puts its buf. */
+/* Counts once more what the context has already, and then has no use for @map; else inserts it. */
+static int import_publish(struct paccel_ctx *ctx, struct paccel_map *map, bool *again)
+{
+	struct paccel_map *first;
+
+	guard(mutex)(&ctx->lock);
+	first = to_map(paccel_range_at(&ctx->maps, map->range.start));
+	*again = first && first->buf == map->buf;
+	if (!*again)
+		return mem_insert(ctx, map);
+	first->count++;
+	return 0;
+}
+
+static int mem_import(struct paccel_ctx *ctx, struct paccel_ucmd *ucmd, struct paccel_buf *buf)
+{
+	struct paccel_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	struct paccel_mem_import *cmd = ucmd->cmd;
+	bool again = false;
+	int ret = -ENOMEM;
+
+	if (!map)
+		goto put_buf;
+	map_set(map, buf);
+	cmd->addr = buf->start;
+	cmd->length = buf->length;
+	ret = paccel_reply(ucmd);
+	if (!ret)
+		ret = import_publish(ctx, map, &again);
+	if (!ret && !again)
+		return 0;
+	kfree(map);
+put_buf:
+	paccel_buf_put(buf);
+	return ret;
+}
+
+int paccel_ioctl_mem_import(struct paccel_ucmd *ucmd)
+{
+	struct paccel_mem_import *cmd = ucmd->cmd;
+	struct paccel_buf *buf;
+
+	if (cmd->flags || cmd->reserved)
+		return -EINVAL;
+	buf = paccel_share_buf(ucmd->ctx->pd, cmd->fd);
+	return IS_ERR(buf) ? PTR_ERR(buf) : mem_import(ucmd->ctx, ucmd, buf);
+}
+
+/* Takes the allocation out of the context; ctx->lock is held. The caller drops it. */
 static void mem_detach(struct paccel_ctx *ctx, struct paccel_map *map)
 {
 	rb_erase(&map->range.node, &ctx->maps);
 	ctx->nr_maps--;
 	ctx->bytes -= map->buf->size;
+}
+
+/* What has been taken out, with no lock held: nobody has it by the context when this returns. */
+static void mem_drop(struct paccel_map *map)
+{
+	struct paccel_buf *buf = map->buf;
+
+	if (map->touched)
+		paccel_map_zap(buf->pd, buf->start, buf->size);
+	if (map != &buf->first)
+		kfree(map);
+	paccel_buf_put(buf);
 }
 
 /* The map to free, or an ERR_PTR; ctx->lock is held. */
@@ -122,18 +220,19 @@ int paccel_ioctl_mem_free(struct paccel_ucmd *ucmd)
 	struct paccel_mem_free *cmd = ucmd->cmd;
 	struct paccel_ctx *ctx = ucmd->ctx;
 	struct paccel_map *map;
+	bool last;
 
 	if (cmd->flags)
 		return -EINVAL;
 	mutex_lock(&ctx->lock);
 	map = mem_find(ctx, cmd->addr, cmd->length);
-	if (!IS_ERR(map))
+	last = !IS_ERR(map) && !--map->count;
+	if (last)
 		mem_detach(ctx, map);
 	mutex_unlock(&ctx->lock);
-	if (IS_ERR(map))
-		return PTR_ERR(map);
-	paccel_buf_put(map->buf);
-	kfree(map);
+	if (!last)
+		return PTR_ERR_OR_ZERO(map);
+	mem_drop(map);
 	return 0;
 }
 
@@ -152,8 +251,7 @@ void paccel_mem_end(struct paccel_ctx *ctx)
 		mutex_unlock(&ctx->lock);
 		if (!map)
 			return;
-		paccel_buf_put(map->buf);
-		kfree(map);
+		mem_drop(map);
 	}
 }
 

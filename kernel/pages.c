@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host pages that the card is given: pinned from a program or our own, and mapped for the card
- * where it can reach them.
+ * Host pages that the card is given: pinned from a program, our own, or lent by a dma-buf, and
+ * mapped for the card where it can reach them.
  *
  * A mapping belongs to the binding of the driver and may not outlive it, while pages live as long
  * as somebody uses them: so every mapping is on pd->mapped, and unregistering undoes them all.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
+#include <linux/log2.h>
+#include <linux/kmemleak.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -16,6 +18,8 @@
 
 /* Pages that are compared at a time. */
 #define PACCEL_COMPARE 64
+/* Our own pages are neighbours in blocks of so many, where there are any: 2 MiB of 4 KiB pages. */
+#define PACCEL_OWN_ORDER 9
 
 static int pages_init(struct paccel_pages *p, struct paccel_device *pd, u64 offset, u64 length)
 {
@@ -32,6 +36,7 @@ static void pages_forget(struct paccel_pages *p)
 {
 	kvfree(p->pages);
 	p->pages = NULL;
+	p->kind = PACCEL_PAGES_NONE;
 }
 
 /* Pins @nr pages from @addr on, or none. */
@@ -64,7 +69,7 @@ int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr,
 
 	if (ret)
 		return ret;
-	p->pinned = true;
+	p->kind = PACCEL_PAGES_PINNED;
 	p->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
 	ret = pin_all(addr & PAGE_MASK, p->nr, gup_flags | (write ? FOLL_WRITE : 0), p->pages);
 	if (ret)
@@ -72,21 +77,44 @@ int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr,
 	return ret;
 }
 
+/*
+ * Up to @nr pages that are neighbours, each of which can be given back alone: as many as are to be
+ * had without effort, for each piece of host memory costs a card time. Returns how many; 0: none.
+ */
+static unsigned long alloc_neighbours(struct page **pages, unsigned long nr)
+{
+	unsigned int order = min_t(unsigned int, ilog2(nr), PACCEL_OWN_ORDER);
+	gfp_t easy = __GFP_NOWARN | __GFP_NORETRY, gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO;
+	struct page *page = NULL;
+	unsigned long i;
+
+	for (; order && !page; order--)
+		page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) | easy, order);
+	if (page)
+		split_page(page, ++order);
+	else
+		page = alloc_page(gfp);
+	for (i = 0; page && i < 1UL << order; i++)
+		pages[i] = page + i;
+	return i;
+}
+
 /* Our own pages, all bytes 0. */
 int paccel_pages_alloc(struct paccel_pages *p, struct paccel_device *pd, u64 length)
 {
 	int ret = pages_init(p, pd, 0, length);
-	unsigned long i;
+	unsigned long i, got;
 
 	if (ret)
 		return ret;
+	p->kind = PACCEL_PAGES_OWN;
 	p->dir = DMA_BIDIRECTIONAL;
-	for (i = 0; i < p->nr; i++) {
+	for (i = 0; i < p->nr; i += got) {
 		cond_resched();
 		/* Also if the OOM killer has chosen us for this very loop. */
 		ret = fatal_signal_pending(current) ? -EINTR : -ENOMEM;
-		p->pages[i] = ret == -EINTR ? NULL : alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-		if (!p->pages[i])
+		got = ret == -EINTR ? 0 : alloc_neighbours(p->pages + i, p->nr - i);
+		if (!got)
 			goto free_pages;
 	}
 	return 0;
@@ -96,6 +124,22 @@ free_pages:
 		__free_page(p->pages[i]);
 	pages_forget(p);
 	return ret;
+}
+
+/* The first @length bytes of another range's own pages. */
+void paccel_pages_borrow(struct paccel_pages *p, struct paccel_device *pd,
+			 struct paccel_host *from, u64 length, bool write)
+{
+	kref_get(&from->ref);
+	p->kind = PACCEL_PAGES_LENT;
+	p->lender = from;
+	p->pages = from->pages.pages;
+	p->nr = PAGE_ALIGN(length) >> PAGE_SHIFT;
+	p->offset = 0;
+	p->length = length;
+	p->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	p->pd = pd;
+	INIT_LIST_HEAD(&p->mapped);
 }
 
 /*
@@ -124,6 +168,22 @@ int paccel_pages_same(struct paccel_pages *p, u64 addr)
 
 /* --- mapping --- */
 
+/*
+ * Has any of it to be synced? Elsewhere that does nothing; and the DMA debugger takes the sync of a
+ * page that is mapped twice for an error. What is foreign is synced by its driver, when programs
+ * say so.
+ */
+static bool needs_sync(struct paccel_pages *p)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_dma_sg(&p->sgt, sg, i)
+		if (dma_need_sync(&p->pd->pdev->dev, sg_dma_address(sg)))
+			return true;
+	return false;
+}
+
 static void map_locked(struct paccel_pages *p)
 {
 	struct device *dev = &p->pd->pdev->dev;
@@ -133,10 +193,12 @@ static void map_locked(struct paccel_pages *p)
 					      GFP_KERNEL_ACCOUNT))
 		return;
 	/* Each transfer syncs its own bytes; the rest is the program's, which goes on writing. */
-	if (dma_map_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC))
+	if (dma_map_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC)) {
 		sg_free_table(&p->sgt);
-	else
-		list_add(&p->mapped, &p->pd->mapped);
+		return;
+	}
+	p->sync = needs_sync(p);
+	list_add(&p->mapped, &p->pd->mapped);
 }
 
 /*
@@ -148,7 +210,7 @@ void paccel_pages_map(struct paccel_pages *p)
 {
 	int idx;
 
-	if (!p->pd->direct || !paccel_enter(p->pd, &idx))
+	if (paccel_pages_shared(p) || !p->pd->direct || !paccel_enter(p->pd, &idx))
 		return;
 	mutex_lock(&p->pd->mapped_lock);
 	map_locked(p);
@@ -174,45 +236,78 @@ void paccel_pages_unmap_all(struct paccel_device *pd)
 {
 	struct paccel_pages *p, *next;
 
+	paccel_foreign_detach_all(pd);
 	mutex_lock(&pd->mapped_lock);
 	list_for_each_entry_safe(p, next, &pd->mapped, mapped)
 		unmap_locked(p);
 	mutex_unlock(&pd->mapped_lock);
 }
 
-/* The card may still write these pages and cannot be stopped: they are lost, on purpose. */
-static void leak(struct paccel_pages *p)
+/* False if the card may still write the pages and cannot be stopped: they are lost, on purpose. */
+static bool unmap(struct paccel_pages *p)
 {
-	paccel_count_leak(p->pd, p->nr);
-	p->pages = NULL;
+	bool lost;
+
+	mutex_lock(&p->pd->mapped_lock);
+	lost = p->pd->unsafe && !list_empty(&p->mapped);
+	if (lost)
+		list_del_init(&p->mapped);
+	else
+		unmap_locked(p);
+	mutex_unlock(&p->pd->mapped_lock);
+	if (lost) {
+		paccel_count_leak(p->pd, p->nr);
+		kmemleak_not_leak(p->pages);
+		kmemleak_not_leak(p->sgt.sgl);
+	}
+	return !lost;
+}
+
+static void give_back(struct paccel_pages *p)
+{
+	unsigned long i;
+
+	if (p->kind == PACCEL_PAGES_LENT) {
+		paccel_host_put(p->lender);
+		return;
+	}
+	if (p->kind == PACCEL_PAGES_PINNED)
+		unpin_user_pages_dirty_lock(p->pages, p->nr, p->dir == DMA_BIDIRECTIONAL);
+	else
+		for (i = 0; i < p->nr; i++)
+			__free_page(p->pages[i]);
+	kvfree(p->pages);
 }
 
 /* Unmaps and gives the pages back. No transfer of theirs runs. Also of a zeroed or released one. */
 void paccel_pages_release(struct paccel_pages *p)
 {
-	bool mapped;
-	unsigned long i;
-
-	if (!p->pages)
+	if (p->kind == PACCEL_PAGES_NONE)
 		return;
-	mutex_lock(&p->pd->mapped_lock);
-	mapped = !list_empty(&p->mapped);
-	if (mapped && p->pd->unsafe) {
-		list_del_init(&p->mapped);
-		leak(p);
-	} else {
-		unmap_locked(p);
-	}
-	mutex_unlock(&p->pd->mapped_lock);
-	if (!p->pages)
-		return;
+	if (p->kind == PACCEL_PAGES_FOREIGN)
+		paccel_foreign_put(p);
+	else if (unmap(p))
+		give_back(p);
+	p->pages = NULL;
+	p->kind = PACCEL_PAGES_NONE;
+}
 
-	if (p->pinned)
-		unpin_user_pages_dirty_lock(p->pages, p->nr, p->dir == DMA_BIDIRECTIONAL);
-	else
-		for (i = 0; i < p->nr; i++)
-			__free_page(p->pages[i]);
-	pages_forget(p);
+/* What is lent by a range of the same card is mapped for it already. */
+bool paccel_pages_shared(const struct paccel_pages *p)
+{
+	return p->kind == PACCEL_PAGES_LENT && p->lender->pages.pd == p->pd;
+}
+
+/* Whose mapping it is. The pages that lend it have the same first byte, and live longer. */
+static struct paccel_pages *mapped(struct paccel_pages *p)
+{
+	return paccel_pages_shared(p) ? &p->lender->pages : p;
+}
+
+/* The direction that it is mapped with. */
+enum dma_data_direction paccel_pages_dir(struct paccel_pages *p)
+{
+	return mapped(p)->dir;
 }
 
 static void seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off)
@@ -230,6 +325,7 @@ void paccel_pages_seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64
 {
 	int idx;
 
+	p = mapped(p);
 	if (!paccel_enter(p->pd, &idx))
 		return;
 	if (!list_empty(&p->mapped))
@@ -237,19 +333,58 @@ void paccel_pages_seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64
 	paccel_exit(idx);
 }
 
-/*
- * The bus address of @len bytes at @off, if the pages are mapped and these bytes are contiguous for
- * the card. Whoever asks runs an engine that has not been stopped, so the mapping stays.
- */
-bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off, u32 len,
-		      dma_addr_t *dma)
+bool paccel_seg_next(struct paccel_seg *seg)
 {
+	if (!seg->left)
+		return false;
+	if (!seg->sg) {
+		/* One piece, whose address is there already. */
+		seg->len = seg->left;
+	} else {
+		seg->addr = sg_dma_address(seg->sg) + seg->skip;
+		seg->len = min(sg_dma_len(seg->sg) - seg->skip, seg->left);
+		seg->sg = sg_next(seg->sg);
+		seg->skip = 0;
+	}
+	seg->left -= seg->len;
+	return true;
+}
+
+/*
+ * The host side of a transfer of x->len bytes at @off, if the pages are mapped. Where the card
+ * cannot take so many pieces it is shortened; or it is false, and the bounce buffer does it in one
+ * go, where a card takes one piece only. Foreign memory is the card's alone, so that is shortened
+ * always. Whoever asks runs an engine that has not been stopped, so the mapping stays.
+ */
+bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off,
+		      struct paccel_xfer *x)
+{
+	u32 max = p->pd->info.max_segs, got = 0, nr = 0;
+	struct paccel_seg seg;
+
+	p = mapped(p);
 	if (list_empty(&p->mapped))
 		return false;
 	seek(p, cursor, off);
-	off -= cursor->base;
-	*dma = sg_dma_address(cursor->sg) + off;
-	return len <= sg_dma_len(cursor->sg) - off;
+	x->segs = (struct paccel_seg) {
+		.sg = cursor->sg,
+		.skip = off - cursor->base,
+		.left = x->len,
+	};
+	for (seg = x->segs; nr < max && paccel_seg_next(&seg); nr++)
+		got += seg.len;
+	if (got < x->len && max == 1 && p->kind != PACCEL_PAGES_FOREIGN)
+		return false;
+	x->len = got;
+	x->segs.left = got;
+	x->nr_segs = nr;
+	return true;
+}
+
+/* Of what paccel_pages_dma() has been asked about. */
+bool paccel_pages_sync(struct paccel_pages *p)
+{
+	return mapped(p)->sync;
 }
 
 /* --- by CPU --- */
@@ -259,6 +394,8 @@ void paccel_pages_read(struct paccel_pages *p, u64 off, void *to, u32 len)
 {
 	u64 at = p->offset + off;
 
+	if (p->kind == PACCEL_PAGES_FOREIGN)
+		return paccel_foreign_read(p, off, to, len);
 	while (len) {
 		u32 part = min_t(u32, len, PAGE_SIZE - offset_in_page(at));
 
@@ -274,6 +411,8 @@ void paccel_pages_write(struct paccel_pages *p, u64 off, const void *from, u32 l
 {
 	u64 at = p->offset + off;
 
+	if (p->kind == PACCEL_PAGES_FOREIGN)
+		return paccel_foreign_write(p, off, from, len);
 	while (len) {
 		u32 part = min_t(u32, len, PAGE_SIZE - offset_in_page(at));
 
@@ -282,4 +421,26 @@ void paccel_pages_write(struct paccel_pages *p, u64 off, const void *from, u32 l
 		at += part;
 		len -= part;
 	}
+}
+
+bool paccel_pages_readable(const struct paccel_pages *p)
+{
+	return p->kind != PACCEL_PAGES_FOREIGN || paccel_foreign_readable(p);
+}
+
+u32 paccel_pages_crc32c(struct paccel_pages *p, u64 off, u32 len)
+{
+	u64 at = p->offset + off;
+	u32 crc = ~0;
+
+	while (len) {
+		u32 part = min_t(u32, len, PAGE_SIZE - offset_in_page(at));
+		char *from = kmap_local_page(p->pages[at >> PAGE_SHIFT]);
+
+		crc = paccel_crc32c(crc, from + offset_in_page(at), part);
+		kunmap_local(from);
+		at += part;
+		len -= part;
+	}
+	return ~crc;
 }

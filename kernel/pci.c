@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The PCI side of every card: finding, enabling, suspending, error recovery. */
+#include <linux/interrupt.h>
 #include <linux/pci.h>
 
 #include "paccel.h"
@@ -27,6 +28,49 @@ static void paccel_pci_disable(struct pci_dev *pdev)
 	pci_disable_device(pdev);
 }
 
+/* --- for a card's file --- */
+
+static irqreturn_t engine_irq(int irq, void *eng)
+{
+	/* One may stand for several ends, and the next one find nothing. */
+	paccel_xfer_check(eng);
+	return IRQ_HANDLED;
+}
+
+static void free_vectors(void *pdev)
+{
+	pci_free_irq_vectors(pdev);
+}
+
+int paccel_engine_irqs(struct paccel_device *pd, unsigned int first)
+{
+	unsigned int i, nr = first + pd->info.engines;
+	int ret = pci_alloc_irq_vectors(pd->pdev, nr, nr, PCI_IRQ_MSIX | PCI_IRQ_MSI);
+
+	if (ret < 0)
+		return ret;
+	ret = devm_add_action_or_reset(&pd->pdev->dev, free_vectors, pd->pdev);
+	for (i = 0; !ret && i < pd->info.engines; i++) {
+		unsigned int cpu = cpumask_local_spread(i, dev_to_node(&pd->pdev->dev));
+		int irq = pci_irq_vector(pd->pdev, first + i);
+
+		ret = devm_request_irq(&pd->pdev->dev, irq, engine_irq, 0, dev_name(&pd->dev),
+				       &pd->engines[i]);
+		/* As paccel_engine_choose() hopes; but everything works on any CPU. */
+		if (!ret)
+			irq_set_affinity(irq, cpumask_of(cpu));
+	}
+	return ret;
+}
+
+/* --- the PCI core's side --- */
+
+static void hw_remove(struct paccel_device *pd)
+{
+	if (pd->ops->remove)
+		pd->ops->remove(pd);
+}
+
 static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	const struct paccel_hw_ops *ops = (const struct paccel_hw_ops *)id->driver_data;
@@ -38,9 +82,13 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	ret = paccel_pci_enable(pdev);
 	if (ret)
 		goto put;
+	ret = -ENOMEM;
+	if (!devres_open_group(&pdev->dev, pd, GFP_KERNEL))
+		goto disable;
 	ret = ops->probe(pd);
 	if (ret)
-		goto disable;
+		goto release;
+	devres_close_group(&pdev->dev, pd);
 	pci_set_master(pdev);
 	ret = paccel_device_register(pd);
 	if (ret)
@@ -51,7 +99,9 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	return 0;
 
 remove:
-	ops->remove(pd);
+	hw_remove(pd);
+release:
+	devres_release_group(&pdev->dev, pd);
 disable:
 	paccel_pci_disable(pdev);
 put:
@@ -64,7 +114,9 @@ static void paccel_pci_remove(struct pci_dev *pdev)
 	struct paccel_device *pd = pci_get_drvdata(pdev);
 
 	paccel_device_unregister(pd);
-	pd->ops->remove(pd);
+	hw_remove(pd);
+	/* All that probe() has taken with devm_...(): not later, for interrupts speak of pd. */
+	devres_release_group(&pdev->dev, pd);
 	paccel_pci_disable(pdev);
 	put_device(&pd->dev);
 }

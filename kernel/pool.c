@@ -245,6 +245,7 @@ static int take(struct paccel_device *pd, struct paccel_user *user, u64 size, u6
 	buf = carve(pool, buf, at, size, spare);
 	state_enter(pool, buf, PACCEL_BUF_USED);
 	kref_init(&buf->ref);
+	buf->generation = pool->generation;
 	buf->user = user;
 	buf->pd = pd;
 	get_device(&pd->dev);
@@ -283,6 +284,8 @@ static int alloc_locked(struct paccel_device *pd, struct paccel_user *user, u64 
 		size = ALIGN(length, pd->info.granule);
 	do {
 		ret = take(pd, user, size, align, spare, bufp);
+		if (!ret)
+			(*bufp)->length = length;
 		if (ret != -EBUSY)
 			return ret;
 		ret = wait_for_scrub(pd);
@@ -401,12 +404,15 @@ static void scrub_start(struct paccel_device *pd)
 	job->eng = paccel_engine_choose(pd);
 	job->dst.start = buf->start;
 	job->width = buf->size;
-	job->row = 0;
-	job->col = 0;
+	paccel_job_verify(job, pd, false);
+	job->at = (struct paccel_place){ };
+	job->complete = false;
+	job->stop = 0;
+	job->over = false;
 	job->error = 0;
 	reinit_completion(&job->done);
 	kref_get(&job->ref);
-	if (paccel_engine_submit(job->eng, job)) {
+	if (paccel_engine_submit(job->eng, job, NULL, false)) {
 		/* Gone or out of service: it stays dirty until a reset. */
 		paccel_job_put(job);
 		return;
@@ -456,13 +462,12 @@ void paccel_pool_soil(struct paccel_device *pd)
 	struct paccel_pool *pool = &pd->pool;
 	struct rb_node *node;
 
-	if (!paccel_scrub)
-		return;
 	mutex_lock(&pool->lock);
+	WRITE_ONCE(pool->generation, pool->generation + 1);
 	for (node = rb_first(&pool->by_addr); node; node = rb_next(node)) {
 		struct paccel_buf *buf = by_addr(node);
 
-		if (buf->state == PACCEL_BUF_CLEAN &&
+		if (paccel_scrub && buf->state == PACCEL_BUF_CLEAN &&
 		    !WARN_ON(gen_take(pool, buf->start, buf->size)))
 			change_state(pool, buf, PACCEL_BUF_DIRTY);
 	}
@@ -556,7 +561,7 @@ int paccel_pool_init(struct paccel_device *pd)
 	pool->by_addr = RB_ROOT;
 	pool->by_size = RB_ROOT;
 
-	pool->scrub_job = paccel_job_alloc(pd, PACCEL_OP_SCRUB, GFP_KERNEL);
+	pool->scrub_job = paccel_job_alloc(pd, NULL, PACCEL_JOB_SCRUB);
 	if (!pool->scrub_job)
 		return -ENOMEM;
 	pool->scrub_job->end = scrub_ended;

@@ -28,26 +28,33 @@ void paccel_count_leak(struct paccel_device *pd, unsigned long pages)
 	dev_warn(&pd->dev, "%lu pages are kept: the card might still write them\n", pages);
 }
 
+const char *paccel_health(struct paccel_device *pd)
+{
+	unsigned int i;
+
+	if (READ_ONCE(pd->failed))
+		return "failed";
+	for (i = 0; i < pd->info.engines; i++)
+		if (paccel_engine_hung(&pd->engines[i]))
+			return "recovering";
+	return "ok";
+}
+
 /* What waits must not run on memory that holds something else now; nor may anybody be given it. */
 static void lose_contexts(struct paccel_device *pd)
 {
-	struct paccel_ctx *ctx;
-
 	paccel_engines_refuse(pd, -ESTALE);
 	flush_work(&pd->pool.scrub_work);
 	paccel_pool_soil(pd);
 
-	mutex_lock(&pd->ctxs_lock);
-	list_for_each_entry(ctx, &pd->ctxs, node)
-		WRITE_ONCE(ctx->lost, true);
-	mutex_unlock(&pd->ctxs_lock);
-	wake_up_all(&pd->wait);
+	paccel_ctxs_end(pd, -ESTALE, PACCEL_PAGE_LOST);
 }
 
 /* @quiet: the card is proven to write nothing. The engines are held. */
 static void out_of_service(struct paccel_device *pd, bool quiet, const char *why)
 {
 	dev_err(&pd->dev, "%s: out of service until RESET\n", why);
+	paccel_dump(pd, why);
 	if (!quiet)
 		paccel_give_up(pd);
 	WRITE_ONCE(pd->failed, true);
@@ -56,15 +63,22 @@ static void out_of_service(struct paccel_device *pd, bool quiet, const char *why
 	paccel_pool_wake(pd);
 }
 
-/* The engines are held. Returns 0, or -EIO with the card out of service. */
-static int restart(struct paccel_device *pd)
+/*
+ * The engines are held. @error: of what runs, or 0: it is done again, if the card still has what it
+ * was done with. Returns 0, or -EIO with the card out of service.
+ */
+static int restart(struct paccel_device *pd, int error)
 {
+	if (!(pd->info.flags & PACCEL_HW_MEM_SURVIVES))
+		error = -EIO;
 	atomic64_inc(&pd->count.resets);
 	if (pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms))) {
 		out_of_service(pd, false, "the card does not become idle");
 		return -EIO;
 	}
-	paccel_engines_abort(pd, -EIO);
+	/* What has been lost until now stays lost. */
+	pd->unsafe = false;
+	paccel_engines_abort(pd, error);
 	if (pd->ops->reset(pd)) {
 		out_of_service(pd, true, "the card does not come back");
 		return -EIO;
@@ -89,7 +103,7 @@ int paccel_reset(struct paccel_device *pd)
 		return -ENODEV;
 	}
 	paccel_engines_hold(pd, -EIO);
-	ret = restart(pd);
+	ret = restart(pd, -EIO);
 	paccel_engines_unhold(pd);
 	if (!ret)
 		paccel_pool_retry(pd);
@@ -97,30 +111,63 @@ int paccel_reset(struct paccel_device *pd)
 	return ret;
 }
 
-static bool any_hung(struct paccel_device *pd)
+/* The engine alone: 0 if that has helped. */
+static int restart_engine(struct paccel_engine *eng)
+{
+	int ret;
+
+	if (!eng->pd->ops->reset_engine)
+		return -EOPNOTSUPP;
+	paccel_engine_hold(eng, 0);
+	ret = eng->pd->ops->reset_engine(eng);
+	if (!ret) {
+		atomic64_inc(&eng->pd->count.engine_resets);
+		paccel_engine_abort(eng, 0);
+	}
+	paccel_engine_unhold(eng);
+	return ret;
+}
+
+/* What hung ends, what others have in flight is done again. */
+static void recover(struct paccel_device *pd)
 {
 	unsigned int i;
 
-	for (i = 0; i < pd->info.engines; i++)
-		if (READ_ONCE(pd->engines[i].state) == PACCEL_ENGINE_HUNG)
-			return true;
-	return false;
+	for (i = 0; i < pd->info.engines; i++) {
+		struct paccel_engine *eng = &pd->engines[i];
+
+		if (!paccel_engine_hung(eng))
+			continue;
+		dev_warn(&pd->dev, "engine %u: a transfer did not end as it should: restarting %s\n",
+			 i, pd->ops->reset_engine ? "the engine" : "the card");
+		paccel_dump(pd, "a transfer did not end as it should");
+		if (!restart_engine(eng))
+			continue;
+		if (pd->ops->reset_engine)
+			dev_warn(&pd->dev, "engine %u does not come back: restarting the card\n",
+				 i);
+		paccel_dump(pd, pd->ops->reset_engine ? "the engine does not come back" :
+							"the card is restarted");
+		paccel_engines_hold(pd, 0);
+		restart(pd, 0);
+		paccel_engines_unhold(pd);
+		return;
+	}
 }
 
-/* A transfer hung. What waits goes on afterwards, if the card can be restarted. */
+/*
+ * A transfer hung. What waits goes on afterwards, if the card can be restarted. Fences wait for
+ * this, so no memory is allocated under pd->reset_lock; dma_fence_begin_signalling() cannot say so,
+ * for it takes the flush of an engine's work, which says it of itself, for a cycle.
+ */
 void paccel_recover_work(struct work_struct *work)
 {
 	struct paccel_device *pd = container_of(work, struct paccel_device, recover);
 
 	mutex_lock(&pd->reset_lock);
 	/* A reset or the removal may have come first. */
-	if (!READ_ONCE(pd->gone) && any_hung(pd)) {
-		dev_warn(&pd->dev, "a transfer did not end within %u ms: restarting the card\n",
-			 READ_ONCE(paccel_watchdog_ms));
-		paccel_engines_hold(pd, 0);
-		restart(pd);
-		paccel_engines_unhold(pd);
-	}
+	if (!READ_ONCE(pd->gone))
+		recover(pd);
 	mutex_unlock(&pd->reset_lock);
 }
 
@@ -141,7 +188,7 @@ int paccel_resume(struct paccel_device *pd)
 	int ret;
 
 	mutex_lock(&pd->reset_lock);
-	ret = restart(pd);
+	ret = restart(pd, 0);
 	paccel_engines_unhold(pd);
 	if (!ret)
 		paccel_pool_retry(pd);

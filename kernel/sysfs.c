@@ -29,7 +29,7 @@ static DEVICE_ATTR_RO(granule);
 
 static ssize_t health_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%s\n", READ_ONCE(to_paccel(dev)->failed) ? "failed" : "ok");
+	return sysfs_emit(buf, "%s\n", paccel_health(to_paccel(dev)));
 }
 static DEVICE_ATTR_RO(health);
 
@@ -79,7 +79,10 @@ static DEVICE_ATTR_RO(_name)
 PACCEL_COUNT_ATTR(timeouts);
 PACCEL_COUNT_ATTR(lost_irqs);
 PACCEL_COUNT_ATTR(spurious_irqs);
+PACCEL_COUNT_ATTR(bogus);
+PACCEL_COUNT_ATTR(corrupt);
 PACCEL_COUNT_ATTR(resets);
+PACCEL_COUNT_ATTR(engine_resets);
 PACCEL_COUNT_ATTR(leaked_pages);
 
 static struct attribute *paccel_attrs[] = {
@@ -95,7 +98,10 @@ static struct attribute *paccel_attrs[] = {
 	&dev_attr_timeouts.attr,
 	&dev_attr_lost_irqs.attr,
 	&dev_attr_spurious_irqs.attr,
+	&dev_attr_bogus.attr,
+	&dev_attr_corrupt.attr,
 	&dev_attr_resets.attr,
+	&dev_attr_engine_resets.attr,
 	&dev_attr_leaked_pages.attr,
 	NULL
 };

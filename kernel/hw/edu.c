@@ -51,6 +51,9 @@ MODULE_PARM_DESC(edu_flags,
 struct edu {
 	void __iomem *bar;
 	int irq;
+	bool started;	/* this and all below: under the engine's lock, or the engine is held */
+	u64 cookie;
+	u32 len;
 };
 
 /*
@@ -69,8 +72,9 @@ static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 {
 	struct paccel_device *pd = eng->pd;
 	struct edu *edu = pd->hw;
-	bool to_host = x->dir == DMA_FROM_DEVICE;
-	u64 card = EDU_BUF + x->dev;
+	bool to_host = x->op == PACCEL_XFER_D2H;
+	u64 card = EDU_BUF + x->dev, host;
+	struct paccel_seg seg = x->segs;
 	u32 cmd;
 
 	/*
@@ -78,7 +82,10 @@ static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 	 */
 	if (WARN_ON_ONCE(!x->len || x->dev > EDU_MEM_SIZE || x->len > EDU_MEM_SIZE - x->dev))
 		return -EIO;
-	if (WARN_ON_ONCE((x->host + x->len - 1) & ~DMA_BIT_MASK(pd->info.dma_bits)))
+	if (WARN_ON_ONCE(!paccel_seg_next(&seg) || seg.len != x->len))
+		return -EIO;
+	host = seg.addr;
+	if (WARN_ON_ONCE((host + x->len - 1) & ~DMA_BIT_MASK(pd->info.dma_bits)))
 		return -EIO;
 
 	cmd = readl(edu->bar + EDU_DMA_CMD);
@@ -91,23 +98,26 @@ static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 		return -EIO;
 
 	/* The address registers take one 8-byte write; two halves do not work. */
-	writeq(to_host ? card : x->host, edu->bar + EDU_DMA_SRC);
-	writeq(to_host ? x->host : card, edu->bar + EDU_DMA_DST);
+	writeq(to_host ? card : host, edu->bar + EDU_DMA_SRC);
+	writeq(to_host ? host : card, edu->bar + EDU_DMA_DST);
 	writel(x->len, edu->bar + EDU_DMA_COUNT);
 	writel(EDU_DMA_RUN | EDU_DMA_IRQ | (to_host ? EDU_DMA_TO_HOST : 0),
 	       edu->bar + EDU_DMA_CMD);
+	edu->started = true;
+	edu->cookie = x->cookie;
+	edu->len = x->len;
 	return 0;
 }
 
-static int edu_poll(struct paccel_engine *eng)
+static void edu_poll(struct paccel_engine *eng)
 {
 	struct edu *edu = eng->pd->hw;
-	u32 cmd = readl(edu->bar + EDU_DMA_CMD);
 
 	/* All ones is no answer, and RUN is one of them: for all we know it still runs. */
-	if (cmd & EDU_DMA_RUN)
-		return 0;
-	return edu_bus_master(eng->pd) ? 1 : -EIO;
+	if (!edu->started || readl(edu->bar + EDU_DMA_CMD) & EDU_DMA_RUN)
+		return;
+	edu->started = false;
+	paccel_xfer_done(eng, edu->cookie, edu->len, edu_bus_master(eng->pd) ? 0 : -EIO);
 }
 
 static irqreturn_t edu_irq(int irq, void *data)
@@ -123,9 +133,7 @@ static irqreturn_t edu_irq(int irq, void *data)
 	writel(status, edu->bar + EDU_IRQ_ACK);
 
 	/* Anybody with access to the raise register can make this interrupt: edu_poll() decides. */
-	if (status & EDU_IRQ_DMA)
-		paccel_xfer_check(eng);
-	else
+	if (!(status & EDU_IRQ_DMA) || !paccel_xfer_check(eng))
 		paccel_spurious_irq(pd);
 	return IRQ_HANDLED;
 }
@@ -168,8 +176,20 @@ static int edu_reset(struct paccel_device *pd)
 	if (ret)
 		return ret;
 	writel(~0u, edu->bar + EDU_IRQ_ACK);
+	edu->started = false;
 	pci_set_master(pd->pdev);
 	return 0;
+}
+
+/* All but the addresses of a transfer. */
+static void edu_dump(struct paccel_device *pd, struct paccel_dump *out)
+{
+	struct edu *edu = pd->hw;
+
+	paccel_dump_words(out, "id", edu->bar + EDU_ID, 8);
+	paccel_dump_words(out, "interrupts", edu->bar + EDU_IRQ_STATUS, 4);
+	paccel_dump_words(out, "count", edu->bar + EDU_DMA_COUNT, 4);
+	paccel_dump_words(out, "command", edu->bar + EDU_DMA_CMD, 4);
 }
 
 static int edu_setup_irq(struct paccel_device *pd, struct edu *edu)
@@ -211,6 +231,8 @@ static int edu_probe(struct paccel_device *pd)
 		.mem_size = EDU_MEM_SIZE,
 		.granule = EDU_GRANULE,
 		.max_xfer = EDU_MEM_SIZE,
+		.max_segs = 1,
+		.depth = 1,
 		.dma_bits = edu_dma_bits,
 		.engines = 1,
 		.flags = edu_flags,
@@ -272,4 +294,5 @@ const struct paccel_hw_ops paccel_edu = {
 	.poll = edu_poll,
 	.quiesce = edu_quiesce,
 	.reset = edu_reset,
+	.dump = edu_dump,
 };

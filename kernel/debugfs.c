@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/kernel/debug/paccel/paccelN/: what a card is at, for root; documented in
+ * Documentation/health.md. Whoever reads is waited for when the card is unplugged, before anything
+ * of it goes away; who reads later gets EIO.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "paccel.h"
+
+#define DEBUGFS_TEXT SZ_16K
+
+static struct dentry *debugfs_root;
+
+/* In pieces, for interrupts are off while an engine is looked at. */
+static int show_text(struct seq_file *m, size_t size,
+		     void (*show)(struct paccel_dump *out, struct paccel_engine *eng),
+		     struct paccel_engine *eng)
+{
+	struct paccel_dump out = { .text = kvmalloc(size, GFP_KERNEL), .size = size };
+
+	if (!out.text)
+		return -ENOMEM;
+	show(&out, eng);
+	seq_write(m, out.text, out.used);
+	kvfree(out.text);
+	return 0;
+}
+
+static int show_engines(struct seq_file *m,
+			void (*show)(struct paccel_dump *out, struct paccel_engine *eng))
+{
+	struct paccel_device *pd = m->private;
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < pd->info.engines; i++)
+		ret = show_text(m, DEBUGFS_TEXT, show, &pd->engines[i]);
+	return ret;
+}
+
+static int engines_show(struct seq_file *m, void *unused)
+{
+	return show_engines(m, paccel_show_engine);
+}
+DEFINE_SHOW_ATTRIBUTE(engines);
+
+static int queues_show(struct seq_file *m, void *unused)
+{
+	return show_engines(m, paccel_show_queues);
+}
+DEFINE_SHOW_ATTRIBUTE(queues);
+
+static void show_registers(struct paccel_dump *out, struct paccel_engine *eng)
+{
+	eng->pd->ops->dump(eng->pd, out);
+}
+
+static int registers_show(struct seq_file *m, void *unused)
+{
+	struct paccel_device *pd = m->private;
+
+	return show_text(m, (1 + pd->info.engines) * DEBUGFS_TEXT, show_registers, pd->engines);
+}
+DEFINE_SHOW_ATTRIBUTE(registers);
+
+static void show_stream(struct seq_file *m, struct paccel_stream *stream)
+{
+	const struct paccel_job *job = list_first_entry_or_null(&stream->jobs, struct paccel_job,
+								in_stream);
+
+	seq_printf(m, "  stream %u: point %llu of %llu, %u operations queued%s", stream->id,
+		   stream->done, stream->submitted, stream->queued,
+		   stream->open ? "" : ", destroyed");
+	if (job)
+		seq_printf(m, ", first: %s of point %llu", paccel_op_name(job->op), job->point);
+	if (stream->error)
+		seq_printf(m, ", failed at point %llu with %d", stream->failed_point,
+			   stream->error);
+	seq_putc(m, '\n');
+}
+
+static void show_ctx(struct seq_file *m, struct paccel_ctx *ctx)
+{
+	unsigned int i;
+
+	seq_printf(m, "ctx %llu: %llu bytes in %llu allocations, %u host ranges", ctx->id,
+		   READ_ONCE(ctx->bytes), READ_ONCE(ctx->nr_maps), READ_ONCE(ctx->nr_hosts));
+	spin_lock_irq(&ctx->work_lock);
+	seq_printf(m, ", %u operations queued", ctx->queued);
+	if (ctx->ended)
+		seq_printf(m, ", ended with %d", ctx->ended);
+	seq_putc(m, '\n');
+	for (i = 0; i < PACCEL_MAX_STREAMS; i++)
+		if (ctx->streams[i])
+			show_stream(m, ctx->streams[i]);
+	spin_unlock_irq(&ctx->work_lock);
+}
+
+static int streams_show(struct seq_file *m, void *unused)
+{
+	struct paccel_device *pd = m->private;
+	struct paccel_ctx *ctx;
+
+	mutex_lock(&pd->ctxs_lock);
+	list_for_each_entry(ctx, &pd->ctxs, node)
+		show_ctx(m, ctx);
+	mutex_unlock(&pd->ctxs_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(streams);
+
+/* That it cannot be made is nobody's problem. */
+void paccel_debugfs_add(struct paccel_device *pd)
+{
+	struct dentry *dir = debugfs_create_dir(dev_name(&pd->dev), debugfs_root);
+
+	pd->debugfs = dir;
+	debugfs_create_file("engines", 0400, dir, pd, &engines_fops);
+	debugfs_create_file("queues", 0400, dir, pd, &queues_fops);
+	debugfs_create_file("streams", 0400, dir, pd, &streams_fops);
+	if (pd->ops->dump)
+		debugfs_create_file("registers", 0400, dir, pd, &registers_fops);
+}
+
+/* Waits for those who read. */
+void paccel_debugfs_remove(struct paccel_device *pd)
+{
+	debugfs_remove(pd->debugfs);
+}
+
+void paccel_debugfs_init(void)
+{
+	debugfs_root = debugfs_create_dir("paccel", NULL);
+}
+
+void paccel_debugfs_exit(void)
+{
+	debugfs_remove(debugfs_root);
+}

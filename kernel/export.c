@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Device memory as a dma-buf. On the same card it is a name that MEM_IMPORT understands. Where it
+ * lies in a BAR it can be mapped by programs, and reached by devices that know how to deal with
+ * memory that has no pages and can be taken away (peer2peer importers).
+ *
+ * Taken away it is when the card goes, or loses its memory: every importer is told, under the
+ * reservation lock, and has let go when that returns or when its fences are signalled. Only then
+ * the card goes on going.
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
+#include <linux/pci-p2pdma.h>
+#include <linux/slab.h>
+
+#include "paccel.h"
+
+/* How long other drivers have to end what they do in our memory. */
+#define PACCEL_REVOKE_MS 10000
+
+/**
+ * struct paccel_export - device memory that is exported; the dma-buf's priv
+ * @buf: the memory, a counted reference
+ * @dmabuf: what it is of
+ * @node: in pd->exports, under pd->exports_lock
+ * @revoked: nobody may map it any more; under the reservation lock
+ */
+struct paccel_export {
+	struct paccel_buf *buf;
+	struct dma_buf *dmabuf;
+	struct list_head node;
+	bool revoked;
+};
+
+/*
+ * Can the device reach memory in a BAR of ours? Who forces it knows more of the machine than the
+ * kernel, or has a kernel that knows nothing (PCI_P2PDMA is off).
+ */
+static bool reaches(struct paccel_device *pd, struct device *dev)
+{
+	switch (paccel_p2p) {
+	case PACCEL_P2P_FORCE:
+		return true;
+	case PACCEL_P2P_AUTO:
+		return pci_p2pdma_distance(pd->pdev, dev, false) >= 0;
+	default:
+		return false;
+	}
+}
+
+static int export_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
+{
+	struct paccel_export *export = dmabuf->priv;
+	struct paccel_device *pd = export->buf->pd;
+	int idx, ret;
+
+	if (!paccel_mappable(pd) || !attach->peer2peer)
+		return -EOPNOTSUPP;
+	if (!paccel_enter(pd, &idx))
+		return -ENODEV;
+	ret = reaches(pd, attach->dev) ? 0 : -EOPNOTSUPP;
+	paccel_exit(idx);
+	return ret;
+}
+
+/* It never moves; what makes it go does not ask. Importers that cannot map on demand want these. */
+static int export_pin(struct dma_buf_attachment *attach)
+{
+	return 0;
+}
+
+static void export_unpin(struct dma_buf_attachment *attach)
+{
+}
+
+static void unmap_segments(struct device *dev, struct sg_table *sgt, enum dma_data_direction dir)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_sg(sgt, sg, i)
+		if (sg_dma_len(sg))
+			dma_unmap_resource(dev, sg_dma_address(sg), sg_dma_len(sg), dir,
+					   DMA_ATTR_SKIP_CPU_SYNC);
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
+/* In segments, for their length has 32 bits. */
+static int map_segments(const struct paccel_buf *buf, struct device *dev, struct sg_table *sgt,
+			enum dma_data_direction dir)
+{
+	phys_addr_t phys = buf->pd->mem_phys + (buf->start - PACCEL_MEM_BASE);
+	u64 left = buf->size;
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_sg(sgt, sg, i) {
+		u32 len = min_t(u64, left, SZ_1G);
+		dma_addr_t addr = dma_map_resource(dev, phys, len, dir, DMA_ATTR_SKIP_CPU_SYNC);
+
+		if (dma_mapping_error(dev, addr))
+			return -EOPNOTSUPP;
+		sg_set_page(sg, NULL, len, 0);
+		sg_dma_address(sg) = addr;
+		sg_dma_len(sg) = len;
+		phys += len;
+		left -= len;
+	}
+	return 0;
+}
+
+static struct sg_table *map_for(const struct paccel_buf *buf, struct device *dev,
+				enum dma_data_direction dir)
+{
+	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!sgt)
+		return ERR_PTR(-ENOMEM);
+	ret = sg_alloc_table(sgt, DIV_ROUND_UP(buf->size, SZ_1G), GFP_KERNEL_ACCOUNT);
+	if (ret) {
+		kfree(sgt);
+		return ERR_PTR(ret);
+	}
+	ret = map_segments(buf, dev, sgt, dir);
+	if (ret) {
+		unmap_segments(dev, sgt, dir);
+		return ERR_PTR(ret);
+	}
+	return sgt;
+}
+
+/* Called with the reservation lock held, as export_unmap(). */
+static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
+{
+	struct paccel_export *export = attach->dmabuf->priv;
+	const struct paccel_buf *buf = export->buf;
+	struct sg_table *sgt = ERR_PTR(-ENODEV);
+	int idx;
+
+	if (!paccel_enter(buf->pd, &idx))
+		return sgt;
+	if (!export->revoked && buf->generation == READ_ONCE(buf->pd->pool.generation))
+		sgt = map_for(buf, attach->dev, dir);
+	paccel_exit(idx);
+	return sgt;
+}
+
+/* The mapping is one for the importer's device: ours may be gone. */
+static void export_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
+			 enum dma_data_direction dir)
+{
+	unmap_segments(attach->dev, sgt, dir);
+}
+
+/* There are no caches in between, only stores that wait to be combined. */
+static int export_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
+{
+	struct paccel_export *export = dmabuf->priv;
+
+	if (!paccel_mappable(export->buf->pd))
+		return -EOPNOTSUPP;
+	paccel_order_cpu(export->buf->pd);
+	return 0;
+}
+
+static int export_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
+{
+	struct paccel_export *export = dmabuf->priv;
+
+	return paccel_map_buf(export->buf, vma);
+}
+
+static void export_release(struct dma_buf *dmabuf)
+{
+	struct paccel_export *export = dmabuf->priv;
+	struct paccel_device *pd = export->buf->pd;
+
+	mutex_lock(&pd->exports_lock);
+	list_del(&export->node);
+	mutex_unlock(&pd->exports_lock);
+	paccel_buf_put(export->buf);
+	kfree(export);
+}
+
+/* No vmap: one that fails is a warning in the kernel's log, none at all is an error. */
+static const struct dma_buf_ops export_ops = {
+	.attach = export_attach,
+	.pin = export_pin,
+	.unpin = export_unpin,
+	.map_dma_buf = export_map,
+	.unmap_dma_buf = export_unmap,
+	.begin_cpu_access = export_cpu_access,
+	.end_cpu_access = export_cpu_access,
+	.mmap = export_mmap,
+	.release = export_release,
+};
+
+/* A dma-buf of the memory, whose reference it takes unless this fails. */
+struct dma_buf *paccel_export_buf(struct paccel_buf *buf)
+{
+	struct paccel_export *export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
+	struct paccel_device *pd = buf->pd;
+	struct dma_buf *dmabuf;
+
+	if (!export)
+		return ERR_PTR(-ENOMEM);
+	export->buf = buf;
+	/* In pages, as everybody counts what a dma-buf has. */
+	dmabuf = paccel_dmabuf(&export_ops, export, PAGE_ALIGN(buf->size));
+	if (IS_ERR(dmabuf)) {
+		kfree(export);
+		return dmabuf;
+	}
+	export->dmabuf = dmabuf;
+	/* What is zapped of the card is zapped of its dma-bufs. */
+	dmabuf->file->f_mapping = pd->inode->i_mapping;
+	mutex_lock(&pd->exports_lock);
+	list_add(&export->node, &pd->exports);
+	mutex_unlock(&pd->exports_lock);
+	return dmabuf;
+}
+
+/* The memory that it is of, as long as it lives; NULL if it is not of device memory of ours. */
+struct paccel_buf *paccel_exported_buf(struct dma_buf *dmabuf)
+{
+	struct paccel_export *export = dmabuf->priv;
+
+	return dmabuf->ops == &export_ops ? export->buf : NULL;
+}
+
+/*
+ * Nobody maps it any more, and who has, lets go. pd->exports_lock is held, so the dma-buf is there:
+ * its release waits for that.
+ */
+static void revoke(struct paccel_export *export)
+{
+	struct dma_resv *resv = export->dmabuf->resv;
+
+	dma_resv_lock(resv, NULL);
+	export->revoked = true;
+	dma_buf_move_notify(export->dmabuf);
+	if (!dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false,
+				   msecs_to_jiffies(PACCEL_REVOKE_MS)))
+		dev_err(&export->buf->pd->dev, "another driver does not let go of device memory\n");
+	dma_resv_unlock(resv);
+}
+
+/*
+ * All that is exported, if the card is gone, or else what it has lost. Waits for importers' cards,
+ * so none of our locks may be held but this one, and nobody waits for it who serves another card.
+ */
+void paccel_exports_revoke(struct paccel_device *pd)
+{
+	struct paccel_export *export;
+
+	guard(mutex)(&pd->exports_lock);
+	list_for_each_entry(export, &pd->exports, node)
+		if (!export->revoked &&
+		    (READ_ONCE(pd->gone) ||
+		     export->buf->generation != READ_ONCE(pd->pool.generation)))
+			revoke(export);
+}
+
+void paccel_exports_revoke_work(struct work_struct *work)
+{
+	paccel_exports_revoke(container_of(work, struct paccel_device, revoke));
+}
+
+PACCEL_IMPORT_NS(DMA_BUF);

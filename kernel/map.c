@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Device memory that programs map.
+ *
+ * A mapping stands for addresses; what lies behind one is looked up when it is touched. A page is
+ * put in only while the context has it, and is taken out before anybody else can: what is looked up
+ * and what is put in are one step, under ctx->lock, so that whoever takes an allocation out of the
+ * tree and then zaps has the last word. Where nothing is to be found the program gets SIGBUS.
+ *
+ * All mappings of a card, by whichever node or dma-buf, are in one inode of its own: a node that
+ * mknod() has made has another one, and what is zapped by inode must be all.
+ */
+#include <linux/fs.h>
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/mount.h>
+#include <linux/pci.h>
+#include <linux/pseudo_fs.h>
+
+#include "paccel.h"
+
+#define PACCEL_FS_MAGIC 0x70616363
+/* What is put in with the page that was touched, if it is the same allocation's: bytes. */
+#define PACCEL_FAULT_AROUND SZ_64K
+
+static struct vfsmount *fs_mount;
+static int fs_count;
+
+static int fs_init_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, PACCEL_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+/*
+ * Without an owner: the module would keep itself loaded as long as there is a card. The last card
+ * unmounts it, and the module's exit waits for that one.
+ */
+static struct file_system_type fs_type = {
+	.name = "paccel",
+	.init_fs_context = fs_init_context,
+	.kill_sb = kill_anon_super,
+};
+
+/* For the object of a card. */
+int paccel_map_alloc(struct paccel_device *pd)
+{
+	struct inode *inode;
+	int ret = simple_pin_fs(&fs_type, &fs_mount, &fs_count);
+
+	if (ret)
+		return ret;
+	inode = alloc_anon_inode(fs_mount->mnt_sb);
+	if (IS_ERR(inode)) {
+		simple_release_fs(&fs_mount, &fs_count);
+		return PTR_ERR(inode);
+	}
+	pd->inode = inode;
+	return 0;
+}
+
+/* Also after a paccel_map_alloc() that failed, or did not run. No file is open any more. */
+void paccel_map_free(struct paccel_device *pd)
+{
+	if (!pd->inode)
+		return;
+	iput(pd->inode);
+	simple_release_fs(&fs_mount, &fs_count);
+}
+
+/*
+ * The card is bound. That programs get their pages write-combined is known by this reservation
+ * alone: without one x86 makes them uncached, whatever the mapping says. So it is no error if
+ * somebody else has the range in another way, only slow.
+ */
+void paccel_map_begin(struct paccel_device *pd)
+{
+	const struct paccel_hw_info *info = &pd->info;
+
+	if (!paccel_mappable(pd))
+		return;
+	pd->mem_phys = pci_resource_start(pd->pdev, info->mem_bar) + info->mem_offset;
+	pd->write_combined = !arch_io_reserve_memtype_wc(pd->mem_phys, info->mem_size);
+	if (!pd->write_combined)
+		dev_info(&pd->dev, "device memory is mapped uncached, which is slow\n");
+}
+
+/* It is being unbound, and nothing is mapped any more. */
+void paccel_map_end(struct paccel_device *pd)
+{
+	if (pd->write_combined)
+		arch_io_free_memtype_wc(pd->mem_phys, pd->info.mem_size);
+}
+
+/* The same offset in every file, so that one range of the inode is one range of the card. */
+static u64 mmap_offset(u64 addr)
+{
+	return PACCEL_MMAP_DEVICE + addr;
+}
+
+/* The device address that a user address of the mapping stands for. */
+static u64 vma_device(const struct vm_area_struct *vma, unsigned long user)
+{
+	return ((u64)vma->vm_pgoff << PAGE_SHIFT) - PACCEL_MMAP_DEVICE + (user - vma->vm_start);
+}
+
+/*
+ * Takes the range out of all mappings: the pages are not reachable any more, by nobody. Whoever
+ * still has a right to them finds them again. With no lock held.
+ */
+void paccel_map_zap(struct paccel_device *pd, u64 addr, u64 size)
+{
+	unmap_mapping_range(pd->inode->i_mapping, mmap_offset(addr), size, 1);
+}
+
+/*
+ * All of it. A fault that has not seen why comes to its end first; none of those waits for the card
+ * or for a program.
+ */
+void paccel_map_zap_all(struct paccel_device *pd)
+{
+	if (!paccel_mappable(pd))
+		return;
+	synchronize_srcu(&paccel_srcu);
+	paccel_map_zap(pd, PACCEL_MEM_BASE, pd->info.mem_size);
+}
+
+/*
+ * Puts in the page and those around it that are of the same allocation. What keeps @buf from being
+ * given to somebody else is up to the caller.
+ */
+static vm_fault_t insert_pages(struct vm_fault *vmf, const struct paccel_buf *buf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	u64 at = vma_device(vma, vmf->address & PAGE_MASK);
+	u64 from = max3(round_down(at, PACCEL_FAULT_AROUND), buf->start,
+			vma_device(vma, vma->vm_start));
+	u64 to = min3(round_down(at, PACCEL_FAULT_AROUND) + PACCEL_FAULT_AROUND,
+		      buf->start + buf->size, vma_device(vma, vma->vm_end));
+	unsigned long user = vma->vm_start + (from - vma_device(vma, vma->vm_start));
+	unsigned long pfn = PHYS_PFN(buf->pd->mem_phys + (from - PACCEL_MEM_BASE));
+	vm_fault_t ret = VM_FAULT_NOPAGE;
+
+	for (; from < to && ret == VM_FAULT_NOPAGE; from += PAGE_SIZE, user += PAGE_SIZE)
+		ret = vmf_insert_pfn(vma, user, pfn++);
+	return ret;
+}
+
+static vm_fault_t map_fault(struct vm_fault *vmf)
+{
+	struct paccel_ctx *ctx = vmf->vma->vm_private_data;
+	u64 addr = vma_device(vmf->vma, vmf->address & PAGE_MASK);
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+	const struct paccel_buf *buf;
+	int idx;
+
+	if (!paccel_enter(ctx->pd, &idx))
+		return VM_FAULT_SIGBUS;
+	mutex_lock(&ctx->lock);
+	buf = READ_ONCE(ctx->lost) ? NULL : paccel_mem_touch(ctx, addr);
+	if (buf)
+		ret = insert_pages(vmf, buf);
+	mutex_unlock(&ctx->lock);
+	paccel_exit(idx);
+	return ret;
+}
+
+/* The addresses are what a program makes pointers of: they come and go, and stay, as a whole. */
+static int map_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	return -EINVAL;
+}
+
+static int map_mremap(struct vm_area_struct *vma)
+{
+	return -EINVAL;
+}
+
+static const struct vm_operations_struct map_vm_ops = {
+	.fault = map_fault,
+	.may_split = map_may_split,
+	.mremap = map_mremap,
+};
+
+bool paccel_map_is_ours(const struct vm_area_struct *vma)
+{
+	return vma->vm_pgoff >= PHYS_PFN(PACCEL_MMAP_DEVICE);
+}
+
+/* What every mapping of device memory is, with more @flags. */
+static int map_prepare(struct vm_area_struct *vma, unsigned long flags)
+{
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	vm_flags_clear(vma, VM_MAYEXEC);
+	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP | flags);
+	vma->vm_page_prot = pgprot_decrypted(pgprot_writecombine(vma->vm_page_prot));
+	return 0;
+}
+
+/*
+ * Called with mmap_lock held for writing. What the context has is asked when it is touched, so a
+ * program can map all of the card once. The context lives as long as the file, and that as the
+ * mapping.
+ */
+int paccel_map_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
+{
+	u64 offset = vma_device(vma, vma->vm_start) - PACCEL_MEM_BASE;
+	u64 length = vma->vm_end - vma->vm_start;
+	struct paccel_device *pd = ctx->pd;
+	int ret;
+
+	if (!paccel_mappable(pd))
+		return -EOPNOTSUPP;
+	if (offset >= pd->info.mem_size || length > pd->info.mem_size - offset)
+		return -EINVAL;
+	ret = map_prepare(vma, VM_DONTCOPY);
+	if (ret)
+		return ret;
+	vma->vm_private_data = ctx;
+	vma->vm_ops = &map_vm_ops;
+	return 0;
+}
+
+/* --- dma-bufs of device memory --- */
+
+/*
+ * The dma-buf holds the memory, and the mapping the dma-buf. So whoever has either has it until the
+ * card goes or loses it.
+ */
+static vm_fault_t buf_fault(struct vm_fault *vmf)
+{
+	const struct paccel_buf *buf = vmf->vma->vm_private_data;
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+	int idx;
+
+	if (!paccel_enter(buf->pd, &idx))
+		return VM_FAULT_SIGBUS;
+	if (buf->generation == READ_ONCE(buf->pd->pool.generation))
+		ret = insert_pages(vmf, buf);
+	paccel_exit(idx);
+	return ret;
+}
+
+static const struct vm_operations_struct buf_vm_ops = {
+	.fault = buf_fault,
+};
+
+/* For a dma-buf, which has checked the range, and whose file has the card's inode. */
+int paccel_map_buf(struct paccel_buf *buf, struct vm_area_struct *vma)
+{
+	int ret;
+
+	if (!paccel_mappable(buf->pd))
+		return -EOPNOTSUPP;
+	ret = map_prepare(vma, 0);
+	if (ret)
+		return ret;
+	vma->vm_pgoff += PHYS_PFN(mmap_offset(buf->start));
+	vma->vm_private_data = buf;
+	vma->vm_ops = &buf_vm_ops;
+	return 0;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The completion page: what a program reads instead of asking. It belongs to the context and to
+ * whoever has mapped it, so it outlives the card and the file.
+ */
+#include <linux/mm.h>
+
+#include "paccel.h"
+
+static_assert(sizeof(struct paccel_page) == 4096);
+static_assert(sizeof(struct paccel_slot) == 32);
+
+/* Before the first stream of the context. */
+int paccel_page_alloc(struct paccel_ctx *ctx)
+{
+	struct paccel_page *page;
+
+	if (READ_ONCE(ctx->page))
+		return 0;
+	page = (struct paccel_page *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return -ENOMEM;
+	page->version = PACCEL_PAGE_VERSION;
+
+	spin_lock_irq(&ctx->work_lock);
+	if (!ctx->page) {
+		page->state = ctx->page_state;
+		WRITE_ONCE(ctx->page, page);
+		page = NULL;
+	}
+	spin_unlock_irq(&ctx->work_lock);
+	free_page((unsigned long)page);
+	return 0;
+}
+
+/* The context's reference; mappings have their own. */
+void paccel_page_free(struct paccel_ctx *ctx)
+{
+	free_page((unsigned long)ctx->page);
+}
+
+static void page_vm_open(struct vm_area_struct *vma)
+{
+	get_page(vma->vm_private_data);
+}
+
+static void page_vm_close(struct vm_area_struct *vma)
+{
+	put_page(vma->vm_private_data);
+}
+
+static vm_fault_t page_vm_fault(struct vm_fault *vmf)
+{
+	vmf->page = vmf->vma->vm_private_data;
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct page_vm_ops = {
+	.open = page_vm_open,
+	.close = page_vm_close,
+	.fault = page_vm_fault,
+};
+
+/* Called with mmap_lock held for writing. */
+int paccel_page_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
+{
+	struct paccel_page *page = READ_ONCE(ctx->page);
+
+	if (!page || vma->vm_end - vma->vm_start != PAGE_SIZE || !(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	if (vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	vm_flags_clear(vma, VM_MAYWRITE);
+	vm_flags_set(vma, VM_DONTEXPAND);
+	vma->vm_private_data = virt_to_page(page);
+	vma->vm_ops = &page_vm_ops;
+	page_vm_open(vma);
+	return 0;
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sharing: memory of a context as a dma-buf, and back.
+ *
+ * A dma-buf holds what it is made of: the context can free the memory and end, the card can go
+ * away. Those of device memory are in export.c. Host memory is ordinary pages and serves everybody.
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+#include <linux/file.h>
+#include <linux/iosys-map.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "paccel.h"
+
+/* --- host memory; dmabuf->priv is a paccel_shared --- */
+
+/**
+ * struct paccel_shared - host memory that is exported
+ * @host: the memory, a counted reference
+ * @lock: @maps; the innermost of all locks
+ * @maps: where other drivers have mapped it, struct paccel_shared_map
+ */
+struct paccel_shared {
+	struct paccel_host *host;
+	struct mutex lock;		/* maps */
+	struct list_head maps;
+};
+
+struct paccel_shared_map {
+	struct list_head node;
+	struct device *dev;
+	struct sg_table sgt;
+	enum dma_data_direction dir;
+};
+
+static int shared_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
+{
+	return paccel_bounces(attach->dev) ? -EOPNOTSUPP : 0;
+}
+
+static int shared_sgt(struct paccel_shared *shared, struct paccel_shared_map *map)
+{
+	struct paccel_pages *p = &shared->host->pages;
+	size_t max = min_t(size_t, dma_get_max_seg_size(map->dev), dma_max_mapping_size(map->dev));
+
+	max = min_t(size_t, max, SZ_1G) & PAGE_MASK;
+	if (!max)
+		return -EOPNOTSUPP;
+	return sg_alloc_table_from_pages_segment(&map->sgt, p->pages, p->nr, 0, p->length, max,
+						 GFP_KERNEL_ACCOUNT);
+}
+
+/*
+ * Mapped without a sync that is then done by hand: to the DMA debugger a page that two devices
+ * have mapped is an error otherwise, and here that is what it is for.
+ */
+static struct sg_table *shared_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
+{
+	struct paccel_shared *shared = attach->dmabuf->priv;
+	struct paccel_shared_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!map)
+		return ERR_PTR(-ENOMEM);
+	map->dev = attach->dev;
+	map->dir = dir;
+	ret = shared_sgt(shared, map);
+	if (ret)
+		goto free_map;
+	ret = dma_map_sgtable(map->dev, &map->sgt, dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC);
+	if (ret)
+		goto free_sgt;
+	dma_sync_sgtable_for_device(map->dev, &map->sgt, dir);
+	mutex_lock(&shared->lock);
+	list_add(&map->node, &shared->maps);
+	mutex_unlock(&shared->lock);
+	return &map->sgt;
+
+free_sgt:
+	sg_free_table(&map->sgt);
+free_map:
+	kfree(map);
+	return ERR_PTR(ret);
+}
+
+static void shared_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
+			 enum dma_data_direction dir)
+{
+	struct paccel_shared_map *map = container_of(sgt, struct paccel_shared_map, sgt);
+	struct paccel_shared *shared = attach->dmabuf->priv;
+
+	mutex_lock(&shared->lock);
+	list_del(&map->node);
+	mutex_unlock(&shared->lock);
+	dma_sync_sgtable_for_cpu(map->dev, &map->sgt, map->dir);
+	dma_unmap_sgtable(map->dev, &map->sgt, map->dir, DMA_ATTR_SKIP_CPU_SYNC);
+	sg_free_table(&map->sgt);
+	kfree(map);
+}
+
+/*
+ * What other devices wrote becomes visible to the CPU. Our own card's mapping needs nothing: each
+ * transfer syncs its own bytes, and all of it once more could undo what the CPU wrote since.
+ */
+static int shared_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
+{
+	struct paccel_shared *shared = dmabuf->priv;
+	struct paccel_shared_map *map;
+
+	guard(mutex)(&shared->lock);
+	list_for_each_entry(map, &shared->maps, node)
+		if (map->dir != DMA_TO_DEVICE)
+			dma_sync_sgtable_for_cpu(map->dev, &map->sgt, map->dir);
+	return 0;
+}
+
+static int shared_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
+{
+	struct paccel_shared *shared = dmabuf->priv;
+	struct paccel_shared_map *map;
+
+	guard(mutex)(&shared->lock);
+	list_for_each_entry(map, &shared->maps, node)
+		dma_sync_sgtable_for_device(map->dev, &map->sgt, map->dir);
+	return 0;
+}
+
+static vm_fault_t shared_vm_fault(struct vm_fault *vmf)
+{
+	struct paccel_host *host = vmf->vma->vm_private_data;
+
+	if (vmf->pgoff >= host->pages.nr)
+		return VM_FAULT_SIGBUS;
+	vmf->page = host->pages.pages[vmf->pgoff];
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct shared_vm_ops = {
+	.fault = shared_vm_fault,
+};
+
+/*
+ * Any part, any number of times: these mappings have the dma-buf's file, which holds the memory,
+ * and nothing to do with the one that gave it its address.
+ */
+static int shared_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
+{
+	struct paccel_shared *shared = dmabuf->priv;
+
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	vma->vm_private_data = shared->host;
+	vma->vm_ops = &shared_vm_ops;
+	vm_flags_set(vma, VM_DONTEXPAND);
+	return 0;
+}
+
+static int shared_vmap(struct dma_buf *dmabuf, struct iosys_map *map)
+{
+	struct paccel_shared *shared = dmabuf->priv;
+	struct paccel_pages *p = &shared->host->pages;
+	void *addr = vmap(p->pages, p->nr, VM_MAP, PAGE_KERNEL);
+
+	if (!addr)
+		return -ENOMEM;
+	iosys_map_set_vaddr(map, addr);
+	return 0;
+}
+
+static void shared_vunmap(struct dma_buf *dmabuf, struct iosys_map *map)
+{
+	vunmap(map->vaddr);
+}
+
+static void shared_free(struct paccel_shared *shared)
+{
+	paccel_host_put(shared->host);
+	kfree(shared);
+}
+
+static void shared_release(struct dma_buf *dmabuf)
+{
+	shared_free(dmabuf->priv);
+}
+
+static const struct dma_buf_ops shared_ops = {
+	.attach = shared_attach,
+	.map_dma_buf = shared_map,
+	.unmap_dma_buf = shared_unmap,
+	.begin_cpu_access = shared_begin_cpu_access,
+	.end_cpu_access = shared_end_cpu_access,
+	.mmap = shared_mmap,
+	.vmap = shared_vmap,
+	.vunmap = shared_vunmap,
+	.release = shared_release,
+};
+
+/* --- MEM_EXPORT --- */
+
+struct dma_buf *paccel_dmabuf(const struct dma_buf_ops *ops, void *priv, u64 size)
+{
+	DEFINE_DMA_BUF_EXPORT_INFO(info);
+
+	info.ops = ops;
+	info.priv = priv;
+	info.size = size;
+	info.flags = O_RDWR;
+	return dma_buf_export(&info);
+}
+
+static struct dma_buf *export_device(struct paccel_ctx *ctx, u64 addr)
+{
+	struct dma_buf *dmabuf = ERR_PTR(-ENOENT);
+	struct paccel_buf *buf;
+
+	mutex_lock(&ctx->lock);
+	buf = paccel_mem_get(ctx, addr, 1);
+	mutex_unlock(&ctx->lock);
+	if (!buf)
+		return dmabuf;
+	if (buf->start == addr)
+		dmabuf = paccel_export_buf(buf);
+	if (IS_ERR(dmabuf))
+		paccel_buf_put(buf);
+	return dmabuf;
+}
+
+static struct dma_buf *export_host(struct paccel_ctx *ctx, u64 addr)
+{
+	struct paccel_host *host = paccel_host_get_own(ctx, addr);
+	struct paccel_shared *shared;
+	struct dma_buf *dmabuf;
+	int ret;
+
+	if (!host)
+		return ERR_PTR(-ENOENT);
+	ret = paccel_host_charge_user(host);
+	if (ret) {
+		paccel_host_put(host);
+		return ERR_PTR(ret);
+	}
+	shared = kzalloc(sizeof(*shared), GFP_KERNEL_ACCOUNT);
+	if (!shared) {
+		paccel_host_put(host);
+		return ERR_PTR(-ENOMEM);
+	}
+	shared->host = host;
+	mutex_init(&shared->lock);
+	INIT_LIST_HEAD(&shared->maps);
+	dmabuf = paccel_dmabuf(&shared_ops, shared, host->pages.length);
+	if (IS_ERR(dmabuf))
+		shared_free(shared);
+	return dmabuf;
+}
+
+/* Gives the program a descriptor for the dma-buf, whose reference it takes in any case. */
+static int export_reply(struct paccel_ucmd *ucmd, struct dma_buf *dmabuf)
+{
+	struct paccel_mem_export *cmd = ucmd->cmd;
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+	int ret = fd;
+
+	if (fd < 0)
+		goto put;
+	cmd->fd = fd;
+	ret = paccel_reply(ucmd);
+	if (ret)
+		goto put_fd;
+	fd_install(fd, dmabuf->file);
+	return 0;
+
+put_fd:
+	put_unused_fd(fd);
+put:
+	dma_buf_put(dmabuf);
+	return ret;
+}
+
+int paccel_ioctl_mem_export(struct paccel_ucmd *ucmd)
+{
+	struct paccel_mem_export *cmd = ucmd->cmd;
+	struct dma_buf *dmabuf;
+
+	if (cmd->flags)
+		return -EINVAL;
+	if (cmd->kind == PACCEL_EXPORT_DEVICE)
+		dmabuf = export_device(ucmd->ctx, cmd->addr);
+	else if (cmd->kind == PACCEL_EXPORT_HOST)
+		dmabuf = export_host(ucmd->ctx, cmd->addr);
+	else
+		return -EINVAL;
+	return IS_ERR(dmabuf) ? PTR_ERR(dmabuf) : export_reply(ucmd, dmabuf);
+}
+
+/* --- and back --- */
+
+/*
+ * A counted reference on the device memory of @pd that @fd stands for, or an ERR_PTR. A context
+ * that a reset comes upon after this look is lost, and one that is opened later looks later.
+ */
+struct paccel_buf *paccel_share_buf(struct paccel_device *pd, int fd)
+{
+	struct dma_buf *dmabuf = dma_buf_get(fd);
+	struct paccel_buf *buf;
+
+	if (IS_ERR(dmabuf))
+		return ERR_PTR(-EINVAL);
+	buf = paccel_exported_buf(dmabuf);
+	if (!buf || buf->pd != pd)
+		buf = ERR_PTR(-EXDEV);
+	else if (buf->generation != READ_ONCE(pd->pool.generation))
+		buf = ERR_PTR(-ESTALE);
+	else
+		kref_get(&buf->ref);
+	dma_buf_put(dmabuf);
+	return buf;
+}
+
+static int import_check(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length, bool write)
+{
+	struct paccel_buf *buf = paccel_exported_buf(dmabuf);
+
+	/* The card would write to its own BAR. */
+	if (buf && buf->pd == pd)
+		return -EOPNOTSUPP;
+	if (length > dmabuf->size)
+		return -EINVAL;
+	if (write && !(dmabuf->file->f_mode & FMODE_WRITE))
+		return -EACCES;
+	return 0;
+}
+
+/*
+ * The first @length bytes of a dma-buf as host pages of a range. Our own host memory is lent, page
+ * by page, and needs no more of a dma-buf than its file. On failure there is nothing to release.
+ */
+int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, int fd, u64 length,
+			bool write)
+{
+	struct dma_buf *dmabuf = dma_buf_get(fd);
+	struct paccel_shared *shared;
+	int ret;
+
+	if (IS_ERR(dmabuf))
+		return -EINVAL;
+	ret = import_check(pd, dmabuf, length, write);
+	if (!ret && dmabuf->ops == &shared_ops) {
+		shared = dmabuf->priv;
+		paccel_pages_borrow(p, pd, shared->host, length, write);
+		paccel_pages_map(p);
+	} else if (!ret) {
+		ret = paccel_foreign_get(p, pd, dmabuf, length, write);
+	}
+	dma_buf_put(dmabuf);
+	return ret;
+}
+
+PACCEL_IMPORT_NS(DMA_BUF);

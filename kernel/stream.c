@@ -1,0 +1,760 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Streams: jobs one after the other, and what tells that a point has been reached.
+ *
+ * Whoever notices that a stream can go on calls stream_run(): an interrupt, a worker, SUBMIT. One
+ * of them at a time has it (stream->running); the others may leave at once, for the one who has
+ * it looks again before it lets go. Under the lock it takes out what has ended and chooses what
+ * to do next; engines, fences, eventfds and sleepers it talks to with no lock held. Nothing here
+ * allocates, so that every fence is signalled however short memory is.
+ *
+ * Of transfers in a row the engine gets the next one as soon as nothing is left to start of the one
+ * before, its leader: it knows what to do if that fails. Everything else waits for what is before
+ * it.
+ *
+ * A wait is for what was submitted before it, so waits cannot form a cycle.
+ */
+#include <linux/highmem.h>
+#include <linux/nospec.h>
+#include <linux/slab.h>
+
+#include "paccel.h"
+#include "trace.h"
+
+/* Rounds of one stream_run(): what is left is a worker's. A long queue holds up no interrupt. */
+#define PACCEL_STREAM_ROUNDS 64
+#define PACCEL_STREAM_ROUNDS_IRQ 8
+/* Jobs that are taken out in a round, with interrupts off. */
+#define PACCEL_STREAM_JOBS 32
+
+/* What is left to do once the lock is dropped. */
+struct stream_todo {
+	struct list_head ended;		/* jobs */
+	struct list_head fences;
+	struct paccel_job *start;
+	struct paccel_job *leader;	/* of @start, or NULL */
+	bool wake;
+};
+
+static void stream_free(struct kref *ref)
+{
+	struct paccel_stream *stream = container_of(ref, struct paccel_stream, ref);
+
+	/* Somebody may still have asked for it before dropping a reference. */
+	cancel_work_sync(&stream->work);
+	paccel_ctx_put(stream->ctx);
+	kfree(stream->stage);
+	kfree(stream);
+}
+
+/* May sleep; not from stream->work. */
+void paccel_stream_put(struct paccel_stream *stream)
+{
+	kref_put(&stream->ref, stream_free);
+}
+
+/* The stream of that number, or NULL; ctx->work_lock is held. */
+static struct paccel_stream *find(struct paccel_ctx *ctx, u32 id)
+{
+	struct paccel_stream *stream;
+
+	if (!id || id > PACCEL_MAX_STREAMS)
+		return NULL;
+	stream = ctx->streams[array_index_nospec(id - 1, PACCEL_MAX_STREAMS)];
+	return stream && stream->open ? stream : NULL;
+}
+
+struct paccel_stream *paccel_stream_get(struct paccel_ctx *ctx, u32 id)
+{
+	struct paccel_stream *stream;
+
+	spin_lock_irq(&ctx->work_lock);
+	stream = find(ctx, id);
+	if (stream)
+		kref_get(&stream->ref);
+	spin_unlock_irq(&ctx->work_lock);
+	return stream;
+}
+
+int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
+			    struct paccel_stream **streamp)
+{
+	struct paccel_stream *stream;
+	int ret = 0;
+
+	spin_lock_irq(&ctx->work_lock);
+	stream = find(ctx, id);
+	if (!stream)
+		ret = -ENOENT;
+	else if (point > stream->submitted)
+		ret = -EINVAL;
+	else
+		kref_get(&stream->ref);
+	spin_unlock_irq(&ctx->work_lock);
+	if (!ret)
+		*streamp = stream;
+	return ret;
+}
+
+int paccel_stream_error(struct paccel_stream *stream, u64 point)
+{
+	if (!stream->failed_point || point < stream->failed_point)
+		return 0;
+	return point == stream->failed_point ? stream->error : -ECANCELED;
+}
+
+/* --- what has ended; ctx->work_lock is held --- */
+
+static void fail(struct paccel_stream *stream, int error, u64 point)
+{
+	if (stream->error)
+		return;
+	trace_paccel_error(stream, point, error);
+	stream->error = error;
+	stream->failed_point = point;
+	WRITE_ONCE(stream->slot->failed_point, point);
+	WRITE_ONCE(stream->slot->error, error);
+}
+
+/* Whose fences and waiters it was, and the completion page, hear of it. */
+static void reach(struct paccel_stream *stream, u64 point, struct stream_todo *todo)
+{
+	struct paccel_ctx *ctx = stream->ctx;
+	struct paccel_fence *fence, *next_fence;
+	struct paccel_job *waiter, *next;
+
+	stream->done = point;
+	/* Pairs with the program's acquire: results and errors are there before the point is. */
+	smp_store_release(&stream->slot->done, point);
+	ctx->completions++;
+	todo->wake = true;
+
+	list_for_each_entry_safe(fence, next_fence, &stream->fences, node) {
+		if (fence->point > point)
+			break;
+		fence->error = paccel_stream_error(stream, fence->point);
+		list_move_tail(&fence->node, &todo->fences);
+	}
+	list_for_each_entry_safe(waiter, next, &stream->waiters, waiter) {
+		if (waiter->what_point > point)
+			continue;
+		list_del_init(&waiter->waiter);
+		queue_work(paccel_wq, &waiter->stream->work);
+	}
+}
+
+static void take_out(struct paccel_stream *stream, struct paccel_job *job,
+		     struct stream_todo *todo)
+{
+	struct paccel_ctx *ctx = stream->ctx;
+
+	if (job->error)
+		fail(stream, job->error, job->point);
+	if (stream->newest == job)
+		stream->newest = NULL;
+	stream->queued--;
+	ctx->queued--;
+	job->seq = ++ctx->ended_jobs;
+	list_add_tail(&job->node, &ctx->releasing);
+	if (job->what)
+		job->what->dependents--;
+	list_del_init(&job->waiter);
+	list_move_tail(&job->in_stream, &todo->ended);
+	if (job->last)
+		reach(stream, job->point, todo);
+}
+
+/* --- what comes next; ctx->work_lock is held --- */
+
+/* Has what the job waits for ended? Sets its error then; else the end of it will be told. */
+static bool wait_is_over(struct paccel_job *job)
+{
+	struct paccel_stream *what = job->what;
+
+	if (job->op == PACCEL_JOB_WAIT_FENCE) {
+		/* Pairs with fence_signalled(). */
+		if (!smp_load_acquire(&job->fence_done))
+			return false;
+		job->error = job->fence_error;
+		return true;
+	}
+	if (what->done < job->what_point) {
+		if (list_empty(&job->waiter))
+			list_add_tail(&job->waiter, &what->waiters);
+		return false;
+	}
+	if (paccel_stream_error(what, job->what_point))
+		job->error = what->error;
+	return true;
+}
+
+static void write_value(struct paccel_job *job, u64 value)
+{
+	u64 off = job->dst.start;
+	u64 *to = kmap_local_page(job->pages->pages[off >> PAGE_SHIFT]) + offset_in_page(off);
+
+	WRITE_ONCE(*to, value);
+	kunmap_local(to);
+}
+
+static bool is_transfer(const struct paccel_job *job)
+{
+	return job->op <= PACCEL_JOB_FILL;
+}
+
+/*
+ * Takes the first job as far as that goes under the lock: true if it has ended. If it has to be
+ * started outside it is todo->start.
+ */
+static bool advance(struct paccel_stream *stream, struct paccel_job *job,
+		    struct stream_todo *todo)
+{
+	if (job->state != PACCEL_JOB_QUEUED)
+		return job->state == PACCEL_JOB_ENDED;
+	if (stream->ctx->ended)
+		fail(stream, stream->ctx->ended, job->point);
+	if (stream->error && !job->always) {
+		job->error = -ECANCELED;
+		return true;
+	}
+	if (job->watched || job->op == PACCEL_JOB_WAIT_POINT)
+		return wait_is_over(job);
+	switch (job->op) {
+	case PACCEL_JOB_WRITE:
+		write_value(job, job->value);
+		return true;
+	case PACCEL_JOB_TIME:
+		write_value(job, ktime_get_ns());
+		return true;
+	case PACCEL_JOB_EVENTFD:
+		/* Signalled when it is told, so that its point has been reached by then. */
+		return true;
+	default:
+		/* Also a wait for a fence, the first time that it is looked at. */
+		job->state = PACCEL_JOB_STARTING;
+		todo->start = job;
+		if (is_transfer(job))
+			stream->newest = job;
+		return false;
+	}
+}
+
+/* Behind a transfer of which nothing is left to start the engine can have the next one. */
+static void follow(struct paccel_stream *stream, struct stream_todo *todo)
+{
+	struct paccel_job *leader = stream->newest, *job;
+
+	if (!leader || leader->state != PACCEL_JOB_RUNNING || !leader->issued ||
+	    stream->error || stream->ctx->ended ||
+	    list_is_last(&leader->in_stream, &stream->jobs))
+		return;
+	job = list_next_entry(leader, in_stream);
+	if (job->state != PACCEL_JOB_QUEUED || !is_transfer(job))
+		return;
+	job->state = PACCEL_JOB_STARTING;
+	stream->newest = job;
+	todo->start = job;
+	todo->leader = leader;
+}
+
+/* Takes out what has ended and chooses what to start; false if there is nothing to do outside. */
+static bool look(struct paccel_stream *stream, struct stream_todo *todo)
+{
+	unsigned int jobs = PACCEL_STREAM_JOBS;
+	struct paccel_job *job;
+
+	todo->start = NULL;
+	todo->leader = NULL;
+	todo->wake = false;
+	while (jobs-- && !list_empty(&stream->jobs)) {
+		job = list_first_entry(&stream->jobs, struct paccel_job, in_stream);
+		if (!advance(stream, job, todo))
+			break;
+		take_out(stream, job, todo);
+	}
+	if (!todo->start)
+		follow(stream, todo);
+	return todo->start || !list_empty(&todo->ended);
+}
+
+/* Drained and destroyed: the number can be given again. The caller drops the reference. */
+static bool forget(struct paccel_stream *stream)
+{
+	if (stream->open || stream->queued || stream->ctx->streams[stream->id - 1] != stream)
+		return false;
+	stream->ctx->streams[stream->id - 1] = NULL;
+	return true;
+}
+
+/* --- outside --- */
+
+/* Called by whoever signals the fence, with its lock held and perhaps many others. */
+static void fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct paccel_job *job = container_of(cb, struct paccel_job, fence_cb);
+
+	job->fence_error = fence->error;
+	/* Pairs with wait_is_over(). */
+	smp_store_release(&job->fence_done, true);
+	queue_work(paccel_wq, &job->stream->work);
+}
+
+/*
+ * Only the first job of a stream hangs its callback on a fence: all of them are called with
+ * interrupts off when it is signalled.
+ */
+static void start_watching(struct paccel_ctx *ctx, struct paccel_job *job)
+{
+	bool over = dma_fence_add_callback(job->fence, &job->fence_cb, fence_signalled);
+	int error = over ? min(dma_fence_get_status(job->fence), 0) : 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ctx->work_lock, flags);
+	job->watched = true;
+	job->state = PACCEL_JOB_QUEUED;
+	if (over) {
+		job->fence_error = error;
+		job->fence_done = true;
+	}
+	spin_unlock_irqrestore(&ctx->work_lock, flags);
+}
+
+/* The leader is still in the stream: only the one who runs that takes it out. */
+static void start_transfer(struct paccel_ctx *ctx, struct paccel_job *job,
+			   struct paccel_job *leader, struct paccel_engine **unkicked)
+{
+	int ended, ret = paccel_job_submit(job, leader, true);
+	unsigned long flags;
+
+	if (*unkicked && *unkicked != job->eng)
+		paccel_engine_kick(*unkicked);
+	*unkicked = job->eng;
+
+	spin_lock_irqsave(&ctx->work_lock, flags);
+	if (ret < 0) {
+		job->error = ret;
+		job->state = PACCEL_JOB_ENDED;
+	} else if (job->state == PACCEL_JOB_STARTING) {
+		job->state = PACCEL_JOB_RUNNING;
+	}
+	if (ret > 0)
+		job->issued = true;
+	ended = ctx->ended;
+	spin_unlock_irqrestore(&ctx->work_lock, flags);
+	/* paccel_streams_end() could not do it: the engine did not have it yet. */
+	if (ended && ret >= 0)
+		paccel_engine_cancel(job, ended);
+}
+
+static void tell(struct paccel_stream *stream, struct stream_todo *todo)
+{
+	struct paccel_device *pd = stream->ctx->pd;
+	struct paccel_fence *fence, *next_fence;
+	struct paccel_job *job, *next;
+	int jobs = 0;
+
+	list_for_each_entry_safe(fence, next_fence, &todo->fences, node) {
+		list_del_init(&fence->node);
+		paccel_fence_signal(fence);
+	}
+	if (todo->wake)
+		wake_up_all(&stream->ctx->wait);
+	list_for_each_entry_safe(job, next, &todo->ended, in_stream) {
+		list_del_init(&job->in_stream);
+		if (job->op == PACCEL_JOB_EVENTFD && !job->error)
+			paccel_eventfd_signal(job->eventfd);
+		paccel_job_put(job);
+		jobs++;
+	}
+	if (jobs && atomic_sub_and_test(jobs, &pd->stream_jobs))
+		wake_up_var(&pd->stream_jobs);
+}
+
+/*
+ * Takes the stream as far as it goes. Any context, no lock held; the caller has a reference. Fences
+ * are not signalled in an interrupt handler: nobody knows how much hangs on them.
+ */
+static void stream_run(struct paccel_stream *stream)
+{
+	struct paccel_ctx *ctx = stream->ctx;
+	struct stream_todo todo = {
+		.ended = LIST_HEAD_INIT(todo.ended),
+		.fences = LIST_HEAD_INIT(todo.fences),
+	};
+	bool cookie = dma_fence_begin_signalling();
+	unsigned int rounds = in_hardirq() ? PACCEL_STREAM_ROUNDS_IRQ : PACCEL_STREAM_ROUNDS;
+	struct paccel_engine *unkicked = NULL;
+	bool forgotten = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ctx->work_lock, flags);
+	if (stream->running)
+		goto unlock;
+	if (in_hardirq() && !list_empty(&stream->fences)) {
+		queue_work(paccel_wq, &stream->work);
+		goto unlock;
+	}
+	stream->running = true;
+	while (look(stream, &todo)) {
+		forgotten = forgotten || forget(stream);
+		spin_unlock_irqrestore(&ctx->work_lock, flags);
+		/* Before the jobs' references, so that it is not the last one. */
+		if (forgotten)
+			paccel_stream_put(stream);
+		forgotten = false;
+		tell(stream, &todo);
+		if (todo.start && todo.start->op == PACCEL_JOB_WAIT_FENCE)
+			start_watching(ctx, todo.start);
+		else if (todo.start)
+			start_transfer(ctx, todo.start, todo.leader, &unkicked);
+		spin_lock_irqsave(&ctx->work_lock, flags);
+		if (!--rounds) {
+			queue_work(paccel_wq, &stream->work);
+			break;
+		}
+	}
+	stream->running = false;
+unlock:
+	spin_unlock_irqrestore(&ctx->work_lock, flags);
+	if (unkicked)
+		paccel_engine_kick(unkicked);
+	dma_fence_end_signalling(cookie);
+}
+
+static void stream_work(struct work_struct *work)
+{
+	stream_run(container_of(work, struct paccel_stream, work));
+}
+
+/* Any context, no lock of the engine held; the caller has a reference. */
+void paccel_stream_job_issued(struct paccel_job *job)
+{
+	struct paccel_stream *stream = job->stream;
+	struct paccel_ctx *ctx = stream->ctx;
+	unsigned long flags;
+	bool more;
+
+	spin_lock_irqsave(&ctx->work_lock, flags);
+	job->issued = true;
+	/* Or it has been taken out already. */
+	more = stream->newest == job && !list_is_last(&job->in_stream, &stream->jobs);
+	spin_unlock_irqrestore(&ctx->work_lock, flags);
+	if (more)
+		stream_run(stream);
+}
+
+/*
+ * The engine is done with jobs of one stream, and drops its references. Any context, no lock of
+ * the engine held.
+ */
+void paccel_stream_jobs_end(struct list_head *jobs)
+{
+	struct paccel_job *last = list_last_entry(jobs, struct paccel_job, node), *job, *next;
+	struct paccel_stream *stream = last->stream;
+	struct paccel_ctx *ctx = stream->ctx;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ctx->work_lock, flags);
+	list_for_each_entry_safe(job, next, jobs, node) {
+		/* The stream may take it out once the lock is dropped. */
+		list_del_init(&job->node);
+		job->state = PACCEL_JOB_ENDED;
+		if (job != last)
+			paccel_job_put(job);
+	}
+	spin_unlock_irqrestore(&ctx->work_lock, flags);
+	/* Whoever withdraws jobs may hold pd->reset_lock. */
+	if (last->deferred)
+		queue_work(paccel_wq, &stream->work);
+	else
+		stream_run(stream);
+	paccel_job_put(last);
+}
+
+/* --- for SUBMIT --- */
+
+bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr)
+{
+	return stream->queued + nr <= PACCEL_MAX_QUEUED &&
+	       stream->ctx->queued + nr <= PACCEL_MAX_QUEUED_ALL;
+}
+
+/*
+ * Queues @nr jobs as @point and takes them off the list, or changes nothing: -EAGAIN if @point is
+ * not the next one any more, -EBUSY if there is no room, else what SUBMIT answers.
+ */
+int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, unsigned int nr,
+			u64 point)
+{
+	struct paccel_ctx *ctx = stream->ctx;
+	struct paccel_job *job;
+	int ret = 0;
+
+	spin_lock_irq(&ctx->work_lock);
+	if (ctx->ended)
+		ret = ctx->ended;
+	else if (!stream->open)
+		ret = -ENOENT;
+	else if (stream->error)
+		ret = -ECANCELED;
+	else if (point != stream->submitted + 1)
+		ret = -EAGAIN;
+	else if (!paccel_stream_fits(stream, nr))
+		ret = -EBUSY;
+	if (ret) {
+		spin_unlock_irq(&ctx->work_lock);
+		return ret;
+	}
+	list_for_each_entry(job, jobs, in_stream) {
+		job->point = point;
+		if (job->what)
+			job->what->dependents++;
+	}
+	list_last_entry(jobs, struct paccel_job, in_stream)->last = true;
+	list_splice_tail_init(jobs, &stream->jobs);
+	atomic_add(nr, &ctx->pd->stream_jobs);
+	stream->queued += nr;
+	ctx->queued += nr;
+	stream->submitted = point;
+	trace_paccel_submit(stream, nr);
+	spin_unlock_irq(&ctx->work_lock);
+	stream_run(stream);
+	return 0;
+}
+
+/* --- the end of streams --- */
+
+/* From now on nobody finds it. Drops the table's reference if it has drained. */
+static void stream_close(struct paccel_stream *stream)
+{
+	struct paccel_ctx *ctx = stream->ctx;
+	bool forgotten;
+
+	spin_lock_irq(&ctx->work_lock);
+	stream->open = false;
+	forgotten = forget(stream);
+	spin_unlock_irq(&ctx->work_lock);
+	wake_up_all(&ctx->wait);
+	if (forgotten)
+		paccel_stream_put(stream);
+}
+
+/* A job that the engine has of this stream and that we have not had: a counted reference. */
+static struct paccel_job *running_job(struct paccel_stream *stream)
+{
+	struct paccel_job *job, *found = NULL;
+
+	spin_lock_irq(&stream->ctx->work_lock);
+	list_for_each_entry(job, &stream->jobs, in_stream) {
+		if (job->state == PACCEL_JOB_QUEUED)
+			break;
+		if (job->state != PACCEL_JOB_RUNNING || job->cancelled)
+			continue;
+		job->cancelled = true;
+		kref_get(&job->ref);
+		found = job;
+		break;
+	}
+	spin_unlock_irq(&stream->ctx->work_lock);
+	return found;
+}
+
+/* The stream with that index, open or not: a counted reference, or NULL. */
+static struct paccel_stream *stream_at(struct paccel_ctx *ctx, unsigned int i)
+{
+	struct paccel_stream *stream;
+
+	spin_lock_irq(&ctx->work_lock);
+	stream = ctx->streams[i];
+	if (stream)
+		kref_get(&stream->ref);
+	spin_unlock_irq(&ctx->work_lock);
+	return stream;
+}
+
+/*
+ * Nothing can be submitted any more; what is queued is cancelled, and the transfers that run are
+ * the last of their jobs. Does not wait for them. More than once does no harm: the first error
+ * stays.
+ */
+void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_state state)
+{
+	unsigned int i;
+
+	spin_lock_irq(&ctx->work_lock);
+	if (!ctx->ended) {
+		ctx->ended = error;
+		ctx->page_state = state;
+		if (ctx->page)
+			WRITE_ONCE(ctx->page->state, state);
+	}
+	spin_unlock_irq(&ctx->work_lock);
+	wake_up_all(&ctx->wait);
+
+	for (i = 0; i < PACCEL_MAX_STREAMS; i++) {
+		struct paccel_stream *stream = stream_at(ctx, i);
+		struct paccel_job *job;
+
+		if (!stream)
+			continue;
+		while ((job = running_job(stream))) {
+			paccel_engine_cancel(job, error);
+			paccel_job_put(job);
+		}
+		queue_work(paccel_wq, &stream->work);
+		paccel_stream_put(stream);
+	}
+}
+
+/* The context has ended: its streams go when they have drained. */
+void paccel_streams_close(struct paccel_ctx *ctx)
+{
+	unsigned int i;
+
+	for (i = 0; i < PACCEL_MAX_STREAMS; i++) {
+		struct paccel_stream *stream = stream_at(ctx, i);
+
+		if (!stream)
+			continue;
+		stream_close(stream);
+		paccel_stream_put(stream);
+	}
+}
+
+/* --- STREAM_CREATE, STREAM_DESTROY, STREAM_CLEAR --- */
+
+/* Gives the stream a number, which nobody knows yet. */
+static int stream_place(struct paccel_stream *stream)
+{
+	struct paccel_ctx *ctx = stream->ctx;
+	u32 i;
+
+	spin_lock_irq(&ctx->work_lock);
+	for (i = 0; i < PACCEL_MAX_STREAMS && ctx->streams[i]; i++)
+		;
+	if (i < PACCEL_MAX_STREAMS) {
+		kref_get(&stream->ref);
+		ctx->streams[i] = stream;
+		stream->id = i + 1;
+		stream->slot = &ctx->page->slots[i];
+		/* Points never go back: what waits for an old one must not wait again. */
+		stream->done = stream->slot->done;
+		stream->submitted = stream->done;
+		WRITE_ONCE(stream->slot->error, 0);
+		WRITE_ONCE(stream->slot->failed_point, 0);
+	}
+	spin_unlock_irq(&ctx->work_lock);
+	return i < PACCEL_MAX_STREAMS ? 0 : -ENOSPC;
+}
+
+static struct paccel_stream *stream_new(struct paccel_ctx *ctx)
+{
+	struct paccel_stream *stream = kzalloc(sizeof(*stream), GFP_KERNEL_ACCOUNT);
+
+	if (!stream)
+		return NULL;
+	kref_init(&stream->ref);
+	stream->ctx = paccel_ctx_get(ctx);
+	INIT_LIST_HEAD(&stream->jobs);
+	INIT_LIST_HEAD(&stream->fences);
+	INIT_LIST_HEAD(&stream->waiters);
+	INIT_WORK(&stream->work, stream_work);
+	stream->fence_context = dma_fence_context_alloc(1);
+	return stream;
+}
+
+int paccel_ioctl_stream_create(struct paccel_ucmd *ucmd)
+{
+	struct paccel_stream_create *cmd = ucmd->cmd;
+	struct paccel_ctx *ctx = ucmd->ctx;
+	struct paccel_stream *stream;
+	int ret;
+
+	if (cmd->flags || cmd->reserved)
+		return -EINVAL;
+	ret = paccel_page_alloc(ctx);
+	if (ret)
+		return ret;
+	stream = stream_new(ctx);
+	if (!stream)
+		return -ENOMEM;
+	ret = stream_place(stream);
+	if (ret)
+		goto put;
+	cmd->stream = stream->id;
+	cmd->point = stream->submitted;
+	cmd->page_offset = (u64)PACCEL_PAGE_COOKIE << PAGE_SHIFT;
+	ret = paccel_reply(ucmd);
+	if (ret) {
+		stream_close(stream);
+		goto put;
+	}
+	spin_lock_irq(&ctx->work_lock);
+	stream->open = true;
+	spin_unlock_irq(&ctx->work_lock);
+put:
+	paccel_stream_put(stream);
+	return ret;
+}
+
+int paccel_ioctl_stream_destroy(struct paccel_ucmd *ucmd)
+{
+	struct paccel_stream_destroy *cmd = ucmd->cmd;
+	struct paccel_ctx *ctx = ucmd->ctx;
+	struct paccel_stream *stream;
+
+	if (cmd->flags || cmd->reserved)
+		return -EINVAL;
+	spin_lock_irq(&ctx->work_lock);
+	stream = find(ctx, cmd->stream);
+	if (stream) {
+		stream->open = false;
+		kref_get(&stream->ref);
+	}
+	spin_unlock_irq(&ctx->work_lock);
+	if (!stream)
+		return -ENOENT;
+	stream_close(stream);
+	paccel_stream_put(stream);
+	return 0;
+}
+
+int paccel_ioctl_stream_clear(struct paccel_ucmd *ucmd)
+{
+	struct paccel_stream_clear *cmd = ucmd->cmd;
+	struct paccel_ctx *ctx = ucmd->ctx;
+	struct paccel_stream *stream;
+	int ret;
+
+	if (cmd->flags)
+		return -EINVAL;
+	stream = paccel_stream_get(ctx, cmd->stream);
+	if (!stream)
+		return -ENOENT;
+	spin_lock_irq(&ctx->work_lock);
+	cmd->error = stream->error;
+	cmd->failed_point = stream->failed_point;
+	/* Who waits for a point that has failed must still find that out. */
+	ret = stream->error && (stream->queued || stream->dependents) ? -EBUSY : 0;
+	spin_unlock_irq(&ctx->work_lock);
+	if (!ret)
+		ret = paccel_reply(ucmd);
+	if (ret)
+		goto put;
+
+	spin_lock_irq(&ctx->work_lock);
+	/*
+	 * Another thread may have cleared it, and it may have failed again; or it is destroyed and
+	 * its slot another one's.
+	 */
+	if (find(ctx, cmd->stream) == stream && stream->failed_point == cmd->failed_point) {
+		stream->error = 0;
+		stream->failed_point = 0;
+		WRITE_ONCE(stream->slot->error, 0);
+		WRITE_ONCE(stream->slot->failed_point, 0);
+	}
+	spin_unlock_irq(&ctx->work_lock);
+put:
+	paccel_stream_put(stream);
+	return ret;
+}

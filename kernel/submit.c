@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SUBMIT: makes jobs of operations. All that can fail, sleep or need memory happens here, before
+ * anything is queued; what was made of the operations before a bad one is dropped again.
+ */
+#include <linux/eventfd.h>
+#include <linux/nospec.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/sync_file.h>
+#include <linux/uaccess.h>
+
+#include "paccel.h"
+
+static int wait_point_job(struct paccel_ctx *ctx, const struct paccel_op *op,
+			  struct paccel_job **jobp)
+{
+	struct paccel_stream *what;
+	struct paccel_job *job;
+	int ret;
+
+	if (op->wait.reserved)
+		return -EINVAL;
+	ret = paccel_stream_get_point(ctx, op->wait.stream, op->wait.point, &what);
+	if (ret)
+		return ret;
+	job = paccel_job_alloc(ctx->pd, ctx, PACCEL_JOB_WAIT_POINT);
+	if (!job) {
+		paccel_stream_put(what);
+		return -ENOMEM;
+	}
+	job->what = what;
+	job->what_point = op->wait.point;
+	*jobp = job;
+	return 0;
+}
+
+static int wait_fence_job(struct paccel_ctx *ctx, const struct paccel_op *op,
+			  struct paccel_job **jobp)
+{
+	struct dma_fence *fence;
+	struct paccel_job *job;
+
+	if (op->fd.reserved)
+		return -EINVAL;
+	fence = sync_file_get_fence(op->fd.fd);
+	if (!fence)
+		return -EINVAL;
+	job = paccel_job_alloc(ctx->pd, ctx, PACCEL_JOB_WAIT_FENCE);
+	if (!job) {
+		dma_fence_put(fence);
+		return -ENOMEM;
+	}
+	job->fence = fence;
+	INIT_LIST_HEAD(&job->fence_cb.node);
+	*jobp = job;
+	return 0;
+}
+
+static int eventfd_job(struct paccel_ctx *ctx, const struct paccel_op *op,
+		       struct paccel_job **jobp)
+{
+	struct eventfd_ctx *eventfd;
+	struct paccel_job *job;
+
+	if (op->fd.reserved)
+		return -EINVAL;
+	eventfd = eventfd_ctx_fdget(op->fd.fd);
+	if (IS_ERR(eventfd))
+		return -EINVAL;
+	job = paccel_job_alloc(ctx->pd, ctx, PACCEL_JOB_EVENTFD);
+	if (!job) {
+		eventfd_ctx_put(eventfd);
+		return -ENOMEM;
+	}
+	job->eventfd = eventfd;
+	job->always = op->flags & PACCEL_OP_ALWAYS;
+	*jobp = job;
+	return 0;
+}
+
+/* Only the driver's own pages: they can be written at any time and without a lock. */
+static int write_job(struct paccel_ctx *ctx, const struct paccel_op *op,
+		     struct paccel_job **jobp)
+{
+	struct paccel_host *host;
+	struct paccel_job *job;
+	int ret;
+
+	if (op->write.addr % sizeof(u64) || (op->op == PACCEL_OP_TIME && op->write.value))
+		return -EINVAL;
+	mutex_lock(&ctx->lock);
+	host = paccel_host_get(ctx, op->write.addr, sizeof(u64));
+	mutex_unlock(&ctx->lock);
+	if (!host)
+		return -EFAULT;
+	ret = host->own ? paccel_host_use(host, true) : -EFAULT;
+	if (ret)
+		goto put;
+	ret = -ENOMEM;
+	job = paccel_job_alloc(ctx->pd, ctx, op->op == PACCEL_OP_TIME ? PACCEL_JOB_TIME :
+									PACCEL_JOB_WRITE);
+	if (!job)
+		goto put;
+	job->host = host;
+	job->pages = &host->pages;
+	job->dst.start = op->write.addr - host->addr.start;
+	job->value = op->write.value;
+	*jobp = job;
+	return 0;
+
+put:
+	paccel_host_put(host);
+	return ret;
+}
+
+static int copy_job(struct paccel_ctx *ctx, const struct paccel_op *op, struct paccel_job **jobp)
+{
+	return paccel_copy_job(ctx, &op->copy, op->flags & PACCEL_OP_VERIFY, jobp);
+}
+
+static int fill_job(struct paccel_ctx *ctx, const struct paccel_op *op, struct paccel_job **jobp)
+{
+	return paccel_fill_job(ctx, &op->fill, op->flags & PACCEL_OP_VERIFY, jobp);
+}
+
+/**
+ * struct op_kind - one operation code
+ * @used: bytes of struct paccel_op that it has
+ * @flags: that it knows
+ * @make: checks it and makes its job
+ */
+struct op_kind {
+	size_t used;
+	u32 flags;
+	int (*make)(struct paccel_ctx *ctx, const struct paccel_op *op, struct paccel_job **jobp);
+};
+
+#define OP_KIND(_member, _make) { .used = offsetofend(struct paccel_op, _member), .make = _make }
+
+static const struct op_kind op_kinds[] = {
+	[PACCEL_OP_COPY] = {
+		.used = offsetofend(struct paccel_op, copy),
+		.flags = PACCEL_OP_VERIFY,
+		.make = copy_job,
+	},
+	[PACCEL_OP_FILL] = {
+		.used = offsetofend(struct paccel_op, fill),
+		.flags = PACCEL_OP_VERIFY,
+		.make = fill_job,
+	},
+	[PACCEL_OP_WAIT_POINT] = OP_KIND(wait, wait_point_job),
+	[PACCEL_OP_WAIT_FENCE] = OP_KIND(fd, wait_fence_job),
+	[PACCEL_OP_EVENTFD] = {
+		.used = offsetofend(struct paccel_op, fd),
+		.flags = PACCEL_OP_ALWAYS,
+		.make = eventfd_job,
+	},
+	[PACCEL_OP_WRITE] = OP_KIND(write, write_job),
+	[PACCEL_OP_TIME] = OP_KIND(write, write_job),
+};
+
+static int op_job(struct paccel_ctx *ctx, const struct paccel_op *op, struct paccel_job **jobp)
+{
+	const struct op_kind *kind;
+
+	if (op->op >= ARRAY_SIZE(op_kinds))
+		return -EINVAL;
+	kind = &op_kinds[array_index_nospec(op->op, ARRAY_SIZE(op_kinds))];
+	if (!kind->make || (op->flags & ~kind->flags))
+		return -EINVAL;
+	if (memchr_inv((const u8 *)op + kind->used, 0, sizeof(*op) - kind->used))
+		return -EINVAL;
+	return kind->make(ctx, op, jobp);
+}
+
+static void drop_all(struct list_head *jobs)
+{
+	struct paccel_job *job, *next;
+
+	list_for_each_entry_safe(job, next, jobs, in_stream) {
+		list_del_init(&job->in_stream);
+		paccel_job_drop(job);
+	}
+}
+
+/* The stage of the stream serves all its jobs: they run one at a time. */
+static int give_stage(struct paccel_stream *stream, struct paccel_job *job)
+{
+	if (!READ_ONCE(stream->stage)) {
+		void *fresh = paccel_job_stage(job);
+
+		if (!fresh)
+			return -ENOMEM;
+		if (cmpxchg(&stream->stage, NULL, fresh))
+			kfree(fresh);
+	}
+	job->stage = READ_ONCE(stream->stage);
+	return 0;
+}
+
+/* Makes all jobs; cmd->bad_op is the one that cannot be made. */
+static int make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
+		     struct list_head *jobs)
+{
+	for (cmd->bad_op = 0; cmd->bad_op < cmd->nr_ops; cmd->bad_op++) {
+		u64 at = cmd->ops + (u64)cmd->bad_op * cmd->op_size;
+		struct paccel_job *job;
+		struct paccel_op op;
+		int ret;
+
+		ret = copy_struct_from_user(&op, sizeof(op), u64_to_user_ptr(at), cmd->op_size);
+		if (!ret)
+			ret = op_job(stream->ctx, &op, &job);
+		if (ret)
+			return ret;
+		kref_get(&stream->ref);
+		job->stream = stream;
+		list_add_tail(&job->in_stream, jobs);
+		if (job->op == PACCEL_JOB_D2D && !paccel_job_inside(job, stream->ctx->pd))
+			ret = give_stage(stream, job);
+		if (ret)
+			return ret;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+static bool has_room(struct paccel_stream *stream, unsigned int nr)
+{
+	bool room;
+
+	spin_lock_irq(&stream->ctx->work_lock);
+	room = paccel_stream_fits(stream, nr) || stream->error || !stream->open ||
+	       stream->ctx->ended;
+	spin_unlock_irq(&stream->ctx->work_lock);
+	return room;
+}
+
+static u64 next_point(struct paccel_stream *stream)
+{
+	u64 point;
+
+	spin_lock_irq(&stream->ctx->work_lock);
+	point = stream->submitted + 1;
+	spin_unlock_irq(&stream->ctx->work_lock);
+	return point;
+}
+
+/*
+ * The reply comes first, for once the jobs are queued nothing may fail. It names the point that
+ * the jobs will most likely be; if another thread was faster it is written again.
+ */
+static int queue_jobs(struct paccel_ucmd *ucmd, struct paccel_stream *stream,
+		      struct list_head *jobs)
+{
+	struct paccel_submit *cmd = ucmd->cmd;
+	int ret;
+
+	do {
+		ret = wait_event_interruptible(stream->ctx->wait, has_room(stream, cmd->nr_ops));
+		if (ret)
+			return ret;
+		cmd->point = next_point(stream);
+		ret = paccel_reply(ucmd);
+		if (ret)
+			return ret;
+		ret = paccel_stream_queue(stream, jobs, cmd->nr_ops, cmd->point);
+	} while (ret == -EAGAIN || ret == -EBUSY);
+	return ret;
+}
+
+static int submit_check(const struct paccel_submit *cmd)
+{
+	if (cmd->flags || !cmd->nr_ops)
+		return -EINVAL;
+	if (cmd->op_size < sizeof(struct paccel_op) || cmd->op_size > PAGE_SIZE)
+		return -EINVAL;
+	return cmd->nr_ops > PACCEL_MAX_OPS ? -E2BIG : 0;
+}
+
+/* Which operation was wrong is written although the call fails. */
+static int tell_bad_op(struct paccel_ucmd *ucmd, int error)
+{
+	struct paccel_submit *cmd = ucmd->cmd;
+	struct paccel_submit __user *user = ucmd->user;
+
+	return put_user(cmd->bad_op, &user->bad_op) ? -EFAULT : error;
+}
+
+static int submit(struct paccel_ucmd *ucmd)
+{
+	struct paccel_submit *cmd = ucmd->cmd;
+	struct paccel_stream *stream;
+	LIST_HEAD(jobs);
+	int ret;
+
+	stream = paccel_stream_get(ucmd->ctx, cmd->stream);
+	if (!stream)
+		return -ENOENT;
+	paccel_order_cpu(ucmd->ctx->pd);
+	ret = make_jobs(stream, cmd, &jobs);
+	if (!ret)
+		ret = queue_jobs(ucmd, stream, &jobs);
+	if (ret)
+		drop_all(&jobs);
+	paccel_stream_put(stream);
+	return ret;
+}
+
+int paccel_ioctl_submit(struct paccel_ucmd *ucmd)
+{
+	struct paccel_submit *cmd = ucmd->cmd;
+	int ret = submit_check(cmd);
+
+	cmd->bad_op = cmd->nr_ops;
+	/* What the first transfer would answer, but now. */
+	if (!ret)
+		ret = READ_ONCE(ucmd->ctx->pd->failed) ? -EIO : submit(ucmd);
+	return ret && ret != -ERESTARTSYS ? tell_bad_op(ucmd, ret) : ret;
+}

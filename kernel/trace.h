@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What happens to work: submitted, started on the card, ended. A context is named by its number,
+ * which fdinfo shows as drm-client-id.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM paccel
+
+#if !defined(PACCEL_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define PACCEL_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "paccel.h"
+
+#define paccel_show_op(op)				\
+	__print_symbolic(op,				\
+			 { PACCEL_JOB_H2D, "h2d" },	\
+			 { PACCEL_JOB_D2H, "d2h" },	\
+			 { PACCEL_JOB_D2D, "d2d" },	\
+			 { PACCEL_JOB_FILL, "fill" },	\
+			 { PACCEL_JOB_SCRUB, "scrub" })
+
+TRACE_EVENT(paccel_submit,
+	TP_PROTO(struct paccel_stream *stream, unsigned int ops),
+	TP_ARGS(stream, ops),
+	TP_STRUCT__entry(
+		__field(unsigned int, card)
+		__field(u64, ctx)
+		__field(u32, stream)
+		__field(u64, point)
+		__field(unsigned int, ops)
+		__field(unsigned int, queued)
+	),
+	TP_fast_assign(
+		__entry->card = MINOR(stream->ctx->pd->dev.devt);
+		__entry->ctx = stream->ctx->id;
+		__entry->stream = stream->id;
+		__entry->point = stream->submitted;
+		__entry->ops = ops;
+		__entry->queued = stream->queued;
+	),
+	TP_printk("card=%u ctx=%llu stream=%u point=%llu ops=%u queued=%u",
+		  __entry->card, __entry->ctx, __entry->stream, __entry->point, __entry->ops,
+		  __entry->queued)
+);
+
+/* One transfer: @ret is what the card said. */
+TRACE_EVENT(paccel_start,
+	TP_PROTO(struct paccel_engine *eng, struct paccel_tag *tag, int ret),
+	TP_ARGS(eng, tag, ret),
+	TP_STRUCT__entry(
+		__field(unsigned int, card)
+		__field(unsigned int, engine)
+		__field(u64, cookie)
+		__field(u64, ctx)
+		__field(u32, stream)
+		__field(u64, point)
+		__field(int, op)
+		__field(u64, dev)
+		__field(u32, len)
+		__field(bool, bounce)
+		__field(int, ret)
+	),
+	TP_fast_assign(
+		__entry->card = MINOR(eng->pd->dev.devt);
+		__entry->engine = eng->id;
+		__entry->cookie = tag->step.x.cookie;
+		__entry->ctx = tag->job->ctx ? tag->job->ctx->id : 0;
+		__entry->stream = tag->job->stream ? tag->job->stream->id : 0;
+		__entry->point = tag->job->point;
+		__entry->op = tag->job->op;
+		__entry->dev = tag->step.x.dev;
+		__entry->len = tag->step.x.len;
+		__entry->bounce = tag->step.bounce;
+		__entry->ret = ret;
+	),
+	TP_printk("card=%u engine=%u cookie=%llu ctx=%llu stream=%u point=%llu op=%s dev=0x%llx len=%u bounce=%d ret=%d",
+		  __entry->card, __entry->engine, __entry->cookie, __entry->ctx, __entry->stream,
+		  __entry->point, paccel_show_op(__entry->op), __entry->dev, __entry->len,
+		  __entry->bounce, __entry->ret)
+);
+
+/*
+ * One transfer has left the card: @status is what the card said. The time runs from before the
+ * card was told until the interrupt, or a poll(), found it ended.
+ */
+TRACE_EVENT(paccel_done,
+	TP_PROTO(struct paccel_engine *eng, struct paccel_tag *tag, int status),
+	TP_ARGS(eng, tag, status),
+	TP_STRUCT__entry(
+		__field(unsigned int, card)
+		__field(unsigned int, engine)
+		__field(u64, cookie)
+		__field(int, status)
+		__field(s64, ns)
+	),
+	TP_fast_assign(
+		__entry->card = MINOR(eng->pd->dev.devt);
+		__entry->engine = eng->id;
+		__entry->cookie = tag->step.x.cookie;
+		__entry->status = status;
+		__entry->ns = ktime_to_ns(ktime_sub(ktime_get(), tag->started));
+	),
+	TP_printk("card=%u engine=%u cookie=%llu status=%d ns=%lld", __entry->card,
+		  __entry->engine, __entry->cookie, __entry->status, __entry->ns)
+);
+
+/* A job has left its engine. */
+TRACE_EVENT(paccel_complete,
+	TP_PROTO(struct paccel_job *job),
+	TP_ARGS(job),
+	TP_STRUCT__entry(
+		__field(unsigned int, card)
+		__field(u64, ctx)
+		__field(u32, stream)
+		__field(u64, point)
+		__field(int, op)
+		__field(u64, bytes)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->card = MINOR(job->eng->pd->dev.devt);
+		__entry->ctx = job->ctx ? job->ctx->id : 0;
+		__entry->stream = job->stream ? job->stream->id : 0;
+		__entry->point = job->point;
+		__entry->op = job->op;
+		__entry->bytes = job->width * job->rows;
+		__entry->error = job->error;
+	),
+	TP_printk("card=%u ctx=%llu stream=%u point=%llu op=%s bytes=%llu error=%d",
+		  __entry->card, __entry->ctx, __entry->stream, __entry->point,
+		  paccel_show_op(__entry->op), __entry->bytes, __entry->error)
+);
+
+/* A stream has failed: nothing of it runs until it is cleared. */
+TRACE_EVENT(paccel_error,
+	TP_PROTO(struct paccel_stream *stream, u64 point, int error),
+	TP_ARGS(stream, point, error),
+	TP_STRUCT__entry(
+		__field(unsigned int, card)
+		__field(u64, ctx)
+		__field(u32, stream)
+		__field(u64, point)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->card = MINOR(stream->ctx->pd->dev.devt);
+		__entry->ctx = stream->ctx->id;
+		__entry->stream = stream->id;
+		__entry->point = point;
+		__entry->error = error;
+	),
+	TP_printk("card=%u ctx=%llu stream=%u point=%llu error=%d",
+		  __entry->card, __entry->ctx, __entry->stream, __entry->point, __entry->error)
+);
+
+#endif /* PACCEL_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* WAIT: sleeps until points have ended, or a time. */
+#include <linux/freezer.h>
+#include <linux/hrtimer.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "paccel.h"
+
+/* A point that somebody waits for. */
+struct waited {
+	struct paccel_stream *stream;
+	u64 point;
+	int error;
+};
+
+static void waited_put(struct waited *points, unsigned int nr)
+{
+	while (nr--)
+		if (points[nr].stream)
+			paccel_stream_put(points[nr].stream);
+	kfree(points);
+}
+
+/* A point and its stream. */
+static int waited_get(struct paccel_ctx *ctx, struct waited *w, void __user *user, u32 size)
+{
+	struct paccel_point point;
+	int ret;
+
+	ret = copy_struct_from_user(&point, sizeof(point), user, size);
+	if (ret)
+		return ret;
+	w->point = point.point;
+	return paccel_stream_get_point(ctx, point.stream, point.point, &w->stream);
+}
+
+/* Returns how many have ended. */
+static u32 look(struct paccel_ctx *ctx, struct waited *points, u32 nr, u64 *seen)
+{
+	u32 i, ended = 0;
+
+	spin_lock_irq(&ctx->work_lock);
+	*seen = ctx->completions;
+	for (i = 0; i < nr; i++) {
+		struct waited *w = &points[i];
+		bool done = w->point <= w->stream->done;
+
+		w->error = done ? paccel_stream_error(w->stream, w->point) : -EINPROGRESS;
+		ended += done;
+	}
+	spin_unlock_irq(&ctx->work_lock);
+	return ended;
+}
+
+static bool enough(u32 ended, u32 nr, u32 flags)
+{
+	return ended == nr || (ended && (flags & PACCEL_WAIT_ANY));
+}
+
+static int sleep_for(struct paccel_ctx *ctx, struct waited *points, struct paccel_wait *cmd,
+		     u64 *seen)
+{
+	ktime_t deadline = ns_to_ktime(min_t(u64, cmd->deadline_ns, KTIME_MAX));
+	DEFINE_WAIT(wait);
+	bool over = false;
+	int ret;
+
+	for (;;) {
+		prepare_to_wait(&ctx->wait, &wait, TASK_INTERRUPTIBLE | TASK_FREEZABLE);
+		cmd->ended = look(ctx, points, cmd->nr_points, seen);
+		ret = READ_ONCE(ctx->pd->gone) ? -ENODEV : READ_ONCE(ctx->lost) ? -ESTALE : 0;
+		if (ret || enough(cmd->ended, cmd->nr_points, cmd->flags))
+			break;
+		ret = over ? -ETIME : signal_pending(current) ? -ERESTARTSYS : 0;
+		if (ret)
+			break;
+		over = !schedule_hrtimeout(deadline == KTIME_MAX ? NULL : &deadline,
+					   HRTIMER_MODE_ABS);
+	}
+	finish_wait(&ctx->wait, &wait);
+	return ret;
+}
+
+static int write_errors(const struct paccel_wait *cmd, const struct waited *points)
+{
+	u32 i;
+
+	for (i = 0; i < cmd->nr_points; i++) {
+		struct paccel_point __user *user =
+			u64_to_user_ptr(cmd->points + (u64)i * cmd->point_size);
+
+		if (put_user(points[i].error, &user->error))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* poll() is about what comes after it from now on. */
+static void has_seen(struct paccel_ctx *ctx, u64 seen)
+{
+	spin_lock_irq(&ctx->work_lock);
+	ctx->seen = max(ctx->seen, seen);
+	spin_unlock_irq(&ctx->work_lock);
+}
+
+static int wait_check(const struct paccel_wait *cmd)
+{
+	if (cmd->flags & ~PACCEL_WAIT_ANY || cmd->reserved)
+		return -EINVAL;
+	if (cmd->point_size < sizeof(struct paccel_point) || cmd->point_size > PAGE_SIZE)
+		return -EINVAL;
+	return cmd->nr_points > PACCEL_MAX_POINTS ? -E2BIG : 0;
+}
+
+int paccel_ioctl_wait(struct paccel_ucmd *ucmd)
+{
+	struct paccel_wait *cmd = ucmd->cmd;
+	struct paccel_ctx *ctx = ucmd->ctx;
+	struct waited *points;
+	int ret, err;
+	u64 seen;
+	u32 i;
+
+	ret = wait_check(cmd);
+	if (ret)
+		return ret;
+	points = kcalloc(cmd->nr_points, sizeof(*points), GFP_KERNEL_ACCOUNT);
+	if (!points)
+		return -ENOMEM;
+	for (i = 0; i < cmd->nr_points; i++) {
+		ret = waited_get(ctx, &points[i],
+				 u64_to_user_ptr(cmd->points + (u64)i * cmd->point_size),
+				 cmd->point_size);
+		if (ret)
+			goto put;
+	}
+	ret = sleep_for(ctx, points, cmd, &seen);
+	if (ret && ret != -ETIME)
+		goto put;
+	err = write_errors(cmd, points) ?: paccel_reply(ucmd);
+	if (!err)
+		has_seen(ctx, seen);
+	ret = err ?: ret;
+put:
+	waited_put(points, cmd->nr_points);
+	return ret;
+}
