@@ -21,6 +21,10 @@ static int copy_resolve(struct copy *copy)
 		return err;
 	table_lock();
 	err = operand_resolve(&copy->dst) ?: operand_resolve(&copy->src);
+	if (!err && copy->pin_dev) {
+		copy->dst.pinned = operand_is_pinned(&copy->dst, copy->pin_dev);
+		copy->src.pinned = operand_is_pinned(&copy->src, copy->pin_dev);
+	}
 	table_unlock();
 	return err;
 }
@@ -49,7 +53,7 @@ static int check_overlap(const struct copy *copy)
 		    copy->src.ptr, copy->dst.size);
 }
 
-static int copy_dispatch(const struct copy *copy)
+int copy_now(const struct copy *copy)
 {
 	struct accel_device *to = copy->dst.dev, *from = copy->src.dev;
 
@@ -59,7 +63,14 @@ static int copy_dispatch(const struct copy *copy)
 		return copy_submit(to, PACCEL_COPY_H2D, copy);
 	if (!to)
 		return copy_submit(from, PACCEL_COPY_D2H, copy);
-	return to == from ? copy_submit(to, PACCEL_COPY_D2D, copy) : copy_staged(copy);
+	return to == from ? copy_submit(to, PACCEL_COPY_D2D, copy) : copy_between(copy);
+}
+
+static int copy_dispatch(const struct copy *copy)
+{
+	if (copy->batch)
+		return batch_add_copy(copy);
+	return copy->stream ? copy_queue(copy) : copy_now(copy);
 }
 
 /* Host memory may overlap where a copy is plainly from host to host, as memmove() allows it. */
@@ -70,7 +81,7 @@ static bool may_overlap(const struct copy *copy)
 	return !copy->dst.dev && !copy->src.dev && !device_copy && copy->rows == 1;
 }
 
-static int copy_run(struct copy *copy)
+int copy_run(struct copy *copy)
 {
 	int err = copy_resolve(copy);
 
@@ -87,7 +98,7 @@ static int copy_run(struct copy *copy)
 	return err;
 }
 
-static struct copy copy_make(void *dst, const void *src, size_t size)
+struct copy copy_make(void *dst, const void *src, size_t size)
 {
 	return (struct copy){
 		.dst = { .name = "dst", .ptr = (uintptr_t)dst, .size = size, .written = true },
@@ -103,43 +114,99 @@ static void want_device(struct operand *operand, struct accel_device *dev)
 	operand->want_dev = dev;
 }
 
-int accel_memory_copy_h2d(struct accel_device *dev, void *dst, const void *src, size_t size)
+/* A copy by a stream of one of its cards, or complete on return without a stream. */
+static int run_on(struct copy *copy, struct accel_stream *stream)
+{
+	if (stream) {
+		copy->stream = stream;
+		copy->pin_dev = stream->dev;
+	}
+	return copy_run(copy);
+}
+
+static int check_on(const struct accel_device *dev, const struct accel_stream *stream)
+{
+	int err = device_check(dev);
+
+	return err || !stream ? err : stream_check_of(stream, dev);
+}
+
+int accel_async_memory_copy_h2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
+				const void *src, size_t size)
 {
 	KEEP_ERRNO;
 	struct copy copy = copy_make(dst, src, size);
-	int err = device_check(dev);
+	int err = check_on(dev, stream);
 
 	want_device(&copy.dst, dev);
 	copy.src.want = WANT_HOST;
-	return err ? err : copy_run(&copy);
+	return err ? err : run_on(&copy, stream);
+}
+
+int accel_async_memory_copy_d2h(struct accel_device *dev, struct accel_stream *stream, void *dst,
+				const void *src, size_t size)
+{
+	KEEP_ERRNO;
+	struct copy copy = copy_make(dst, src, size);
+	int err = check_on(dev, stream);
+
+	copy.dst.want = WANT_HOST;
+	want_device(&copy.src, dev);
+	return err ? err : run_on(&copy, stream);
+}
+
+int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
+				const void *src, size_t size)
+{
+	return accel_async_memory_copy_p2p(dev, dev, stream, dst, src, size);
+}
+
+/* The stream may be of either card. */
+static int check_on_one(const struct accel_device *dst_dev, const struct accel_device *src_dev,
+			const struct accel_stream *stream)
+{
+	int err = device_check(dst_dev) ?: device_check(src_dev);
+
+	if (err || !stream)
+		return err;
+	err = stream_check(stream);
+	if (err)
+		return err;
+	return stream_check_of(stream, stream->dev == src_dev ? src_dev : dst_dev);
+}
+
+int accel_async_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src_dev,
+				struct accel_stream *stream, void *dst, const void *src,
+				size_t size)
+{
+	KEEP_ERRNO;
+	struct copy copy = copy_make(dst, src, size);
+	int err = check_on_one(dst_dev, src_dev, stream);
+
+	want_device(&copy.dst, dst_dev);
+	want_device(&copy.src, src_dev);
+	return err ? err : run_on(&copy, stream);
+}
+
+int accel_memory_copy_h2d(struct accel_device *dev, void *dst, const void *src, size_t size)
+{
+	return accel_async_memory_copy_h2d(dev, NULL, dst, src, size);
 }
 
 int accel_memory_copy_d2h(struct accel_device *dev, void *dst, const void *src, size_t size)
 {
-	KEEP_ERRNO;
-	struct copy copy = copy_make(dst, src, size);
-	int err = device_check(dev);
-
-	copy.dst.want = WANT_HOST;
-	want_device(&copy.src, dev);
-	return err ? err : copy_run(&copy);
+	return accel_async_memory_copy_d2h(dev, NULL, dst, src, size);
 }
 
 int accel_memory_copy_d2d(struct accel_device *dev, void *dst, const void *src, size_t size)
 {
-	return accel_memory_copy_p2p(dev, dev, dst, src, size);
+	return accel_async_memory_copy_p2p(dev, dev, NULL, dst, src, size);
 }
 
 int accel_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src_dev, void *dst,
 			  const void *src, size_t size)
 {
-	KEEP_ERRNO;
-	struct copy copy = copy_make(dst, src, size);
-	int err = device_check(dst_dev) ?: device_check(src_dev);
-
-	want_device(&copy.dst, dst_dev);
-	want_device(&copy.src, src_dev);
-	return err ? err : copy_run(&copy);
+	return accel_async_memory_copy_p2p(dst_dev, src_dev, NULL, dst, src, size);
 }
 
 int accel_memory_copy(void *dst, const void *src, size_t size)
@@ -183,36 +250,6 @@ int accel_memory_copy_2d(void *dst, size_t dpitch, const void *src, size_t spitc
 	return copy_run(&copy);
 }
 
-static int no_stream(const struct accel_stream *stream)
-{
-	return stream ? fail(-EINVAL, "stream is not NULL: there are no streams yet") : 0;
-}
-
-int accel_async_memory_copy_h2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
-				const void *src, size_t size)
-{
-	return no_stream(stream) ?: accel_memory_copy_h2d(dev, dst, src, size);
-}
-
-int accel_async_memory_copy_d2h(struct accel_device *dev, struct accel_stream *stream, void *dst,
-				const void *src, size_t size)
-{
-	return no_stream(stream) ?: accel_memory_copy_d2h(dev, dst, src, size);
-}
-
-int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
-				const void *src, size_t size)
-{
-	return no_stream(stream) ?: accel_memory_copy_d2d(dev, dst, src, size);
-}
-
-int accel_async_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src_dev,
-				struct accel_stream *stream, void *dst, const void *src,
-				size_t size)
-{
-	return no_stream(stream) ?: accel_memory_copy_p2p(dst_dev, src_dev, dst, src, size);
-}
-
 static int fill(const struct operand *memory, unsigned char value)
 {
 	struct paccel_fill cmd = {
@@ -230,7 +267,19 @@ static int fill(const struct operand *memory, unsigned char value)
 	return err ? general_error(memory->dev, err) : 0;
 }
 
-static int fill_run(struct operand *memory, unsigned char value)
+/* Unified memory is the processor's to fill, after what the stream has to do with it. */
+static int fill_host(const struct operand *memory, struct accel_stream *stream, unsigned char value)
+{
+	int err = unified_alive(memory);
+
+	if (!err && stream)
+		err = stream_settle(stream, NEVER);
+	if (!err)
+		memset((void *)memory->ptr, value, memory->size);
+	return err;
+}
+
+static int fill_run(struct operand *memory, struct accel_stream *stream, unsigned char value)
 {
 	int err;
 
@@ -239,25 +288,27 @@ static int fill_run(struct operand *memory, unsigned char value)
 	table_unlock();
 	if (err)
 		return err;
-	if (memory->dev) {
-		err = fill(memory, value);
-		device_drop(memory->dev);
-		return err;
-	}
-	err = unified_alive(memory);
-	if (!err)
-		memset((void *)memory->ptr, value, memory->size);
+	if (!memory->dev)
+		return fill_host(memory, stream, value);
+	err = stream ? fill_queue(stream, memory, value) : fill(memory, value);
+	device_drop(memory->dev);
 	return err;
 }
 
-int accel_device_memory_set(struct accel_device *dev, void *ptr, unsigned char value, size_t size)
+int accel_async_device_memory_set(struct accel_device *dev, struct accel_stream *stream, void *ptr,
+				  unsigned char value, size_t size)
 {
 	KEEP_ERRNO;
 	struct operand memory = {
 		.name = "ptr", .ptr = (uintptr_t)ptr, .size = size, .written = true
 	};
-	int err = device_check(dev) ?: operand_check(&memory);
+	int err = check_on(dev, stream) ?: operand_check(&memory);
 
 	want_device(&memory, dev);
-	return err ? err : fill_run(&memory, value);
+	return err ? err : fill_run(&memory, stream, value);
+}
+
+int accel_device_memory_set(struct accel_device *dev, void *ptr, unsigned char value, size_t size)
+{
+	return accel_async_device_memory_set(dev, NULL, ptr, value, size);
 }

@@ -5,11 +5,11 @@
 #include "private.h"
 
 #include <linux/paccel.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
@@ -59,15 +59,33 @@ static int query_info(struct accel_device *dev, struct paccel_device_info *cmd)
 	return device_ioctl(dev, PACCEL_IOC_DEVICE_INFO, cmd);
 }
 
+static int64_t clock_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* In a time namespace the driver's clock is another one, ahead or behind by a fixed time. */
+static int64_t clock_shift(int64_t before, uint64_t driver, int64_t after)
+{
+	int64_t there = (int64_t)driver;
+
+	return there >= before && there <= after ? 0 : there - before - (after - before) / 2;
+}
+
 /* Between the look into /dev and the open another card may have taken the name. */
 static int identify(struct accel_device *dev, const struct node *node)
 {
 	struct paccel_device_info info;
+	int64_t before;
 	struct stat st;
 	int err;
 
 	if (fstat(dev->fd, &st) || !S_ISCHR(st.st_mode) || st.st_rdev != node->rdev)
 		return fail(-ENODEV, "%s was replaced just now: open it again", dev->name);
+	before = clock_now();
 	err = query_info(dev, &info);
 	if (err == -ENOTTY)
 		return fail(-ENODEV, "%s does not belong to the paccel driver", dev->name);
@@ -75,7 +93,14 @@ static int identify(struct accel_device *dev, const struct node *node)
 		return general_error(dev, err);
 	dev->mem_base = info.mem_base;
 	dev->max_host_bytes = info.max_host_bytes;
-	return window_reserve(&dev->window, info.mem_size);
+	dev->max_streams = info.max_streams;
+	dev->max_ops = info.max_ops;
+	dev->mappable = info.caps & PACCEL_CAP_MAPPABLE;
+	dev->clock_shift = clock_shift(before, info.clock_ns, clock_now());
+	err = window_reserve(&dev->window, info.mem_size);
+	if (!err && info.caps & PACCEL_CAP_MAPPABLE)
+		window_map(&dev->window, dev->fd, info.mem_base, (size_t)info.mem_size);
+	return err;
 }
 
 static int device_create(const struct node *node, struct accel_device **made)
@@ -89,11 +114,13 @@ static int device_create(const struct node *node, struct accel_device **made)
 	node_path(node, dev->name);
 	dev->rdev = node->rdev;
 	dev->opens = 1;
+	pthread_mutex_init(&dev->lock, NULL);
 	dev->fd = node_open(dev->name);
 	err = dev->fd < 0 ? dev->fd : identify(dev, node);
 	if (err) {
 		if (dev->fd >= 0)
 			close(dev->fd);
+		pthread_mutex_destroy(&dev->lock);
 		free(dev);
 		return err;
 	}
@@ -157,10 +184,17 @@ static void free_ranges(struct range *range)
 /* Closing the file frees in the driver whatever is left: no command is needed for each range. */
 static void device_destroy(struct accel_device *dev)
 {
+	peers_closed(dev);
 	if (dev->fd >= 0)
 		close(dev->fd);
 	free_ranges(dev->ranges);
+	streams_free(dev);
+	events_free(dev);
+	batches_free(dev);
+	stamps_free(dev);
+	stage_free(dev);
 	window_release(&dev->window);
+	pthread_mutex_destroy(&dev->lock);
 	free(dev);
 }
 
@@ -173,22 +207,33 @@ static void unlink_device(struct accel_device *dev)
 	*at = dev->next;
 }
 
+/* The thread of the callbacks cannot wait for itself. */
+static bool may_close(const struct accel_device *dev)
+{
+	return dev->opens > 1 || !in_callbacks();
+}
+
 int accel_device_close(struct accel_device *dev)
 {
 	KEEP_ERRNO;
-	bool last = false;
+	bool allowed, last = false;
 
 	if (!dev)
 		return fail(-EINVAL, "dev is NULL: it has to be a handle from accel_device_open()");
 	table_lock();
-	if (!--dev->opens) {
+	allowed = may_close(dev);
+	if (allowed && !--dev->opens) {
 		unlink_device(dev);
-		last = !dev->holds;
+		device_hold(dev);
+		last = true;
 	}
 	table_unlock();
-	if (last)
-		device_destroy(dev);
-	return 0;
+	if (last) {
+		callbacks_end(dev);
+		device_drop(dev);
+	}
+	return allowed ? 0 : fail(-EDEADLK, "a callback cannot close the last handle of a card: "
+					    "the close waits for callbacks");
 }
 
 void device_hold(struct accel_device *dev)
@@ -215,8 +260,10 @@ void device_disown_all(void)
 		if (dev->fd >= 0)
 			close(dev->fd);
 		dev->fd = -1;
+		window_disown(&dev->window);
 		dev->inherited = true;
 		dev->holds = 0; /* the threads that held it are not in this process */
+		dev->calls_back = false;
 	}
 }
 
@@ -234,8 +281,15 @@ _Static_assert((int)ACCEL_CAP_MAPPABLE == PACCEL_CAP_MAPPABLE &&
 		       (int)ACCEL_CAP_NATIVE_D2D == PACCEL_CAP_NATIVE_D2D &&
 		       (int)ACCEL_CAP_NATIVE_FILL == PACCEL_CAP_NATIVE_FILL &&
 		       (int)ACCEL_CAP_MEM_SURVIVES_RESET == PACCEL_CAP_MEM_SURVIVES_RESET &&
-		       (int)ACCEL_CAP_DIRECT_DMA == PACCEL_CAP_DIRECT_DMA,
+		       (int)ACCEL_CAP_DIRECT_DMA == PACCEL_CAP_DIRECT_DMA &&
+		       (int)ACCEL_CAP_VERIFY == PACCEL_CAP_VERIFY,
 	       "capabilities are the driver's");
+
+/* Of the handle: of a card that can be mapped, and a mapping that was refused, there is no use. */
+static uint32_t capabilities(const struct accel_device *dev, uint32_t caps)
+{
+	return dev->window.mapped ? caps : caps & ~(uint32_t)ACCEL_CAP_MAPPABLE;
+}
 
 int accel_device_info(struct accel_device *dev, struct accel_device_info *info)
 {
@@ -257,7 +311,7 @@ int accel_device_info(struct accel_device *dev, struct accel_device_info *info)
 		.max_alignment = cmd.max_align,
 		.max_host_bytes = cmd.max_host_bytes,
 		.max_host_ranges = cmd.max_host_ranges,
-		.capabilities = cmd.caps,
+		.capabilities = capabilities(dev, cmd.caps),
 		.engines = cmd.engines,
 		.dma_bits = cmd.dma_bits,
 		.node = dev->node,

@@ -36,22 +36,28 @@ static const struct {
 	const char *text;
 } meanings[] = {
 	{ 0, "success" },
-	{ E2BIG, "the driver that is loaded is older than this library" },
-	{ EACCES, "no permission to open the card's node: ls -l /dev/paccel* shows who may" },
+	{ E2BIG, "too many operations in a batch, or the driver is older than this library" },
+	{ EACCES, "no permission: ls -l /dev/paccel* shows who may open the card's node" },
+	{ EBADMSG, "bytes have changed on their way: the card, or what it is plugged into, is faulty" },
+	{ ECANCELED, "not done, because work before it in the stream failed" },
+	{ EDEADLK, "a callback would wait for itself" },
 	{ EDQUOT, "the quota of this user does not leave that much: free some, or have it raised" },
 	{ EEXIST, "overlaps a range that this handle already has registered or allocated" },
 	{ EFAULT, "not inside one live allocation of the right card, or memory that is not there" },
+	{ EINPROGRESS, "not done yet" },
 	{ EINVAL, "an argument is wrong in itself: NULL, size 0, a wrapping range, an overlap" },
 	{ EIO, "the card failed or is out of service: see the kernel log" },
 	{ ENODEV, "no such card: it was removed, never there, or its driver is not loaded" },
 	{ ENOENT, "no allocation of this kind and handle starts at this address" },
 	{ ENOMEM, "not enough memory of this kind, or RLIMIT_MEMLOCK or address space used up" },
-	{ ENOSPC, "too many host ranges: free or unregister some" },
+	{ ENOSPC, "too many host ranges or streams: free, unregister or destroy some" },
 	{ ENOTTY, "the driver that is loaded is older than this library" },
 	{ EOPNOTSUPP, "this card cannot do that: see accel_device_info()" },
 	{ EPERM, "the card was opened before a fork, or by another process: open it in this one" },
+	{ ETIME, "not done by the deadline" },
 	{ ESTALE, "a reset of the card has lost this handle's memory: close it and open again" },
 	{ ETIMEDOUT, "the card did not answer in time and was reset: try again" },
+	{ EXDEV, "not device memory of this card" },
 };
 
 const char *accel_strerror(int err)

@@ -19,13 +19,26 @@ static void in_child(void)
 {
 	KEEP_ERRNO;
 
+	callbacks_in_child();
 	device_disown_all();
+	table_unlock();
+}
+
+static void before(void)
+{
+	table_lock();
+	callbacks_before_fork();
+}
+
+static void in_parent(void)
+{
+	callbacks_after_fork();
 	table_unlock();
 }
 
 static void install(void)
 {
-	installed = -pthread_atfork(table_lock, table_unlock, in_child);
+	installed = -pthread_atfork(before, in_parent, in_child);
 }
 
 int fork_watch(void)

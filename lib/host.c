@@ -3,6 +3,7 @@
  * Host memory that the card reaches without pinning: the driver's own pages (host and unified
  * memory), and the program's (registered).
  */
+#define _GNU_SOURCE
 #include "private.h"
 
 #include <linux/paccel.h>
@@ -25,7 +26,7 @@ static int locked_memory_full(const struct accel_device *dev, size_t size)
 }
 
 /* Errors of HOST_ALLOC, its mmap, and HOST_REGISTER. */
-static int host_failed(const struct accel_device *dev, int err, size_t size)
+int host_failed(const struct accel_device *dev, int err, size_t size)
 {
 	switch (err) {
 	case -ENOMEM:
@@ -34,6 +35,12 @@ static int host_failed(const struct accel_device *dev, int err, size_t size)
 	case -ENOSPC:
 		return fail(err, "%s: no more host ranges for this handle; free or unregister some",
 			    dev->name);
+	case -EEXIST:
+		return fail(
+			err,
+			"%s: the kernel chose an address inside a registered range whose memory "
+			"was unmapped; accel_host_unregister() that range",
+			dev->name);
 	default:
 		return general_error(dev, err);
 	}
@@ -59,16 +66,23 @@ static int host_map(struct accel_device *dev, struct range *range, uint64_t offs
 		return 0;
 	}
 	host_free_offset(dev, offset);
-	if (err == -EEXIST)
-		return fail(
-			err,
-			"%s: the kernel chose an address inside a registered range whose memory "
-			"was unmapped; accel_host_unregister() that range",
-			dev->name);
-	return host_failed(dev, err, range->size);
+	return err;
 }
 
-static int size_above_max(const struct accel_device *dev, int err, size_t size)
+void keep_from_children(void *map, size_t size)
+{
+	/* Best effort: what is inherited is of no use, and does no harm. */
+	madvise(map, size, MADV_DONTFORK);
+}
+
+int host_pages(struct accel_device *dev, struct range *range)
+{
+	struct paccel_host_alloc cmd = { .size = sizeof(cmd), .length = range->size };
+
+	return device_ioctl(dev, PACCEL_IOC_HOST_ALLOC, &cmd) ?: host_map(dev, range, cmd.offset);
+}
+
+int size_above_max(const struct accel_device *dev, int err, size_t size)
 {
 	return fail(err, "size is %zu: %s takes host ranges of at most %" PRIu64 " bytes", size,
 		    dev->name, dev->max_host_bytes);
@@ -76,13 +90,12 @@ static int size_above_max(const struct accel_device *dev, int err, size_t size)
 
 static int host_create(struct accel_device *dev, struct range *range)
 {
-	struct paccel_host_alloc cmd = { .size = sizeof(cmd), .length = range->size };
 	int err;
 
 	if (range->size > dev->max_host_bytes)
 		return size_above_max(dev, -ENOMEM, range->size);
-	err = device_ioctl(dev, PACCEL_IOC_HOST_ALLOC, &cmd);
-	return err ? host_failed(dev, err, range->size) : host_map(dev, range, cmd.offset);
+	err = host_pages(dev, range);
+	return err ? host_failed(dev, err, range->size) : 0;
 }
 
 static int host_allocate(struct accel_device *dev, void **ptr, size_t size,

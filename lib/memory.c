@@ -52,10 +52,23 @@ int range_prepare(struct accel_device *dev, void **ptr, size_t size, enum accel_
 	return *range ? 0 : fail(-ENOMEM, "out of memory");
 }
 
+/* An allocation that is imported again stays one range, and has to be freed as often. */
+static void insert(struct accel_device *dev, struct range *range)
+{
+	struct range *same = range_below(dev->ranges, range->base);
+
+	if (!same || same->base != range->base || range->kind != ACCEL_MEMORY_DEVICE) {
+		range_insert(&dev->ranges, range);
+		return;
+	}
+	same->imports += 1 + range->imports;
+	free(range);
+}
+
 void range_restore(struct accel_device *dev, struct range *range)
 {
 	table_lock();
-	range_insert(&dev->ranges, range);
+	insert(dev, range);
 	table_unlock();
 }
 
@@ -63,13 +76,30 @@ void range_publish(struct accel_device *dev, struct range *range)
 {
 	table_lock();
 	range->serial = ++last_serial;
-	range_insert(&dev->ranges, range);
+	insert(dev, range);
 	table_unlock();
 }
 
-/* Under the table lock. */
-static int find_start(struct accel_device *dev, uintptr_t ptr, size_t size,
-		      enum accel_memory_kind kind, struct range **found)
+/* Takes out one of several imports, of which the caller frees a copy. */
+static struct range *take_one(struct accel_device *dev, struct range *range)
+{
+	struct range *one;
+
+	if (!range->imports) {
+		range_remove(&dev->ranges, range);
+		return range;
+	}
+	one = range_create(range->size, range->kind);
+	if (!one)
+		return NULL;
+	one->base = range->base;
+	one->serial = range->serial;
+	range->imports--;
+	return one;
+}
+
+int range_at_start(struct accel_device *dev, uintptr_t ptr, size_t size,
+		   enum accel_memory_kind kind, struct range **found)
 {
 	struct range *range = range_below(dev->ranges, ptr);
 
@@ -94,9 +124,9 @@ int range_take(struct accel_device *dev, void *ptr, size_t size, enum accel_memo
 	int err;
 
 	table_lock();
-	err = find_start(dev, (uintptr_t)ptr, size, kind, range);
-	if (!err)
-		range_remove(&dev->ranges, *range);
+	err = range_at_start(dev, (uintptr_t)ptr, size, kind, range);
+	if (!err && !(*range = take_one(dev, *range)))
+		err = fail(-ENOMEM, "out of memory");
 	table_unlock();
 	return err;
 }
@@ -167,6 +197,7 @@ int accel_device_memory_deallocate(struct accel_device *dev, void *ptr, size_t s
 		range_restore(dev, range);
 		return general_error(dev, err);
 	}
+	peers_freed(dev, range->base, range->serial);
 	free(range);
 	return 0;
 }

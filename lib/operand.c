@@ -96,6 +96,14 @@ static const struct range *touched_range(const struct accel_device *dev,
 	return range->base >= operand->ptr || operand->ptr - range->base < extent ? range : NULL;
 }
 
+bool operand_is_pinned(const struct operand *operand, const struct accel_device *dev)
+{
+	const struct range *range = range_below(dev->ranges, operand->ptr);
+
+	return range && range->kind != ACCEL_MEMORY_DEVICE &&
+	       range_holds(range, operand->ptr, operand->size);
+}
+
 static int check_inside(const struct operand *operand, const struct range *range)
 {
 	if (range_holds(range, operand->ptr, operand->size))

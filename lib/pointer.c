@@ -4,6 +4,14 @@
  */
 #include "private.h"
 
+/* What is registered out of a dma-buf has addresses that are only reserved: the library's own. */
+static bool is_accessible(const struct accel_device *dev, const struct range *range)
+{
+	if (range->kind == ACCEL_MEMORY_DEVICE)
+		return dev->window.mapped;
+	return range->kind != ACCEL_MEMORY_REGISTERED || !range->mapped;
+}
+
 static void describe(struct accel_device *dev, const struct range *range,
 		     struct accel_pointer_info *info)
 {
@@ -12,6 +20,7 @@ static void describe(struct accel_device *dev, const struct range *range,
 	info->size = range->size;
 	info->serial = range->serial;
 	info->kind = range->kind;
+	info->flags = is_accessible(dev, range) ? ACCEL_POINTER_ACCESSIBLE : 0;
 }
 
 static const struct range *range_at(const struct accel_device *dev, uintptr_t ptr)

@@ -7,6 +7,9 @@
  * of ranges. A copy has to look its addresses up in all of them (a pointer of another card is an
  * error, not host memory), so finer locks would be taken together anyway. It is held for look-ups
  * and insertions only, never while an ioctl can wait for the card or for user memory.
+ *
+ * Streams, events and staged bytes have one lock for each card (accel_device.lock), callbacks one
+ * for the process. The order is: table lock, card, callbacks. None is held while anything waits.
  */
 #ifndef LIBACCEL_PRIVATE_H
 #define LIBACCEL_PRIVATE_H
@@ -18,6 +21,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -43,6 +47,7 @@ static inline void errno_restore(const int *saved)
 struct range {
 	struct range *child[2];
 	int height;
+	unsigned int imports; /* of device memory: how often it has to be freed once more */
 	uintptr_t base;
 	size_t size;
 	size_t mapped; /* bytes of the mapping that is ours to unmap */
@@ -72,9 +77,14 @@ struct window {
 	uintptr_t base; /* stands for mem_base */
 	uintptr_t map; /* what is reserved, with the guards on both sides */
 	size_t map_size;
+	size_t mapped; /* bytes from base on that the processor can access, if they are allocated */
 };
 
 int window_reserve(struct window *window, uint64_t mem_size);
+/* Maps the card's memory there. If that is refused, nothing can access the window. */
+void window_map(struct window *window, int fd, uint64_t mem_base, size_t mem_size);
+/* In the child of a fork, which has no mapping: keeps the addresses from others. */
+void window_disown(struct window *window);
 void window_release(const struct window *window);
 
 static inline bool window_spans(const struct window *window, uintptr_t addr)
@@ -99,6 +109,20 @@ void node_path(const struct node *node, char path[NODE_PATH]);
 /* File descriptor, or a negative errno that says what to do. */
 int node_open(const char *path);
 
+/* ---- stamp.c: where the driver writes times ---- */
+
+struct stamp {
+	struct stamp *next;
+	uint64_t *at;
+	uint64_t ticket; /* when the driver has written for the last time */
+};
+
+struct stamps {
+	struct stamp *unused;
+	struct stamp *retired; /* the driver may still write there */
+	struct stamp_block *blocks;
+};
+
 /* ---- device.c: handles ---- */
 
 struct accel_device {
@@ -107,6 +131,9 @@ struct accel_device {
 	struct range *ranges; /* of all kinds: the window's addresses are nobody else's */
 	uint64_t mem_base;
 	uint64_t max_host_bytes;
+	uint32_t max_streams;
+	uint32_t max_ops;
+	int64_t clock_shift; /* by which the driver's clock is ahead of ours: a time namespace */
 	dev_t rdev;
 	unsigned int node;
 	char name[NODE_PATH]; /* of the node, for sentences */
@@ -114,6 +141,20 @@ struct accel_device {
 	unsigned int holds; /* by copies and fills in flight */
 	int fd;
 	bool inherited; /* through fork(): every call is refused */
+	bool mappable; /* its memory has bus addresses */
+
+	pthread_mutex_t lock; /* of what follows */
+	const struct paccel_page *page; /* mapped with the first stream */
+	struct accel_stream *streams; /* all that were ever made */
+	struct accel_event *events; /* likewise */
+	struct accel_event *unused_events;
+	struct accel_batch *batches;
+	struct stamps stamps;
+	struct stage *stage; /* made with the first use */
+
+	/* Under the lock of the callbacks: */
+	bool calls_back; /* is a user of the thread */
+	bool closing; /* callbacks do not wait for the card any more */
 };
 
 void table_lock(void);
@@ -149,6 +190,139 @@ int device_ioctl(struct accel_device *dev, unsigned long request, void *arg);
 /* The sentence for an error that any command can have. */
 int general_error(const struct accel_device *dev, int err);
 
+/* ---- stream.c: queues of the driver ---- */
+
+/*
+ * A ticket is a point of a stream of some card in one word, so that it can be read whole. Points of
+ * a stream's number never go back, so it stays right when the stream is destroyed. 0 is complete.
+ */
+#define TICKET_BITS 8
+
+static inline uint64_t ticket_make(uint32_t stream, uint64_t point)
+{
+	return point << TICKET_BITS | stream;
+}
+
+static inline uint64_t ticket_point(uint64_t ticket)
+{
+	return ticket >> TICKET_BITS;
+}
+
+static inline uint32_t ticket_stream(uint64_t ticket)
+{
+	return ticket & ((1u << TICKET_BITS) - 1);
+}
+
+/*
+ * Handles stay allocated until the card is closed, so that a destroyed one can be told, and nothing
+ * that is late touches freed memory.
+ */
+enum handle_state {
+	HANDLE_UNUSED,
+	HANDLE_LIVE,
+	HANDLE_DRAINING, /* of a stream: destroyed, but the driver still works on it */
+};
+
+struct accel_stream {
+	struct accel_stream *next;
+	struct accel_device *dev;
+	const struct paccel_slot *slot;
+	uint32_t number;
+	/* Atomic: */
+	enum handle_state state;
+	unsigned int pending; /* callbacks that have not run; changed under their lock */
+	uint64_t last; /* last point that is work: signals are none */
+	uint64_t submitted; /* last point */
+};
+
+/* "Never" of deadlines, which are CLOCK_MONOTONIC of this process. */
+#define NEVER UINT64_MAX
+
+/* Whether a point has ended: 0, -EINPROGRESS, or the error that it or one before failed with. */
+int ticket_status(struct accel_device *dev, uint64_t ticket);
+/* The same when it has ended, or -ETIME. Without a sentence. */
+int ticket_wait(struct accel_device *dev, uint64_t ticket, uint64_t deadline);
+
+/* 0 if calls on the stream make sense: not NULL, not inherited, live, not inside its callback. */
+int stream_check(const struct accel_stream *stream);
+/* The same, and that it belongs to a card. */
+int stream_check_of(const struct accel_stream *stream, const struct accel_device *dev);
+/* Waits until all has ended, callbacks too; the error of the stream. */
+int stream_settle(struct accel_stream *stream, uint64_t deadline);
+/* The sentence for an error of the stream's work. */
+int stream_error(const struct accel_stream *stream, int err);
+
+/* An initializer leaves what is behind a member of a union as it is; the driver wants 0 there. */
+struct paccel_op;
+void op_init(struct paccel_op *op, uint32_t code);
+/* Also when the stream fails. */
+void op_init_eventfd(struct paccel_op *op, int fd);
+
+struct submitted {
+	uint64_t ticket;
+	uint32_t bad; /* which operation was wrong */
+};
+
+/* Queues operations behind all callbacks; without a sentence. */
+int stream_submit(struct accel_stream *stream, const struct paccel_op *ops, uint32_t nr,
+		  struct submitted *done);
+/* One that only tells of what is before it: no work, and it does not wait for callbacks. */
+int stream_signal(struct accel_stream *stream, const struct paccel_op *op, struct submitted *done);
+/* The sentence for errors of either that do not come from an operation. */
+int submit_error(const struct accel_stream *stream, int err);
+/* What a last close does with the streams; with the file closed. */
+void streams_free(struct accel_device *dev);
+
+/* ---- callback.c: the thread that runs callbacks ---- */
+
+/* Waits until no callback of the stream is pending. */
+int callbacks_wait(struct accel_stream *stream, uint64_t deadline);
+/* Runs those of a card now, whatever its work does. */
+void callbacks_end(struct accel_device *dev);
+/* Whether this is the thread that runs them, and for which stream. */
+bool in_callbacks(void);
+bool in_callback_of(const struct accel_stream *stream);
+void callbacks_before_fork(void);
+void callbacks_after_fork(void);
+void callbacks_in_child(void);
+
+/* ---- stamp.c: in use, under the card's lock ---- */
+
+/* NULL if there is no locked memory for it; says so. */
+struct stamp *stamp_take(struct accel_device *dev);
+/* Gives it back once the ticket has ended. */
+void stamp_retire(struct accel_device *dev, struct stamp *stamp, uint64_t ticket);
+void stamps_free(struct accel_device *dev);
+
+/* ---- event.c ---- */
+
+struct accel_event {
+	struct accel_event *next, *next_unused;
+	struct accel_device *dev;
+	struct stamp *stamp; /* under the card's lock, as is a change of the ticket */
+	/* Atomic: */
+	enum handle_state state;
+	uint64_t ticket; /* 0 if it was never recorded */
+};
+
+int event_check(const struct accel_event *event);
+/* A record in steps: a place for the time, the operation, then the point or the way back. */
+int event_prepare(struct accel_event *event, struct paccel_op *op, struct stamp **stamp);
+void event_publish(struct accel_event *event, struct stamp *stamp, uint64_t ticket);
+void event_abandon(struct accel_event *event, struct stamp *stamp);
+/* Whether it ended well: nobody has to wait for it. */
+bool ticket_passed(struct accel_device *dev, uint64_t ticket);
+void events_free(struct accel_device *dev);
+
+/* ---- stage.c: bytes of pageable memory on their way to the card ---- */
+
+struct stage_piece;
+/* A place for a copy of some bytes, or NULL: there is no room, or they are too many. */
+struct stage_piece *stage_take(struct accel_device *dev, size_t size, void **place);
+/* It is free when the ticket has ended. */
+void stage_give(struct accel_device *dev, struct stage_piece *piece, uint64_t ticket);
+void stage_free(struct accel_device *dev);
+
 /* ---- memory.c: ranges of a handle ---- */
 
 struct range *range_create(size_t size, enum accel_memory_kind kind);
@@ -163,10 +337,24 @@ int range_take(struct accel_device *dev, void *ptr, size_t size, enum accel_memo
 /* Puts it back when the driver would not free it. */
 void range_restore(struct accel_device *dev, struct range *range);
 
+/* Finds the allocation that starts at an address; size 0 matches any. Under the table lock. */
+int range_at_start(struct accel_device *dev, uintptr_t ptr, size_t size,
+		   enum accel_memory_kind kind, struct range **found);
+
 /* What every free checks first. */
 int free_check(const struct accel_device *dev, const void *ptr, size_t size);
 
 const char *kind_name(enum accel_memory_kind kind);
+
+/* ---- host.c ---- */
+
+/* Page-locked memory of the driver for a range whose size is set; without a sentence. */
+int host_pages(struct accel_device *dev, struct range *range);
+/* Memory that only this process needs: in a child it would keep the driver's file open. */
+void keep_from_children(void *map, size_t size);
+/* The sentence for its errors. */
+int host_failed(const struct accel_device *dev, int err, size_t size);
+int size_above_max(const struct accel_device *dev, int err, size_t size);
 
 /* ---- operand.c: what an address means ---- */
 
@@ -187,12 +375,15 @@ struct operand {
 	/* Found out by operand_resolve(): */
 	struct accel_device *dev; /* whose device memory it is; NULL: the processor's to access */
 	bool known; /* host memory that is mapped for certain: host or unified */
+	bool pinned; /* wholly in one host range of the card that is asked */
 };
 
 /* What can be said without a look-up: NULL, size 0, wrapping. */
 int operand_check(const struct operand *operand);
 /* Finds out whose memory it is, or says what is wrong; under the table lock. Holds dev. */
 int operand_resolve(struct operand *operand);
+/* Whether host memory lies wholly in one host range of a card; under the table lock. */
+bool operand_is_pinned(const struct operand *operand, const struct accel_device *dev);
 /* 0 if it does not start in a window. */
 int operand_is_host(const struct operand *operand);
 /* The handle in whose window an address lies, or NULL; under the table lock. */
@@ -203,14 +394,51 @@ struct accel_device *window_owner(uintptr_t ptr);
 struct copy {
 	struct operand dst, src;
 	size_t dpitch, spitch, width, rows;
+	struct accel_stream *stream; /* or NULL: complete on return */
+	struct accel_device *pin_dev; /* whose host ranges count; with a stream or batch */
+	struct accel_batch *batch; /* only collected there */
 };
+
+/* Takes a copy apart, checks it, and has it done in its way: copy.c. */
+struct copy copy_make(void *dst, const void *src, size_t size);
+int copy_run(struct copy *copy);
+/* By whoever can, complete on return. */
+int copy_now(const struct copy *copy);
 
 /* By one card; enum paccel_copy_dir. */
 int copy_submit(struct accel_device *dev, uint32_t dir, const struct copy *copy);
 /* Between two cards, through host memory. */
 int copy_staged(const struct copy *copy);
+/* Between two cards, directly if they reach each other: peer.c. */
+int copy_between(const struct copy *copy);
 /* By the processor. */
 int copy_host(const struct copy *copy);
+/* The sentence for an error of the driver. */
+int copy_failed(const struct accel_device *dev, int err, const struct copy *copy);
+uint64_t wire_address(const struct operand *operand);
+/* Pageable memory that the processor is about to access; says what is wrong. */
+int host_touch(const struct operand *host, uintptr_t ptr, size_t size);
+
+/* ---- peer.c ---- */
+
+/* An allocation of device memory was freed, once; and a handle is closed: the file is not yet. */
+void peers_freed(struct accel_device *dev, uintptr_t ptr, uint64_t serial);
+void peers_closed(struct accel_device *dev);
+
+/* ---- async.c: copies and fills on a stream ---- */
+
+/* The direction for the driver if a card can do the copy alone, with pinned host memory; or 0. */
+uint32_t copy_direction(const struct copy *copy);
+void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op);
+int copy_queue(const struct copy *copy);
+int fill_queue(struct accel_stream *stream, const struct operand *memory, unsigned char value);
+void fill_operation(const struct operand *memory, unsigned char value, struct paccel_op *op);
+
+/* ---- batch.c ---- */
+
+/* Adds the copy to its batch. */
+int batch_add_copy(const struct copy *copy);
+void batches_free(struct accel_device *dev);
 
 /* ---- fork.c ---- */
 

@@ -27,7 +27,7 @@ static int not_accessible(const struct operand *host, uintptr_t ptr, size_t size
 				  : "read: not mapped, or a dead registration");
 }
 
-static int submit_failed(const struct accel_device *dev, int err, const struct copy *copy)
+int copy_failed(const struct accel_device *dev, int err, const struct copy *copy)
 {
 	const struct operand *host = copy->dst.dev ? &copy->src : &copy->dst;
 
@@ -39,7 +39,7 @@ static int submit_failed(const struct accel_device *dev, int err, const struct c
 		    copy->src.ptr);
 }
 
-static uint64_t wire_address(const struct operand *operand)
+uint64_t wire_address(const struct operand *operand)
 {
 	return operand->dev ? device_address(operand->dev, operand->ptr) : operand->ptr;
 }
@@ -58,7 +58,7 @@ int copy_submit(struct accel_device *dev, uint32_t dir, const struct copy *copy)
 	};
 	int err = device_ioctl(dev, PACCEL_IOC_COPY, &cmd);
 
-	return err ? submit_failed(dev, err, copy) : 0;
+	return err ? copy_failed(dev, err, copy) : 0;
 }
 
 /* One block of a copy, with its rows packed in the buffer. */
@@ -97,7 +97,7 @@ int copy_staged(const struct copy *copy)
  * Pageable memory that is not there must be -EFAULT for the processor as it is for the card:
  * populating the pages is the check (in Linux since 5.14).
  */
-static int host_touch(const struct operand *host, uintptr_t ptr, size_t size)
+int host_touch(const struct operand *host, uintptr_t ptr, size_t size)
 {
 	uintptr_t first = ptr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 	int advice = host->written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The window: addresses as large as the card's memory that nothing can access, so that a device
- * pointer can be told from every other one, and a stray dereference is a clean SIGSEGV.
+ * The window: addresses as large as the card's memory that nothing else gets, so that a device
+ * pointer can be told from every other one. Where the card's memory can be mapped it is mapped
+ * there, all of it once; elsewhere nothing can access it, and a stray dereference is a clean
+ * SIGSEGV. The library itself never loads or stores there: what a card that goes away does to
+ * those who do (SIGBUS) must not come out of a call.
  */
 #define _GNU_SOURCE
 #include "private.h"
 
+#include <linux/paccel.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -51,6 +55,36 @@ int window_reserve(struct window *window, uint64_t mem_size)
 	window->map_size = size;
 	window->base = (window->map + GUARD + WINDOW_ALIGN - 1) & ~(WINDOW_ALIGN - 1);
 	return 0;
+}
+
+/*
+ * A failed attempt can have left a hole. It is filled unless it was none, or somebody was faster,
+ * whose addresses would be taken for device pointers from then on.
+ */
+static void reserve_again(void *at, size_t size)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+
+	if (mmap(at, size, PROT_NONE, flags, -1, 0) == at)
+		madvise(at, size, MADV_DONTDUMP);
+}
+
+void window_map(struct window *window, int fd, uint64_t mem_base, size_t mem_size)
+{
+	void *at = (void *)window->base;
+
+	if (mmap(at, mem_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 (off_t)(PACCEL_MMAP_DEVICE + mem_base)) == at)
+		window->mapped = mem_size;
+	else
+		reserve_again(at, mem_size);
+}
+
+void window_disown(struct window *window)
+{
+	if (window->mapped)
+		reserve_again((void *)window->base, window->mapped);
+	window->mapped = 0;
 }
 
 void window_release(const struct window *window)

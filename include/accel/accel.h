@@ -61,7 +61,7 @@ extern "C" {
  * ``-ETIMEDOUT`` the card did not answer in time; it has been reset
  * ``-ENOMEM``    out of memory (which memory: see the call)
  * ``-ENOTTY``    the driver that is loaded is older than this library; so is
- *                ``-E2BIG``
+ *                ``-E2BIG``, but for a batch that is full
  * ============== =================================================================
  */
 
@@ -71,14 +71,16 @@ extern "C" {
  * All functions are thread-safe. No lock is held while the card works: a free, a second copy or a
  * fork() never waits for a copy of another thread. What the caller has to order: a range may not be
  * freed while another thread uses it (the driver lets running copies end first, later ones get
- * ``-EFAULT``), and the last close of a handle comes after the last call that uses it.
+ * ``-EFAULT``), a stream, event or batch may not be destroyed while another thread uses it, and the
+ * last close of a handle comes after the last call that uses it.
  *
- * After fork() the child has none of its parent's cards. Its calls on inherited handles return
- * ``-EPERM`` (accel_device_close() works and releases what was inherited). It may open cards
- * itself: handles, windows and allocations are then its own, and device pointers from before the
- * fork are refused. Host and unified memory of the parent stays mapped in the child, shared with
- * the parent, as memory that the library does not know. The parent is not affected. Use fork() or
- * posix_spawn(); a raw clone() runs no fork handlers, and the driver refuses its calls.
+ * After fork() the child has none of its parent's cards. Its calls on inherited handles, also those
+ * of streams, events and batches, return ``-EPERM`` (accel_device_close() works and releases what
+ * was inherited). It may open cards itself: handles, windows and allocations are then its own, and
+ * device pointers from before the fork are refused. Host and unified memory of the parent stays
+ * mapped in the child, shared with the parent, as memory that the library does not know. The parent
+ * is not affected. Use fork() or posix_spawn(); a raw clone() runs no fork handlers, and the driver
+ * refuses its calls.
  */
 
 #define ACCEL_VERSION_MAJOR 0
@@ -88,8 +90,14 @@ extern "C" {
 /** struct accel_device - a card that this process has opened; opaque */
 struct accel_device;
 
-/** struct accel_stream - an ordered queue of work; opaque. No function makes one yet: pass NULL */
+/** struct accel_stream - an ordered queue of work of one card; opaque */
 struct accel_stream;
+
+/** struct accel_event - a point of a stream, and the time at which it was reached; opaque */
+struct accel_event;
+
+/** struct accel_batch - operations that are queued together; opaque */
+struct accel_batch;
 
 /**
  * enum accel_memory_kind - what an address is
@@ -109,12 +117,14 @@ enum accel_memory_kind {
 
 /**
  * enum accel_capability - what a card can do (bits of accel_device_info.capabilities)
- * @ACCEL_CAP_MAPPABLE: its memory can be mapped by programs
+ * @ACCEL_CAP_MAPPABLE: its memory is mapped: the processor can load from device pointers of this
+ *	handle, and store to them
  * @ACCEL_CAP_NATIVE_D2D: copies inside its memory by itself; without it such a copy goes through
  *	the host
  * @ACCEL_CAP_NATIVE_FILL: fills its memory by itself
  * @ACCEL_CAP_MEM_SURVIVES_RESET: memory and handles survive a reset of the card
  * @ACCEL_CAP_DIRECT_DMA: reads and writes host memory where it lies, without a bounce buffer
+ * @ACCEL_CAP_VERIFY: computes checksums, so that the driver can verify what it copies
  */
 enum accel_capability {
 	ACCEL_CAP_MAPPABLE = 1 << 0,
@@ -122,6 +132,7 @@ enum accel_capability {
 	ACCEL_CAP_NATIVE_FILL = 1 << 2,
 	ACCEL_CAP_MEM_SURVIVES_RESET = 1 << 3,
 	ACCEL_CAP_DIRECT_DMA = 1 << 4,
+	ACCEL_CAP_VERIFY = 1 << 5,
 };
 
 /**
@@ -157,6 +168,16 @@ struct accel_device_info {
 };
 
 /**
+ * enum accel_pointer_flag - bits of accel_pointer_info.flags
+ * @ACCEL_POINTER_ACCESSIBLE: the processor can access the whole allocation: host, unified and
+ *	registered memory, and device memory that is mapped. Not set for what
+ *	accel_host_register_dmabuf() gave, and for pageable memory, of which the library knows nothing
+ */
+enum accel_pointer_flag {
+	ACCEL_POINTER_ACCESSIBLE = 1 << 0,
+};
+
+/**
  * struct accel_pointer_info - what an address is
  * @device: handle that it belongs to, not counted as an open; NULL for pageable memory
  * @base: first byte of the allocation or registration; NULL for pageable memory
@@ -164,6 +185,7 @@ struct accel_device_info {
  * @serial: number of the allocation, never used twice in a process: tells a new block at an old
  *	address; 0 for pageable memory
  * @kind: what made it
+ * @flags: bits of enum accel_pointer_flag
  * @reserved: 0
  */
 struct accel_pointer_info {
@@ -172,7 +194,8 @@ struct accel_pointer_info {
 	size_t size;
 	uint64_t serial;
 	enum accel_memory_kind kind;
-	uint32_t reserved[7];
+	uint32_t flags;
+	uint32_t reserved[6];
 };
 
 /**
@@ -253,11 +276,14 @@ int accel_device_open(int index, struct accel_device **dev);
  * @dev: handle
  *
  * Undoes one open. The last one frees all memory of the handle, unregisters all registrations, and
- * gives the window back: pointers into either must not be used any more. Never waits for the card.
- * Also closes a handle whose card is gone, and one inherited through fork(). No other thread may
- * use the handle at the last close, or later. Thread-safe.
+ * gives the window back: pointers into either must not be used any more. It ends all streams,
+ * events and batches of the handle: what waits in a stream is cancelled, and those handles must not
+ * be used either. Callbacks that have not run are run before it returns, with ``-ECANCELED`` if
+ * their work has not ended. Never waits for the card. Also closes a handle whose card is gone, and
+ * one inherited through fork(). No other thread may use the handle at the last close, or later.
+ * Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@dev is NULL).
+ * Return: 0; ``-EINVAL`` (@dev is NULL); ``-EDEADLK`` (the last close, inside a callback).
  */
 int accel_device_close(struct accel_device *dev);
 
@@ -467,14 +493,17 @@ int accel_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src
 /**
  * accel_async_memory_copy_h2d() - accel_memory_copy_h2d() on a stream
  * @dev: handle
- * @stream: NULL: there are no streams yet, and the copy is complete on return
+ * @stream: stream of @dev; NULL: the copy is complete on return
  * @dst: device memory of @dev
  * @src: host memory
  * @size: bytes, at least 1
  *
- * Thread-safe.
+ * From host memory that is allocated, unified or registered with @dev, all of it in one range, the
+ * copy is queued, and @src is in use until it has ended. From any other memory the program has @src
+ * back when the call returns. Up to 64 KiB are copied aside and queued; more, or when 1 MiB of such
+ * bytes is on its way, wait for the stream and are complete on return. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@stream is not NULL); or an error of copies.
+ * Return: 0; ``-EINVAL`` (@stream is not of @dev); an error of copies; or an error of streams.
  */
 int accel_async_memory_copy_h2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
 				const void *src, size_t size);
@@ -482,14 +511,16 @@ int accel_async_memory_copy_h2d(struct accel_device *dev, struct accel_stream *s
 /**
  * accel_async_memory_copy_d2h() - accel_memory_copy_d2h() on a stream
  * @dev: handle
- * @stream: NULL: there are no streams yet, and the copy is complete on return
+ * @stream: stream of @dev; NULL: the copy is complete on return
  * @dst: host memory
  * @src: device memory of @dev
  * @size: bytes, at least 1
  *
- * Thread-safe.
+ * To host memory that is allocated, unified or registered with @dev, all of it in one range, the
+ * copy is queued, and @dst holds the bytes when it has ended. To any other the call waits for the
+ * stream, and the copy is complete on return. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@stream is not NULL); or an error of copies.
+ * Return: 0; ``-EINVAL`` (@stream is not of @dev); an error of copies; or an error of streams.
  */
 int accel_async_memory_copy_d2h(struct accel_device *dev, struct accel_stream *stream, void *dst,
 				const void *src, size_t size);
@@ -497,14 +528,15 @@ int accel_async_memory_copy_d2h(struct accel_device *dev, struct accel_stream *s
 /**
  * accel_async_memory_copy_d2d() - accel_memory_copy_d2d() on a stream
  * @dev: handle
- * @stream: NULL: there are no streams yet, and the copy is complete on return
+ * @stream: stream of @dev; NULL: the copy is complete on return
  * @dst: device memory of @dev
  * @src: device memory of @dev, not overlapping @dst
  * @size: bytes, at least 1
  *
- * Thread-safe.
+ * Queued; unified memory on both sides is copied by the processor, after the stream and complete on
+ * return. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@stream is not NULL); or an error of copies.
+ * Return: 0; ``-EINVAL`` (@stream is not of @dev); an error of copies; or an error of streams.
  */
 int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
 				const void *src, size_t size);
@@ -513,14 +545,15 @@ int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *s
  * accel_async_memory_copy_p2p() - accel_memory_copy_p2p() on a stream
  * @dst_dev: handle of the card that receives
  * @src_dev: handle of the card that sends
- * @stream: NULL: there are no streams yet, and the copy is complete on return
+ * @stream: stream of either card; NULL: the copy is complete on return
  * @dst: device memory of @dst_dev
  * @src: device memory of @src_dev
  * @size: bytes, at least 1
  *
- * Thread-safe.
+ * Between two cards the call waits for the stream, and the copy is complete on return. With the
+ * same card twice it is accel_async_memory_copy_d2d(). Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@stream is not NULL); or an error of copies.
+ * Return: 0; ``-EINVAL`` (@stream is of neither card); an error of copies; or an error of streams.
  */
 int accel_async_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src_dev,
 				struct accel_stream *stream, void *dst, const void *src,
@@ -571,6 +604,453 @@ int accel_memory_copy_2d(void *dst, size_t dpitch, const void *src, size_t spitc
  * Return: 0, or an error of copies.
  */
 int accel_device_memory_set(struct accel_device *dev, void *ptr, unsigned char value, size_t size);
+
+/**
+ * accel_async_device_memory_set() - accel_device_memory_set() on a stream
+ * @dev: handle
+ * @stream: stream of @dev; NULL: complete on return
+ * @ptr: device memory of @dev
+ * @value: every byte gets this value
+ * @size: bytes, at least 1
+ *
+ * Queued; unified memory is filled by the processor, after the stream and complete on return.
+ * Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (@stream is not of @dev); an error of copies; or an error of streams.
+ */
+int accel_async_device_memory_set(struct accel_device *dev, struct accel_stream *stream, void *ptr,
+				  unsigned char value, size_t size);
+
+/* ---- Streams --------------------------------------------------------------------------------- */
+
+/**
+ * DOC: Streams
+ *
+ * A *stream* is a queue of work of one card: copies, fills, waits, records of events. They run one
+ * after the other in the order of the calls; streams run independently of each other. Calls that
+ * queue return at once, but wait while the stream has as much queued as the driver takes, and while
+ * a callback of the stream is to run.
+ *
+ * Memory that queued work uses may be freed or unregistered: the driver keeps it until the work has
+ * ended. Its contents are the caller's to leave alone: what is copied from may be written, and what
+ * is copied to may be read, when the work has ended. That is when accel_stream_synchronize(),
+ * accel_stream_query() or their counterparts for an event have said so to the thread, or an
+ * eventfd, fence or callback.
+ *
+ * *Failure.* When an operation fails, its stream has failed: what is queued behind it is not done,
+ * and later calls that queue are ``-ECANCELED``. Waits and queries return the first error until
+ * accel_stream_clear(). A stream that waits for an event or fence whose work failed, fails too.
+ * Other streams go on.
+ *
+ * All functions with a stream, event or batch can return, besides the general errors: ``-EINVAL``
+ * (NULL, or a handle that was destroyed, as long as its memory serves no new one);
+ * ``-EDEADLK`` (a call into a stream from its own callback, or one that would wait for another
+ * callback from a callback). Those that queue: ``-ECANCELED`` (the stream has failed: nothing was
+ * queued), ``-ENOMEM``. No function returns ``-EAGAIN``.
+ */
+
+/**
+ * accel_stream_create() - make a stream
+ * @dev: handle
+ * @stream: receives the stream, NULL on failure
+ *
+ * It lives until accel_stream_destroy() or the last close of @dev. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOSPC`` (as many streams as the driver has for one handle, 127
+ * on today's; those that are destroyed and still busy count); ``-ENOMEM``; or a general error.
+ */
+int accel_stream_create(struct accel_device *dev, struct accel_stream **stream);
+
+/**
+ * accel_stream_destroy() - end a stream
+ * @stream: stream
+ *
+ * Returns at once. What is queued still runs, callbacks too, and events that were recorded stay
+ * valid. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL, destroyed); ``-EDEADLK`` (in its callback); or a general error.
+ */
+int accel_stream_destroy(struct accel_stream *stream);
+
+/**
+ * accel_stream_query() - whether a stream has done all its work
+ * @stream: stream
+ *
+ * Makes no system call (a program of 32 bits makes one). Thread-safe.
+ *
+ * Return: 0 if all that was queued so far has ended well, and its callbacks have run;
+ * ``-EINPROGRESS`` if not (accel_last_error() is left alone); the stream's error if it has failed;
+ * ``-EINVAL``, ``-EDEADLK`` as for all streams; or a general error.
+ */
+int accel_stream_query(struct accel_stream *stream);
+
+/**
+ * accel_stream_synchronize() - wait until a stream has done all its work
+ * @stream: stream
+ *
+ * Waits for all that was queued before the call, and for callbacks. Signals do not end it.
+ * Thread-safe.
+ *
+ * Return: 0; the stream's error if it has failed; ``-EINVAL``, ``-EDEADLK`` as for all streams; or
+ * a general error.
+ */
+int accel_stream_synchronize(struct accel_stream *stream);
+
+/**
+ * accel_stream_synchronize_until() - accel_stream_synchronize() up to a time
+ * @stream: stream
+ * @deadline: when to give up: CLOCK_MONOTONIC as this process sees it, in nanoseconds, absolute;
+ *	the past does not wait, UINT64_MAX is never
+ *
+ * Thread-safe.
+ *
+ * Return: as accel_stream_synchronize(); ``-ETIME`` (not done by @deadline).
+ */
+int accel_stream_synchronize_until(struct accel_stream *stream, uint64_t deadline);
+
+/**
+ * accel_stream_clear() - make a stream that has failed usable again
+ * @stream: stream
+ *
+ * What was cancelled stays so. That work up to now has failed is forgotten, for its events too:
+ * they have just happened. Waits until all that was cancelled has ended, which takes no work of the
+ * card, until callbacks have been told, and until other streams that wait for @stream have found
+ * out. On a stream that has not failed it does nothing. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL``, ``-EDEADLK`` as for all streams; or a general error.
+ */
+int accel_stream_clear(struct accel_stream *stream);
+
+/**
+ * accel_stream_add_callback() - call a function when a stream has come so far
+ * @stream: stream
+ * @fn: called with @data, and with 0 or the error of the work before it
+ * @data: passed on
+ *
+ * @fn runs exactly once, after all that was queued before and before all that is queued later:
+ *	calls
+ * that queue wait until it has run. It also runs when the stream fails, or has failed before, when
+ * the card is removed, and when the handle is closed (``-ECANCELED``). All callbacks of a process
+ * run in one thread of the library, which blocks all signals and ends with the last close of the
+ * cards that had callbacks. @fn must not call into @stream, and should be short. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL, destroyed); ``-EDEADLK`` (in a callback of @stream); ``-ENOMEM``,
+ * ``-EMFILE``, ``-ENFILE`` (the thread cannot be started); or a general error. @fn is not called if
+ * the call fails.
+ */
+int accel_stream_add_callback(struct accel_stream *stream, void (*fn)(void *data, int status),
+			      void *data);
+
+/**
+ * accel_stream_wait_event() - let a stream wait for an event
+ * @stream: stream
+ * @event: event of any card; one that was never recorded has happened
+ *
+ * What is queued later on @stream does not start before the event as it is recorded now has
+ * happened. The caller does not wait. Thread-safe.
+ *
+ * Return: 0; the error of @event, if it has failed and its stream was destroyed; or an error of
+ * streams.
+ */
+int accel_stream_wait_event(struct accel_stream *stream, struct accel_event *event);
+
+/**
+ * accel_stream_eventfd() - signal an eventfd when a stream has come so far
+ * @stream: stream
+ * @fd: eventfd; may be closed after the call
+ *
+ * Adds 1 to @fd when all that was queued before has ended, also when it fails: accel_stream_query()
+ * then tells. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (@fd is no eventfd); ``-ECANCELED`` (the stream has failed already: @fd is
+ * not signalled); or an error of streams.
+ */
+int accel_stream_eventfd(struct accel_stream *stream, int fd);
+
+/**
+ * accel_stream_export_fence() - a sync_file of all that is queued
+ * @stream: stream
+ * @fd: receives a file descriptor, close-on-exec, the caller's to close; -1 on failure
+ *
+ * It is signalled, with the error if there is one, when all that was queued before has ended.
+ * poll() works on it, and other drivers take it. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL); ``-EMFILE`` (no file descriptor is left); or an error of streams.
+ */
+int accel_stream_export_fence(struct accel_stream *stream, int *fd);
+
+/**
+ * accel_stream_wait_fence() - let a stream wait for a sync_file
+ * @stream: stream
+ * @fd: sync_file of any driver; may be closed after the call
+ *
+ * What is queued later on @stream does not start before @fd is signalled; if it is with an error,
+ * the stream fails. The caller does not wait. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (@fd is no sync_file); or an error of streams.
+ */
+int accel_stream_wait_fence(struct accel_stream *stream, int fd);
+
+/**
+ * accel_device_synchronize() - wait for all streams of this process on a card
+ * @dev: handle
+ *
+ * Also for those that are destroyed and still busy, and for callbacks. Thread-safe.
+ *
+ * Return: 0; the error of a stream that has failed; ``-EDEADLK`` (in a callback); or a general
+ * error.
+ */
+int accel_device_synchronize(struct accel_device *dev);
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+/**
+ * accel_event_create() - make an event
+ * @dev: handle
+ * @event: receives the event, NULL on failure
+ *
+ * It lives until accel_event_destroy() or the last close of @dev. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOMEM``; or a general error.
+ */
+int accel_event_create(struct accel_device *dev, struct accel_event **event);
+
+/**
+ * accel_event_destroy() - end an event
+ * @event: event
+ *
+ * Returns at once, also if the event has not happened; streams that wait for it still do.
+ * Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL, destroyed); or a general error.
+ */
+int accel_event_destroy(struct accel_event *event);
+
+/**
+ * accel_event_record() - mark the point that a stream has come to
+ * @event: event
+ * @stream: stream of the same card
+ *
+ * The event happens when all that was queued before on @stream has ended. An event that is recorded
+ * again stands for the new point alone; who waits for the old one still does. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (@stream is of another card); ``-ENOMEM`` (times lie in locked memory, a
+ * page for some 500 events: RLIMIT_MEMLOCK); ``-ENOSPC`` as accel_host_memory_allocate(); or an
+ * error of streams.
+ */
+int accel_event_record(struct accel_event *event, struct accel_stream *stream);
+
+/**
+ * accel_event_query() - whether an event has happened
+ * @event: event
+ *
+ * Makes no system call (a program of 32 bits makes one). Thread-safe.
+ *
+ * Return: 0 if it has, or was never recorded; ``-EINPROGRESS`` if not (accel_last_error() is left
+ * alone); the error of the stream, if that failed before the event, until the stream is cleared or
+ * destroyed; ``-EINVAL`` (NULL, destroyed); or a general error.
+ */
+int accel_event_query(struct accel_event *event);
+
+/**
+ * accel_event_synchronize() - wait for an event
+ * @event: event
+ *
+ * Signals do not end it. Thread-safe.
+ *
+ * Return: 0; or as accel_event_query(), but never ``-EINPROGRESS``.
+ */
+int accel_event_synchronize(struct accel_event *event);
+
+/**
+ * accel_event_synchronize_until() - accel_event_synchronize() up to a time
+ * @event: event
+ * @deadline: as for accel_stream_synchronize_until()
+ *
+ * Thread-safe.
+ *
+ * Return: as accel_event_synchronize(); ``-ETIME`` (it has not happened by @deadline).
+ */
+int accel_event_synchronize_until(struct accel_event *event, uint64_t deadline);
+
+/**
+ * accel_event_elapsed_time() - time between two events
+ * @start: event
+ * @end: event, of any card
+ * @ns: receives nanoseconds; negative if @end happened first
+ *
+ * The driver takes the times as it completes the work, by CLOCK_MONOTONIC. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL, destroyed, never recorded); ``-EINPROGRESS`` (one has not
+ * happened); the error of a stream that failed before the event; or a general error.
+ */
+int accel_event_elapsed_time(struct accel_event *start, struct accel_event *end, int64_t *ns);
+
+/* ---- Batches --------------------------------------------------------------------------------- */
+
+/**
+ * DOC: Batches
+ *
+ * A *batch* collects operations and queues all of them with one system call: all or none.
+ * Operations are counted from 0 in the order in which they were added. Events that a batch records
+ * happen when the whole batch has ended, though their times are those of their places in it.
+ */
+
+/**
+ * accel_batch_create() - make a batch
+ * @dev: handle
+ * @batch: receives the batch, NULL on failure
+ *
+ * It lives until accel_batch_destroy() or the last close of @dev. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOMEM``; or a general error.
+ */
+int accel_batch_create(struct accel_device *dev, struct accel_batch **batch);
+
+/**
+ * accel_batch_destroy() - end a batch
+ * @batch: batch
+ *
+ * What it holds is forgotten; what was submitted runs. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL, destroyed); or a general error.
+ */
+int accel_batch_destroy(struct accel_batch *batch);
+
+/**
+ * accel_batch_copy() - add a copy
+ * @batch: batch
+ * @dst: device memory of the batch's card, or host memory that is allocated, unified or registered
+ *	with it
+ * @src: likewise; one of the two is device memory
+ * @size: bytes, at least 1
+ *
+ * Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (neither is device memory); ``-EFAULT`` (pageable host memory, memory of
+ * another card); ``-E2BIG`` (the batch is full: accel_last_error() says with how many); an error of
+ * copies; or an error of streams.
+ */
+int accel_batch_copy(struct accel_batch *batch, void *dst, const void *src, size_t size);
+
+/**
+ * accel_batch_device_memory_set() - add a fill
+ * @batch: batch
+ * @ptr: device memory of the batch's card, not unified memory
+ * @value: every byte gets this value
+ * @size: bytes, at least 1
+ *
+ * Thread-safe.
+ *
+ * Return: 0; ``-E2BIG`` (the batch is full); an error of copies; or an error of streams.
+ */
+int accel_batch_device_memory_set(struct accel_batch *batch, void *ptr, unsigned char value,
+				  size_t size);
+
+/**
+ * accel_batch_wait_event() - add a wait for an event
+ * @batch: batch
+ * @event: event of the same card, as it is recorded now
+ *
+ * Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (@event is of another card); ``-E2BIG`` (the batch is full); or an error
+ * of streams.
+ */
+int accel_batch_wait_event(struct accel_batch *batch, struct accel_event *event);
+
+/**
+ * accel_batch_record_event() - add the record of an event
+ * @batch: batch
+ * @event: event of the same card, which must live until the batch is submitted
+ *
+ * Recorded by accel_batch_submit(): until then @event stands for what it stood before. Thread-safe.
+ *
+ * Return: as accel_batch_wait_event().
+ */
+int accel_batch_record_event(struct accel_batch *batch, struct accel_event *event);
+
+/**
+ * accel_batch_eventfd() - add a signal of an eventfd
+ * @batch: batch
+ * @fd: eventfd; must stay open until the batch is submitted, which also checks it
+ *
+ * Adds 1 when what stands before it has ended, also when the stream fails. Thread-safe.
+ *
+ * Return: 0; ``-E2BIG`` (the batch is full); or an error of streams.
+ */
+int accel_batch_eventfd(struct accel_batch *batch, int fd);
+
+/**
+ * accel_batch_submit() - queue a batch
+ * @batch: batch; empty afterwards
+ * @stream: stream of the same card
+ * @failed: NULL, or receives which operation was wrong, if the call fails: from 0, or as many as
+ *	the batch has if it was none of them
+ *
+ * If it fails nothing is queued, and @batch is as before. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another card; an operation: no eventfd,
+ * an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);
+ * ``-ENOMEM`` as accel_event_record(); or an error of streams.
+ */
+int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, size_t *failed);
+
+/* ---- Sharing --------------------------------------------------------------------------------- */
+
+/**
+ * accel_memory_export() - a dma-buf of an allocation
+ * @dev: handle that allocated it
+ * @ptr: what accel_device_memory_allocate(), accel_host_memory_allocate(),
+ *	accel_unified_memory_allocate() or accel_memory_import() returned
+ * @fd: receives a file descriptor, close-on-exec, the caller's to close; -1 on failure
+ *
+ * Holds the memory until it is closed, whatever becomes of the allocation and of the process, which
+ * goes on paying for it (quota, RLIMIT_MEMLOCK). Device memory can be imported by a process that
+ * has the same card open, not by other drivers. Host and unified memory can be attached by every
+ * driver and mapped by every process. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (no such allocation of this handle starts at @ptr);
+ * ``-ENOMEM``; ``-EMFILE`` (no file descriptor is left); or a general error.
+ */
+int accel_memory_export(struct accel_device *dev, void *ptr, int *fd);
+
+/**
+ * accel_memory_import() - use device memory of another process
+ * @dev: handle of the card that has the memory
+ * @fd: file descriptor of accel_memory_export(); may be closed after the call
+ * @ptr: receives the device pointer, NULL on failure
+ * @size: receives the bytes that were allocated; 0 on failure
+ *
+ * The same memory, for as long as somebody has it. What this handle has already, by allocation or
+ * import, comes back at the same address, and has to be freed once more. To be freed by
+ * accel_device_memory_deallocate(). Costs no quota. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL, @fd is no dma-buf); ``-EXDEV`` (not device memory of this card);
+ * ``-ESTALE`` (a reset has lost what was in it); ``-ENOMEM``; or a general error.
+ */
+int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *size);
+
+/**
+ * accel_host_register_dmabuf() - use memory of another driver as host memory
+ * @dev: handle of the card that will use it
+ * @fd: dma-buf of any driver; may be closed after the call
+ * @size: bytes from its start, at least 1 and at most what it has
+ * @flags: 0 or ACCEL_REGISTER_READ_ONLY
+ * @ptr: receives an address that stands for the first byte, NULL on failure
+ *
+ * Copies between @dev and the memory take the address as that of registered memory. The processor
+ * cannot access it there: map @fd for that. Nothing is charged. The implicit fences of the dma-buf
+ * are not looked at: order accesses with accel_stream_wait_fence() and accel_stream_export_fence().
+ * Ended by accel_host_unregister(). Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL, size, @flags, @fd is no dma-buf or too short); ``-EACCES`` (@fd is
+ * read-only, without ACCEL_REGISTER_READ_ONLY); ``-EOPNOTSUPP`` (its driver gives neither pages
+ * that the card reaches nor a mapping for the processor; device memory of this driver);
+ * ``-ENOMEM``; ``-ENOSPC`` (max_host_ranges in use); or a general error.
+ */
+int accel_host_register_dmabuf(struct accel_device *dev, int fd, size_t size, unsigned int flags,
+			       void **ptr);
 
 /* ---- Information ----------------------------------------------------------------------------- */
 

@@ -35,7 +35,7 @@ every_symbol_has_a_version() {
 }
 
 header_has_the_functions_of_the_contract() {
-	[ "$(functions_of_header | wc -l)" -ge 35 ]
+	[ "$(functions_of_header | wc -l)" -ge 66 ]
 }
 
 same() { diff -u <("$1") <("$2"); }
@@ -63,6 +63,16 @@ needs_libc_only() {
 is_never_unloaded() { readelf -d "$lib/libaccel.so.1" | grep -q NODELETE; }
 has_its_name() { readelf -d "$lib/libaccel.so.1" | grep -q 'SONAME.*\[libaccel\.so\.1\]'; }
 
+drm_functions() { grep -oE '^int accel_\w+\(' include/accel/drm.h | grep -oE 'accel_\w+' | sort; }
+drm_map() { grep -oE '^\s+accel_\w+;' lib/drm/libaccel_drm.map | grep -oE 'accel_\w+' | sort; }
+drm_symbols() {
+	nm -D --defined-only "$lib/libaccel_drm.so.1" | sed -n 's/.* [TDBRWV] //p' | sed 's/@.*//' | sort
+}
+drm_uses_the_public_library() {
+	! nm -D --undefined-only "$lib/libaccel_drm.so.1" | grep -oE ' U accel_\w+' | sed 's/ U //' |
+		grep -vxF "$(symbols_of_map)"
+}
+
 check 'the header has all functions' header_has_the_functions_of_the_contract
 check 'every function of the header is in the map' same functions_of_header symbols_of_map
 check 'every symbol of the map is declared in the header' map_is_in_header
@@ -72,6 +82,11 @@ check 'every symbol has a version' every_symbol_has_a_version
 check 'the shared library needs libc only' needs_libc_only
 check 'the shared library is never unloaded' is_never_unloaded
 check 'the shared library is called libaccel.so.1' has_its_name
+if [ -e "$lib/libaccel_drm.so.1" ]; then
+	check 'the map for DRM has the functions of its header' same drm_functions drm_map
+	check 'the library for DRM exports its map and nothing else' same drm_map drm_symbols
+	check 'the library for DRM uses public functions only' drm_uses_the_public_library
+fi
 for compiler in gcc clang; do
 	check "the header compiles alone as C11 ($compiler)" "$compiler" -std=c11 -Wall -Wextra \
 		-Wpedantic -Werror -fsyntax-only -x c -Iinclude include/accel/accel.h

@@ -26,10 +26,19 @@ all_is_there() {
 	[ "$(readlink "$root$prefix/lib/libaccel.so")" = libaccel.so.1 ] && return "$missing"
 }
 
+# It is not there where libdrm is not.
+has_drm() { [ -e "$BUILD/lib/libaccel_drm.so.1" ]; }
+
+drm_is_there() {
+	[ -e "$root$prefix/include/accel/drm.h" ] && [ -e "$root$prefix/lib/libaccel_drm.so.1" ] &&
+		[ "$(readlink "$root$prefix/lib/libaccel_drm.so")" = libaccel_drm.so.1 ] &&
+		[ -e "$root$prefix/lib/pkgconfig/accel-drm.pc" ]
+}
+
 # Public functions that man(1) would not find.
 every_function_has_a_page() {
 	local function missing=0
-	for function in $(grep -oE '^\s+accel_\w+;' lib/libaccel.map | tr -d '\t;'); do
+	for function in $(grep -ohE '^\s+accel_\w+;' lib/*.map lib/drm/*.map | tr -d '\t;'); do
 		[ -e "$root$prefix/share/man/man3/$function.3" ] || { echo "$function"; missing=1; }
 	done
 	return "$missing"
@@ -72,6 +81,28 @@ pc() {
 	PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_PATH=$root$prefix/lib/pkgconfig pkg-config "$@" accel
 }
 
+cat > "$work/drm.c" <<'PROGRAM'
+#include <accel/drm.h>
+#include <stdio.h>
+
+int main(void)
+{
+	printf("%s: %d\n", accel_version(), accel_drm_list(NULL, 0));
+	return accel_drm_list(NULL, 1) >= 0;
+}
+PROGRAM
+
+# libdrm is the system's, below no sysroot.
+drm_builds_and_runs() {
+	local flags
+	flags=$(PKG_CONFIG_PATH=$root$prefix/lib/pkgconfig pkg-config --define-variable=prefix="$root$prefix" \
+		--define-variable=libdir="$root$prefix/lib" \
+		--define-variable=includedir="$root$prefix/include" --cflags --libs accel-drm) || return 1
+	# shellcheck disable=SC2086 # words
+	(cd / && gcc -Wall -Wextra -Werror -o "$work/drm" "$work/drm.c" $flags) &&
+		LD_LIBRARY_PATH=$root$prefix/lib "$work/drm" | grep "^$(version): "
+}
+
 # Away from the tree, so that nothing of it is found by accident.
 builds_and_runs() {
 	local compiler=$1 source=$2 libs
@@ -104,6 +135,10 @@ check 'pkg-config gives the version of the header' version_is_the_headers
 check 'a C program builds and runs' builds_and_runs gcc "$work/consumer.c"
 check 'a C++ program builds and runs' builds_and_runs g++ "$work/consumer.cc"
 check 'a static program builds and runs' builds_and_runs gcc "$work/consumer.c" --static
+if has_drm; then
+	check 'everything for DRM is in its place' drm_is_there
+	check 'a program with DRM builds and runs' drm_builds_and_runs
+fi
 check 'accelctl finds its library' tool_finds_its_library
 check 'make install works again' twice_is_the_same
 tap_end

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "mock.h"
+#include "mock_private.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,54 +10,22 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
-#define FILES 64
-#define ALLOCS 4096
-#define COMMANDS 32
-#define PAGE 4096ull
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
 enum state { FREE, USED, WAITING };
 
-struct card {
-	bool present, foreign, hold, corrupt;
-	unsigned int node, held, instance;
-	uint64_t size, quota, set_aside;
-	size_t granules;
-	uint8_t *memory, *state; /* of each granule */
-	struct paccel_mem_stats counters;
-};
-
-struct alloc {
-	uint64_t addr, length;
-	bool live;
-};
-
-struct host {
-	uint64_t addr, length, offset;
-	int memfd;
-	bool live, read_only;
-};
-
-struct file {
-	bool used, lost;
-	int fd;
-	pid_t pid;
-	unsigned int instance;
-	struct card *card;
-	struct alloc allocs[ALLOCS];
-	struct host hosts[MOCK_HOST_RANGES];
-};
-
 static struct card cards[MOCK_CARDS];
-static struct file files[FILES];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+struct file files[FILES];
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 static bool unloaded;
 static unsigned int instances, calls[COMMANDS];
 static uint64_t last_offset;
 static int open_flags, last_fd;
+static int64_t clock_shift;
 static struct {
 	unsigned int nth;
 	int err;
@@ -67,6 +34,8 @@ static union {
 	struct paccel_copy copy;
 	struct paccel_mem_stats stats;
 	struct paccel_device_info info;
+	struct paccel_submit submit;
+	struct paccel_wait wait;
 } last[COMMANDS];
 
 static void before_fork(void)
@@ -79,26 +48,49 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Those that waited stayed with the parent. */
+static void in_child(void)
+{
+	moved = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	engine_lost();
+	pthread_mutex_unlock(&lock);
+}
+
 __attribute__((constructor)) static void start(void)
 {
-	pthread_atfork(before_fork, after_fork, after_fork);
+	pthread_atfork(before_fork, after_fork, in_child);
 }
 
 /* ---- What tests arrange ---- */
 
+static void free_memory(struct card *card)
+{
+	if (card->mappable) {
+		munmap(card->memory, card->size);
+		plain_close(card->memfd);
+	} else {
+		free(card->memory);
+	}
+	free(card->state);
+}
+
 void mock_reset(void)
 {
+	pthread_mutex_lock(&lock);
 	for (int i = 0; i < MOCK_CARDS; i++) {
-		free(cards[i].memory);
-		free(cards[i].state);
+		free_memory(&cards[i]);
 	}
 	memset(cards, 0, sizeof(cards));
 	memset(calls, 0, sizeof(calls));
 	memset(faults, 0, sizeof(faults));
 	unloaded = false;
+	clock_shift = 0;
+	forget_fences();
+	forget_dmabufs();
+	pthread_mutex_unlock(&lock);
 }
 
-static struct card *card_at(unsigned int node)
+struct card *card_at(unsigned int node)
 {
 	for (int i = 0; i < MOCK_CARDS; i++)
 		if (cards[i].memory && cards[i].node == node)
@@ -113,14 +105,27 @@ void mock_add_sized(unsigned int node, uint64_t size, uint64_t model_bytes)
 	for (int i = 0; !card && i < MOCK_CARDS; i++)
 		if (!cards[i].memory)
 			card = &cards[i];
-	free(card->memory);
-	free(card->state);
+	free_memory(card);
 	*card = (struct card){
 		.present = true, .node = node, .size = size, .instance = ++instances
 	};
 	card->granules = model_bytes / MOCK_GRANULE;
 	card->memory = calloc(1, model_bytes);
 	card->state = calloc(1, card->granules);
+}
+
+void mock_add_mappable(unsigned int node, uint64_t size)
+{
+	struct card *card;
+
+	mock_add_sized(node, size, size);
+	card = card_at(node);
+	free(card->memory);
+	card->mappable = true;
+	card->memfd = memfd_create("card", MFD_CLOEXEC);
+	if (card->memfd < 0 || ftruncate(card->memfd, (off_t)size))
+		abort();
+	card->memory = mock_sys_map_memory(card->memfd, size);
 }
 
 void mock_add(unsigned int node)
@@ -132,15 +137,36 @@ void mock_remove(unsigned int node)
 {
 	pthread_mutex_lock(&lock);
 	card_at(node)->present = false;
+	for (int i = 0; i < FILES; i++)
+		if (files[i].used && files[i].card->node == node)
+			end_streams(&files[i], PACCEL_PAGE_GONE, -ENODEV);
 	pthread_cond_broadcast(&moved);
 	pthread_mutex_unlock(&lock);
 }
 
 void mock_lose(unsigned int node)
 {
+	pthread_mutex_lock(&lock);
 	for (int i = 0; i < FILES; i++)
-		if (files[i].used && files[i].card->node == node)
+		if (files[i].used && files[i].card->node == node) {
 			files[i].lost = true;
+			end_streams(&files[i], PACCEL_PAGE_LOST, -ESTALE);
+		}
+	pthread_cond_broadcast(&moved);
+	pthread_mutex_unlock(&lock);
+}
+
+void mock_clock_shift(int64_t ns)
+{
+	clock_shift = ns;
+}
+
+uint64_t mock_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)(now.tv_sec * 1000000000ll + now.tv_nsec + clock_shift);
 }
 
 void mock_quota(unsigned int node, uint64_t bytes)
@@ -201,7 +227,7 @@ void mock_fail(unsigned int what, unsigned int nth, int err)
 	pthread_mutex_unlock(&lock);
 }
 
-static int take_fault(unsigned int what)
+int take_fault(unsigned int what)
 {
 	return faults[what].nth && !--faults[what].nth ? faults[what].err : 0;
 }
@@ -218,7 +244,12 @@ int mock_sys_fault(unsigned int what)
 
 unsigned int mock_calls(unsigned int nr)
 {
-	return calls[nr];
+	unsigned int count;
+
+	pthread_mutex_lock(&lock);
+	count = calls[nr];
+	pthread_mutex_unlock(&lock);
+	return count;
 }
 
 unsigned int mock_all_calls(void)
@@ -237,7 +268,13 @@ const void *mock_last(unsigned int nr)
 
 uint8_t *mock_memory(unsigned int node, uint64_t addr)
 {
-	return card_at(node)->memory + (addr - MOCK_BASE);
+	uint8_t *memory;
+
+	/* What was written is there, as another thread sees it. */
+	pthread_mutex_lock(&lock);
+	memory = card_at(node)->memory + (addr - MOCK_BASE);
+	pthread_mutex_unlock(&lock);
+	return memory;
 }
 
 unsigned int mock_files(void)
@@ -259,9 +296,17 @@ int mock_last_fd(void)
 	return last_fd;
 }
 
+static struct file *file_at(int fd)
+{
+	for (int i = 0; i < FILES; i++)
+		if (files[i].used && files[i].fd == fd)
+			return &files[i];
+	return NULL;
+}
+
 /* ---- Device memory ---- */
 
-static bool inside(const struct file *file, uint64_t addr, uint64_t length)
+bool inside(const struct file *file, uint64_t addr, uint64_t length)
 {
 	for (int i = 0; i < ALLOCS; i++) {
 		const struct alloc *alloc = &file->allocs[i];
@@ -331,7 +376,7 @@ static uint64_t charged(const struct card *card, const struct file *only, __u64 
 		if (!files[i].used || files[i].card != card || (only && &files[i] != only))
 			continue;
 		for (int j = 0; j < ALLOCS; j++) {
-			if (!files[i].allocs[j].live)
+			if (!files[i].allocs[j].live || files[i].allocs[j].imported)
 				continue;
 			bytes += granules_of(files[i].allocs[j].length) * MOCK_GRANULE;
 			if (count)
@@ -341,11 +386,42 @@ static uint64_t charged(const struct card *card, const struct file *only, __u64 
 	return bytes;
 }
 
+int add_alloc(struct file *file, uint64_t addr, uint64_t length, bool imported)
+{
+	int slot = 0;
+
+	while (slot < ALLOCS && file->allocs[slot].live)
+		slot++;
+	if (slot == ALLOCS)
+		return ENOMEM;
+	file->allocs[slot] = (struct alloc){
+		.addr = addr, .length = length, .live = true, .imported = imported
+	};
+	return 0;
+}
+
+static bool somebody_has(const struct card *card, uint64_t addr)
+{
+	for (int i = 0; i < FILES; i++)
+		for (int j = 0; files[i].used && files[i].card == card && j < ALLOCS; j++)
+			if (files[i].allocs[j].live && files[i].allocs[j].addr == addr)
+				return true;
+	return false;
+}
+
+static void drop_alloc(struct file *file, struct alloc *alloc)
+{
+	alloc->live = false;
+	if (!somebody_has(file->card, alloc->addr))
+		memset(file->card->state + (alloc->addr - MOCK_BASE) / MOCK_GRANULE, WAITING,
+		       granules_of(alloc->length));
+}
+
 static int place_alloc(struct file *file, uint64_t length, __u64 *addr)
 {
 	struct card *card = file->card;
 	size_t count = granules_of(length), place;
-	int slot = 0;
+	int err;
 
 	if (card->quota && (count > card->quota / MOCK_GRANULE ||
 			    charged(card, NULL, NULL) + count * MOCK_GRANULE > card->quota))
@@ -355,13 +431,11 @@ static int place_alloc(struct file *file, uint64_t length, __u64 *addr)
 		if (!find_place(card, count, &place))
 			return ENOMEM;
 	}
-	while (slot < ALLOCS && file->allocs[slot].live)
-		slot++;
-	if (slot == ALLOCS)
-		return ENOMEM;
+	err = add_alloc(file, MOCK_BASE + place * MOCK_GRANULE, length, false);
+	if (err)
+		return err;
 	memset(card->state + place, USED, count);
 	*addr = MOCK_BASE + place * MOCK_GRANULE;
-	file->allocs[slot] = (struct alloc){ *addr, length, true };
 	return 0;
 }
 
@@ -390,9 +464,10 @@ static int do_mem_free(struct file *file, const struct paccel_mem_free *cmd)
 			continue;
 		if (alloc->length != cmd->length)
 			return EINVAL;
-		alloc->live = false;
-		memset(file->card->state + (alloc->addr - MOCK_BASE) / MOCK_GRANULE, WAITING,
-		       granules_of(alloc->length));
+		if (alloc->imports)
+			alloc->imports--;
+		else
+			drop_alloc(file, alloc);
 		return 0;
 	}
 	return ENOENT;
@@ -435,7 +510,13 @@ static int do_device_info(const struct file *file, struct paccel_device_info *cm
 		.engines = 1,
 		.dma_bits = 28,
 		.card = "mock",
-		.caps = PACCEL_CAP_MEM_SURVIVES_RESET,
+		.caps = PACCEL_CAP_MEM_SURVIVES_RESET |
+			(file->card->mappable ? PACCEL_CAP_MAPPABLE : 0),
+		.clock_ns = mock_clock(),
+		.max_streams = MOCK_STREAMS,
+		.max_ops = MOCK_OPS,
+		.max_queued = MOCK_QUEUED,
+		.max_points = 8,
 	};
 	snprintf(cmd->bus_addr, sizeof(cmd->bus_addr), "0000:%02x:00.0", file->card->node + 1);
 	return 0;
@@ -443,10 +524,9 @@ static int do_device_info(const struct file *file, struct paccel_device_info *cm
 
 /* ---- Host memory ---- */
 
-/* close() would be caught, and wait for the lock. */
 static void close_memory(const struct host *host)
 {
-	syscall(SYS_close, host->memfd);
+	plain_close(host->memfd);
 }
 
 static uint64_t locked_bytes(void)
@@ -507,8 +587,6 @@ static bool host_overlaps(const struct file *file, uint64_t addr, uint64_t lengt
 	return false;
 }
 
-static bool access_host(uint64_t addr, void *buffer, uint64_t length, bool write);
-
 /* Touches one byte of each page, as pinning would. */
 static bool can_pin(uint64_t addr, uint64_t length, bool write)
 {
@@ -529,17 +607,27 @@ static int do_host_register(struct file *file, const struct paccel_host_register
 	struct host *host;
 	int err;
 
-	if (cmd->flags & ~PACCEL_HOST_READ_ONLY || cmd->addr + cmd->length < cmd->addr)
+	bool dmabuf = cmd->flags & PACCEL_HOST_DMABUF;
+	bool read_only = cmd->flags & PACCEL_HOST_READ_ONLY;
+	int memfd = -1;
+
+	if (cmd->flags & ~(PACCEL_HOST_READ_ONLY | PACCEL_HOST_DMABUF) || cmd->reserved ||
+	    (!dmabuf && cmd->fd) || cmd->addr + cmd->length < cmd->addr)
 		return EINVAL;
 	if (host_overlaps(file, cmd->addr, cmd->length))
 		return EEXIST;
 	err = new_host(file, cmd->length, &host);
 	if (err)
 		return err;
-	if (!can_pin(cmd->addr, cmd->length, !cmd->flags))
+	if (dmabuf)
+		memfd = dmabuf_memory(cmd->fd, cmd->length, !read_only);
+	if (dmabuf && memfd < 0)
+		return -memfd;
+	if (!dmabuf && !can_pin(cmd->addr, cmd->length, !read_only))
 		return EFAULT;
 	host->addr = cmd->addr;
-	host->read_only = cmd->flags;
+	host->memfd = memfd;
+	host->read_only = read_only;
 	host->live = true;
 	return 0;
 }
@@ -571,6 +659,17 @@ static struct host *host_by_offset(int fd, uint64_t offset)
 	return NULL;
 }
 
+/* All of it, which is what the library maps. */
+static int map_device(const struct file *file, uint64_t offset, size_t length, int flags)
+{
+	if (!file->card->mappable)
+		return -EOPNOTSUPP;
+	if (offset != PACCEL_MMAP_DEVICE + MOCK_BASE || length != file->card->size ||
+	    !(flags & MAP_SHARED))
+		return -EINVAL;
+	return file->card->memfd;
+}
+
 int mock_sys_map(int fd, uint64_t offset, size_t length, int flags)
 {
 	struct host *host;
@@ -578,7 +677,11 @@ int mock_sys_map(int fd, uint64_t offset, size_t length, int flags)
 
 	pthread_mutex_lock(&lock);
 	host = host_by_offset(fd, offset);
-	if (!host || !offset || length != (host->length + PAGE - 1) / PAGE * PAGE ||
+	if (offset >= PACCEL_MMAP_DEVICE)
+		rc = map_device(file_at(fd), offset, length, flags);
+	else if (offset == MOCK_PAGE_OFFSET)
+		rc = length == PAGE && flags & MAP_SHARED ? file_at(fd)->page_fd : -EINVAL;
+	else if (!host || !offset || length != (host->length + PAGE - 1) / PAGE * PAGE ||
 	    !(flags & MAP_SHARED))
 		rc = -EINVAL;
 	else
@@ -590,15 +693,15 @@ int mock_sys_map(int fd, uint64_t offset, size_t length, int flags)
 int mock_sys_mapped(int fd, uint64_t offset, void *addr)
 {
 	pthread_mutex_lock(&lock);
-	host_by_offset(fd, offset)->addr = (uintptr_t)addr;
+	if (offset != MOCK_PAGE_OFFSET && offset < PACCEL_MMAP_DEVICE)
+		host_by_offset(fd, offset)->addr = (uintptr_t)addr;
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
 /* ---- Copies ---- */
 
-/* As the kernel reaches user memory: a bad address is an answer and no signal. */
-static bool access_host(uint64_t addr, void *buffer, uint64_t length, bool write)
+bool access_host(uint64_t addr, void *buffer, uint64_t length, bool write)
 {
 	struct iovec local = { buffer, length }, remote = { (void *)(uintptr_t)addr, length };
 
@@ -607,28 +710,49 @@ static bool access_host(uint64_t addr, void *buffer, uint64_t length, bool write
 		       1ul, &remote, 1ul, 0ul) == (long)length;
 }
 
-static bool read_only_host(const struct file *file, uint64_t addr, uint64_t length)
+struct host *host_around(struct file *file, uint64_t addr, uint64_t length)
 {
 	for (int i = 0; i < MOCK_HOST_RANGES; i++) {
-		const struct host *host = &file->hosts[i];
+		struct host *host = &file->hosts[i];
 
-		if (host->live && host->read_only && addr >= host->addr &&
+		if (host->live && host->addr && addr >= host->addr &&
 		    addr + length <= host->addr + host->length)
-			return true;
+			return host;
 	}
-	return false;
+	return NULL;
+}
+
+/* The memory of a file descriptor, or the caller's own. */
+struct memory {
+	int fd;
+	uint64_t addr; /* which it stands for */
+};
+
+static bool access_memory(const struct memory *memory, uint64_t addr, void *buffer, uint64_t length,
+			  bool write)
+{
+	off_t at = (off_t)(addr - memory->addr);
+
+	if (memory->fd < 0)
+		return access_host(addr, buffer, length, write);
+	return (write ? pwrite(memory->fd, buffer, length, at)
+		      : pread(memory->fd, buffer, length, at)) == (ssize_t)length;
 }
 
 static int copy_row(const struct file *file, const struct paccel_copy *cmd, uint64_t dst,
-		    uint64_t src)
+		    uint64_t src, const struct memory *host)
 {
 	uint8_t *memory = file->card->memory;
 
 	switch (cmd->dir) {
 	case PACCEL_COPY_H2D:
-		return access_host(src, memory + (dst - MOCK_BASE), cmd->width, false) ? 0 : EFAULT;
+		return access_memory(host, src, memory + (dst - MOCK_BASE), cmd->width, false)
+			       ? 0
+			       : EFAULT;
 	case PACCEL_COPY_D2H:
-		return access_host(dst, memory + (src - MOCK_BASE), cmd->width, true) ? 0 : EFAULT;
+		return access_memory(host, dst, memory + (src - MOCK_BASE), cmd->width, true)
+			       ? 0
+			       : EFAULT;
 	default:
 		memcpy(memory + (dst - MOCK_BASE), memory + (src - MOCK_BASE), cmd->width);
 		memory[dst - MOCK_BASE + cmd->width / 2] ^= file->card->corrupt;
@@ -664,9 +788,10 @@ static bool rows_collide(const struct paccel_copy *cmd, uint64_t dst_span, uint6
 	return false;
 }
 
-static int check_copy(const struct file *file, const struct paccel_copy *cmd)
+int check_copy(const struct file *file, const struct paccel_copy *cmd)
 {
 	uint64_t dst_span, src_span;
+	const struct host *host;
 
 	if (cmd->flags || cmd->reserved || !cmd->width || !cmd->rows ||
 	    cmd->dir < PACCEL_COPY_H2D || cmd->dir > PACCEL_COPY_D2D)
@@ -680,7 +805,10 @@ static int check_copy(const struct file *file, const struct paccel_copy *cmd)
 		return EFAULT;
 	if (cmd->dir != PACCEL_COPY_H2D && !inside(file, cmd->src, src_span))
 		return EFAULT;
-	return cmd->dir == PACCEL_COPY_D2H && read_only_host(file, cmd->dst, dst_span) ? EFAULT : 0;
+	if (cmd->dir != PACCEL_COPY_D2H)
+		return 0;
+	host = host_around((struct file *)file, cmd->dst, dst_span);
+	return host && host->read_only ? EFAULT : 0;
 }
 
 static void wait_hold(struct card *card)
@@ -692,12 +820,26 @@ static void wait_hold(struct card *card)
 	card->held--;
 }
 
-static int do_copy(struct file *file, const struct paccel_copy *cmd)
+int run_copy(struct file *file, const struct paccel_copy *cmd, int memfd, uint64_t memfd_addr)
 {
 	__u64 *counters[] = { [PACCEL_COPY_H2D] = &file->card->counters.bytes_h2d,
 			      [PACCEL_COPY_D2H] = &file->card->counters.bytes_d2h,
 			      [PACCEL_COPY_D2D] = &file->card->counters.bytes_d2d };
+	const struct memory host = { memfd, memfd_addr };
+	int err = 0;
+
+	for (uint64_t i = 0; i < cmd->rows && !err; i++)
+		err = copy_row(file, cmd, cmd->dst + i * cmd->dst_pitch,
+			       cmd->src + i * cmd->src_pitch, &host);
+	*counters[cmd->dir] += cmd->width * cmd->rows;
+	file->card->counters.xfers += cmd->rows;
+	return err;
+}
+
+static int do_copy(struct file *file, const struct paccel_copy *cmd)
+{
 	int err = check_copy(file, cmd);
+	const struct host *host;
 
 	if (err)
 		return err;
@@ -705,25 +847,35 @@ static int do_copy(struct file *file, const struct paccel_copy *cmd)
 		wait_hold(file->card);
 	if (!file->card->present)
 		return ENODEV;
-	for (uint64_t i = 0; i < cmd->rows && !err; i++)
-		err = copy_row(file, cmd, cmd->dst + i * cmd->dst_pitch,
-			       cmd->src + i * cmd->src_pitch);
-	*counters[cmd->dir] += cmd->width * cmd->rows;
-	file->card->counters.xfers += cmd->rows;
-	return err;
+	host = host_around(file, cmd->dir == PACCEL_COPY_D2H ? cmd->dst : cmd->src, cmd->width);
+	/* A dma-buf is not where its addresses are; all else is. */
+	return host && host->memfd >= 0 && !host->offset
+		       ? run_copy(file, cmd, host->memfd, host->addr)
+		       : run_copy(file, cmd, -1, 0);
 }
 
-static int do_fill(struct file *file, const struct paccel_fill *cmd)
+int check_fill(const struct file *file, const struct paccel_fill *cmd)
 {
 	if (cmd->flags || cmd->reserved || !cmd->length || cmd->pattern_size != 1 ||
 	    cmd->pattern > 255 || cmd->addr + cmd->length < cmd->addr)
 		return EINVAL;
-	if (!inside(file, cmd->addr, cmd->length))
-		return EFAULT;
+	return inside(file, cmd->addr, cmd->length) ? 0 : EFAULT;
+}
+
+void run_fill(struct file *file, const struct paccel_fill *cmd)
+{
 	memset(file->card->memory + (cmd->addr - MOCK_BASE), (int)cmd->pattern, cmd->length);
 	file->card->counters.bytes_filled += cmd->length;
 	file->card->counters.xfers++;
-	return 0;
+}
+
+static int do_fill(struct file *file, const struct paccel_fill *cmd)
+{
+	int err = check_fill(file, cmd);
+
+	if (!err)
+		run_fill(file, cmd);
+	return err;
 }
 
 /* ---- Dispatch ---- */
@@ -744,6 +896,14 @@ static const struct {
 	COMMAND(HOST_FREE, paccel_host_free, false),
 	COMMAND(COPY, paccel_copy, false),
 	COMMAND(FILL, paccel_fill, false),
+	COMMAND(MEM_EXPORT, paccel_mem_export, false),
+	COMMAND(MEM_IMPORT, paccel_mem_import, false),
+	COMMAND(STREAM_CREATE, paccel_stream_create, false),
+	COMMAND(STREAM_DESTROY, paccel_stream_destroy, false),
+	COMMAND(STREAM_CLEAR, paccel_stream_clear, false),
+	COMMAND(SUBMIT, paccel_submit, false),
+	COMMAND(WAIT, paccel_wait, false),
+	COMMAND(FENCE_EXPORT, paccel_fence_export, false),
 };
 
 static int run(struct file *file, unsigned int nr, void *arg)
@@ -758,6 +918,14 @@ static int run(struct file *file, unsigned int nr, void *arg)
 	case PACCEL_NR_HOST_FREE: return do_host_free(file, arg);
 	case PACCEL_NR_COPY: return do_copy(file, arg);
 	case PACCEL_NR_FILL: return do_fill(file, arg);
+	case PACCEL_NR_MEM_EXPORT: return do_mem_export(file, arg);
+	case PACCEL_NR_MEM_IMPORT: return do_mem_import(file, arg);
+	case PACCEL_NR_STREAM_CREATE: return do_stream_create(file, arg);
+	case PACCEL_NR_STREAM_DESTROY: return do_stream_destroy(file, arg);
+	case PACCEL_NR_STREAM_CLEAR: return do_stream_clear(file, arg);
+	case PACCEL_NR_SUBMIT: return do_submit(file, arg);
+	case PACCEL_NR_WAIT: return do_wait(file, arg);
+	case PACCEL_NR_FENCE_EXPORT: return do_fence_export(file, arg);
 	default: return ENOTTY;
 	}
 }
@@ -785,14 +953,6 @@ static int dispatch(struct file *file, unsigned long request, void *arg)
 	if (!commands[nr].any_process && file->lost)
 		return ESTALE;
 	return run(file, nr, arg);
-}
-
-static struct file *file_at(int fd)
-{
-	for (int i = 0; i < FILES; i++)
-		if (files[i].used && files[i].fd == fd)
-			return &files[i];
-	return NULL;
 }
 
 int mock_sys_ioctl(int fd, unsigned long request, void *arg, bool *ours)
@@ -883,14 +1043,14 @@ static void drop_file(struct file *file)
 {
 	bool live_card = file->card->instance == file->instance;
 
+	end_streams(file, PACCEL_PAGE_CLOSED, -ECANCELED);
+	close_streams(file);
 	for (int i = 0; i < MOCK_HOST_RANGES; i++)
 		if (file->hosts[i].live && file->hosts[i].memfd >= 0)
 			close_memory(&file->hosts[i]);
 	for (int i = 0; live_card && i < ALLOCS; i++)
 		if (file->allocs[i].live)
-			memset(file->card->state +
-				       (file->allocs[i].addr - MOCK_BASE) / MOCK_GRANULE,
-			       WAITING, granules_of(file->allocs[i].length));
+			drop_alloc(file, &file->allocs[i]);
 	file->used = false;
 }
 

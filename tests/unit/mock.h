@@ -18,6 +18,9 @@
 #define MOCK_BASE (1ull << 32)
 #define MOCK_HOST_MAX (1ull << 30)
 #define MOCK_HOST_RANGES 16
+#define MOCK_STREAMS 8
+#define MOCK_OPS 32
+#define MOCK_QUEUED 64
 
 /* Forgets everything: the driver is loaded, there is no card, nothing fails. */
 void mock_reset(void);
@@ -25,6 +28,8 @@ void mock_reset(void);
 /* A card at /dev/paccel<node>, of 4032 bytes unless mock_add_sized(). */
 void mock_add(unsigned int node);
 void mock_add_sized(unsigned int node, uint64_t size, uint64_t model_bytes);
+/* A card whose memory can be mapped: size and granules are whole pages. */
+void mock_add_mappable(unsigned int node, uint64_t size);
 /* Pulls the card: every call on its files is -ENODEV, copies that are held end. */
 void mock_remove(unsigned int node);
 /* A reset that loses the memory of all contexts that are open. */
@@ -37,14 +42,21 @@ void mock_hold(unsigned int node);
 void mock_wait_held(unsigned int node, unsigned int copies);
 void mock_release(unsigned int node);
 
+/* The driver's clock is ahead of this process's, as in a time namespace. */
+void mock_clock_shift(int64_t ns);
 void mock_unload(void);
+/* A fence of another driver: a sync_file, and its end. */
+int mock_fence(void);
+void mock_fence_signal(int fd, int err);
+/* A dma-buf of another driver; its contents are those of the file. */
+int mock_dmabuf(size_t size);
 /* Copies inside the card get one bit wrong. */
 void mock_corrupt(unsigned int node);
 /* The node belongs to another driver: every command is -ENOTTY. */
 void mock_foreign(unsigned int node);
 
-/* The nth next call of a command (PACCEL_NR_*), or system call, fails. */
-enum { MOCK_OPEN = 64, MOCK_MMAP, MOCK_OPENDIR, MOCK_ANY };
+/* The nth next call of a command (PACCEL_NR_*), system call, or copy or fill of a stream fails. */
+enum { MOCK_OPEN = 64, MOCK_MMAP, MOCK_OPENDIR, MOCK_OPERATION, MOCK_ANY };
 void mock_fail(unsigned int what, unsigned int nth, int err);
 
 /* How often a command was called, and what the last call was given. */
@@ -70,6 +82,8 @@ bool mock_sys_close(int fd);
 /* The file to map for an offset and its length, or a negative errno. */
 int mock_sys_map(int fd, uint64_t offset, size_t length, int flags);
 int mock_sys_mapped(int fd, uint64_t offset, void *addr);
+/* mmap(), not by way of what is caught. */
+void *mock_sys_map_memory(int fd, size_t length);
 bool mock_sys_loaded(void);
 int mock_sys_fault(unsigned int what);
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -45,10 +46,24 @@ static int fails(int err)
 	return -1;
 }
 
+/* The class folder is one that the test has made: $MOCK_SYSFS, or none. */
+#define CLASS "/sys/class/paccel"
+
+static const char *in_class(const char *path, char real[4096])
+{
+	const char *sysfs = getenv("MOCK_SYSFS");
+
+	snprintf(real, 4096, "%s%s", sysfs ? sysfs : "/nowhere", path + strlen(CLASS));
+	return real;
+}
+
 CATCH(DIR *, opendir, const char *path)
 {
+	char real[4096];
 	int err;
 
+	if (!strcmp(path, CLASS))
+		return REAL(opendir)(in_class(path, real));
 	if (strcmp(path, "/dev"))
 		return REAL(opendir)(path);
 	err = mock_sys_fault(MOCK_OPENDIR);
@@ -118,17 +133,20 @@ CATCH(int, fstat64, int fd, struct stat64 *st)
 
 CATCH(int, access, const char *path, int mode)
 {
-	if (strcmp(path, "/sys/class/paccel"))
+	if (strcmp(path, CLASS))
 		return REAL(access)(path, mode);
 	return mock_sys_loaded() ? 0 : fails(ENOENT);
 }
 
 CATCH(int, open64, const char *path, int flags, ...)
 {
+	char real[4096];
 	int err, fd;
 	mode_t mode;
 	va_list args;
 
+	if (!strncmp(path, CLASS "/", sizeof(CLASS)))
+		return REAL(open64)(in_class(path, real), flags);
 	if (strncmp(path, "/dev/paccel", 11)) {
 		va_start(args, flags);
 		mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
@@ -183,6 +201,9 @@ static void *map_host(void *addr, size_t length, int prot, int flags, int fd, of
 	map = REAL(mmap64)(addr, length, prot, flags, memfd, 0);
 	if (map != MAP_FAILED)
 		mock_sys_mapped(fd, (uint64_t)offset, map);
+	/* As the driver's: a child does not have it. */
+	if (map != MAP_FAILED && (uint64_t)offset >= PACCEL_MMAP_DEVICE)
+		madvise(map, length, MADV_DONTFORK);
 	return map;
 }
 
@@ -194,11 +215,19 @@ CATCH(void *, mmap64, void *addr, size_t length, int prot, int flags, int fd, of
 								       : 0;
 
 	if (err) {
+		/* What was there is gone by the time that a driver refuses. */
+		if (ours && flags & MAP_FIXED)
+			munmap(addr, length);
 		errno = err;
 		return MAP_FAILED;
 	}
 	return ours ? map_host(addr, length, prot, flags, fd, offset)
 		    : REAL(mmap64)(addr, length, prot, flags, fd, offset);
+}
+
+void *mock_sys_map_memory(int fd, size_t length)
+{
+	return REAL(mmap64)(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
 
 #ifdef MOCK_PRELOAD

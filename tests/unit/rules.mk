@@ -13,14 +13,18 @@ UNIT_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fno-omit-frame-pointer
 UNIT_TESTS := $(patsubst tests/unit/test_%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh
 
+UNIT_MOCK := $(sort $(wildcard tests/unit/mock*.c))
+
+# Those that are worth it; the engine of the mock is a thread, so all of streams is.
+UNIT_THREADED := threads stream
+
 UNIT_ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 UNIT_TSAN := -fsanitize=thread
 UNIT_VARIANTS := gcc-asan clang-asan gcc-tsan clang-tsan
 
 # unit_variant(name, compiler, flags, tests): objects of their own, and a program per test
 define unit_variant
-UNIT_LIB_$(1) := $$(LIB_SRC:%.c=$$(UNIT_OUT)/$(1)/%.o) $$(UNIT_OUT)/$(1)/tests/unit/mock.o \
-	$$(UNIT_OUT)/$(1)/tests/unit/mock_sys.o
+UNIT_LIB_$(1) := $$(LIB_SRC:%.c=$$(UNIT_OUT)/$(1)/%.o) $$(UNIT_MOCK:%.c=$$(UNIT_OUT)/$(1)/%.o)
 UNIT_PROGS_$(1) := $$(patsubst %,$$(UNIT_OUT)/$(1)/%,$(4))
 
 $$(UNIT_OUT)/$(1)/%.o: %.c tests/unit/rules.mk
@@ -35,17 +39,17 @@ endef
 
 $(eval $(call unit_variant,gcc-asan,gcc,$(UNIT_ASAN),$(UNIT_TESTS)))
 $(eval $(call unit_variant,clang-asan,clang,$(UNIT_ASAN),$(UNIT_TESTS)))
-$(eval $(call unit_variant,gcc-tsan,gcc,$(UNIT_TSAN),threads))
-$(eval $(call unit_variant,clang-tsan,clang,$(UNIT_TSAN),threads))
+$(eval $(call unit_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(UNIT_THREADED)))
+$(eval $(call unit_variant,clang-tsan,clang,$(UNIT_TSAN),$(UNIT_THREADED)))
 
 UNIT_PROGS := $(foreach variant,$(UNIT_VARIANTS),$(UNIT_PROGS_$(variant)))
 
 # The same mock for whole programs.
 UNIT_PRELOAD := $(UNIT_OUT)/libmock.so
-$(UNIT_PRELOAD): tests/unit/mock.c tests/unit/mock_sys.c tests/unit/mock.h tests/unit/rules.mk
+$(UNIT_PRELOAD): $(UNIT_MOCK) $(wildcard tests/unit/mock*.h) tests/unit/rules.mk
 	@mkdir -p $(@D)
 	$(CC) $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fPIC -shared -DMOCK_PRELOAD -o $@ \
-		tests/unit/mock.c tests/unit/mock_sys.c
+		$(UNIT_MOCK) -pthread
 
 .PHONY: unit unit-programs
 tests unit: unit-programs

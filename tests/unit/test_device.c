@@ -371,6 +371,88 @@ static void test_window(void)
 	expect(accel_device_close(other), 0);
 }
 
+#define MAPPED (4 << 20)
+
+/* Would somebody else's mapping get this address? */
+static int is_free(char *ptr)
+{
+	void *at = (void *)((uintptr_t)ptr & ~(uintptr_t)4095);
+	void *map = mmap(at, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+			 -1, 0);
+
+	if (map == MAP_FAILED)
+		return 0;
+	munmap(map, 4096);
+	return map == at;
+}
+
+static uint32_t capabilities(struct accel_device *dev)
+{
+	struct accel_device_info info = { .capabilities = 0 };
+
+	expect(accel_device_info(dev, &info), 0);
+	return info.capabilities;
+}
+
+static uint32_t pointer_flags(const void *ptr)
+{
+	struct accel_pointer_info info = { .flags = 77 };
+
+	expect(accel_pointer_info(ptr, &info), 0);
+	return info.flags;
+}
+
+static void test_mapped_window(void)
+{
+	struct accel_device *dev;
+	char got[100];
+	char *ptr;
+
+	mock_add_mappable(0, MAPPED);
+	expect(accel_device_open(0, &dev), 0);
+	ok(capabilities(dev) & ACCEL_CAP_MAPPABLE);
+	ptr = device_memory(dev, MAPPED);
+	ok(pointer_flags(ptr + 5) == ACCEL_POINTER_ACCESSIBLE);
+	memset(ptr, 7, 100);
+	ptr[MAPPED - 1] = 9;
+	expect(accel_memory_copy(got, ptr, 100), 0);
+	ok(got[0] == 7 && got[99] == 7);
+	memset(got, 3, sizeof(got));
+	expect(accel_memory_copy(ptr + 1, got, 100), 0);
+	ok(ptr[0] == 7 && ptr[1] == 3 && ptr[100] == 3 && !ptr[101]);
+	/* The guards are as ever. */
+	ok(ends_in_sigsegv(ptr - 1, 0) && ends_in_sigsegv(ptr + MAPPED, 1));
+	expect(accel_device_close(dev), 0);
+	ok(is_free(ptr));
+}
+
+static void test_window_that_cannot_be_mapped(void)
+{
+	struct accel_device *dev;
+	char *ptr;
+
+	mock_add_mappable(0, MAPPED);
+	/* The first reserves the window. */
+	mock_fail(MOCK_MMAP, 2, EPERM);
+	expect(accel_device_open(0, &dev), 0);
+	ok(!(capabilities(dev) & ACCEL_CAP_MAPPABLE));
+	ptr = device_memory(dev, MAPPED);
+	ok(!pointer_flags(ptr));
+	ok(!is_free(ptr) && !is_free(ptr + MAPPED - 1));
+	ok(ends_in_sigsegv(ptr, 0) && ends_in_sigsegv(ptr + MAPPED - 1, 1));
+	expect(accel_device_memory_set(dev, ptr, 1, 100), 0);
+	expect(accel_device_close(dev), 0);
+}
+
+static void test_card_that_cannot_be_mapped(void)
+{
+	struct accel_device *dev = open_card();
+
+	ok(!(capabilities(dev) & ACCEL_CAP_MAPPABLE));
+	ok(!pointer_flags(device_memory(dev, 1)));
+	expect(accel_device_close(dev), 0);
+}
+
 static void test_windows_are_aligned(void)
 {
 	struct accel_device *devs[MOCK_CARDS];
@@ -417,6 +499,9 @@ int main(void)
 	RUN(test_lost_memory);
 	RUN(test_every_command_restarts_after_a_signal);
 	RUN(test_window);
+	RUN(test_mapped_window);
+	RUN(test_window_that_cannot_be_mapped);
+	RUN(test_card_that_cannot_be_mapped);
 	RUN(test_windows_are_aligned);
 	RUN(test_large_card_costs_addresses_only);
 	return tap_end();

@@ -14,6 +14,10 @@ static int is(const void *ptr, struct accel_device *dev, enum accel_memory_kind 
 	expect(accel_pointer_info(ptr, &info), 0);
 	for (size_t i = 0; i < sizeof(info.reserved) / sizeof(info.reserved[0]); i++)
 		ok(!info.reserved[i]);
+	/* Of this card: its memory cannot be mapped. */
+	ok(info.flags == (kind == ACCEL_MEMORY_DEVICE || kind == ACCEL_MEMORY_PAGEABLE ?
+				  0 :
+				  ACCEL_POINTER_ACCESSIBLE));
 	return info.device == dev && info.kind == kind && info.base == base && info.size == size;
 }
 

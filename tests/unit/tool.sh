@@ -48,7 +48,7 @@ json() {
 }
 
 check 'help' prints '^  copy ' "$tool" --help
-for command in list info stats copy; do
+for command in list info stats health copy; do
 	file=()
 	[ $command = copy ] && file=(Makefile)
 	check "help of $command" prints "^usage: accelctl $command " "$tool" $command --help
@@ -91,6 +91,41 @@ check 'stats --json' json 'd["total"] == 4032 and len(d) == 19' one_card "$tool"
 check 'stats --watch' prints '^ +0 B +4032 B ' one_card "$tool" stats --watch=0.01 --count=3
 watch_lines() { [ "$(one_card "$tool" stats --watch=0.01 --count=4 --json | grep -c '^{.*}$')" = 4 ]; }
 check 'stats --watch --json is a line each' watch_lines
+
+# sysfs NODE HEALTH [COUNTER=VALUE...]: the files of a card.
+sysfs() {
+	local folder=$work/sysfs/$1 counter
+	mkdir -p "$folder"
+	echo mock > "$folder/card"
+	echo "$2" > "$folder/health"
+	for counter in timeouts lost_irqs spurious_irqs bogus corrupt engine_resets resets leaked_pages \
+		set_aside; do
+		echo 0 > "$folder/$counter"
+	done
+	for counter in "${@:3}"; do
+		echo "${counter#*=}" > "$folder/${counter%%=*}"
+	done
+}
+health() { with MOCK_CARDS=0 MOCK_SYSFS="$work/sysfs" "$tool" health "$@"; }
+sysfs paccel10 ok
+sysfs paccel2 ok timeouts=3
+check 'health' prints '^card 0: ok \(mock, /dev/paccel2\)$' health
+check 'health explains what is not 0' prints '^  timeouts        3  transfers took longer' health
+check 'health explains nothing else' prints '^  bogus           0$' health
+check 'health of a card' prints '^card 1: ok \(mock, /dev/paccel10\)$' health 1
+check 'health --json' json '[c["node"] for c in d] == ["/dev/paccel2", "/dev/paccel10"] and d[0]["timeouts"] == 3' \
+	health --json
+check 'health --json of a card' json 'd["health"] == "ok" and len(d) == 13' health 0 --json
+check 'health of a card that is not there' fails 1 'the last card is 1' health 2
+sysfs paccel10 failed corrupt=1
+rm "$work/sysfs/paccel10/set_aside"
+not_ok() { ! health "$@" > "$work/out" && grep -E "$pattern" "$work/out"; }
+pattern='^  out of service' check 'health of a card that has failed' not_ok
+pattern='"health": "failed", .*"corrupt": 1' check 'health --json of it' not_ok 1 --json
+check 'health of the other one' prints '^card 0: ok' health 0
+pattern='^  set_aside +\?$' check 'health of an older driver' not_ok
+rm "$work/sysfs/paccel10/health"
+check 'health of a card that goes away' fails 1 'card 1 is gone' health
 
 # Sizes around the blocks of SHA-256 and the pieces of the card, against another implementation.
 copies() {

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libaccel_drm: memory and streams of libaccel shared with DRM drivers, over libdrm.
+ */
+#ifndef ACCEL_DRM_H
+#define ACCEL_DRM_H
+
+#include <accel/accel.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * DOC: DRM
+ *
+ * A GPU, or anything else that has a DRM driver, shares memory and completion with a card through
+ * the kernel's own objects: memory is a GEM handle there, work that has to end is a syncobj. These
+ * functions turn one into the other. They keep no state: every file descriptor in between is closed
+ * again, and what comes out is ended with the functions of its own library.
+ *
+ * *drm* is always an open node of a DRM driver (``/dev/dri/renderD128``), the caller's.
+ *
+ * All functions are thread-safe and return 0 (accel_drm_list(): a number) or a negative errno, with
+ * errno itself left alone. accel_strerror() explains it; accel_last_error() has a sentence if it
+ * was libaccel that refused, and not the DRM driver.
+ */
+
+/**
+ * enum accel_drm_capability - what a DRM driver can do (bits of accel_drm_info.capabilities)
+ * @ACCEL_DRM_IMPORT: it takes memory of others: accel_drm_memory_export(). It may still refuse
+ *	memory that its device cannot use
+ * @ACCEL_DRM_EXPORT: it gives memory to others: accel_drm_memory_import()
+ * @ACCEL_DRM_SYNCOBJ: it has syncobjs: accel_drm_stream_signal(), accel_drm_stream_wait()
+ * @ACCEL_DRM_TIMELINE: they can be timelines
+ */
+enum accel_drm_capability {
+	ACCEL_DRM_IMPORT = 1 << 0,
+	ACCEL_DRM_EXPORT = 1 << 1,
+	ACCEL_DRM_SYNCOBJ = 1 << 2,
+	ACCEL_DRM_TIMELINE = 1 << 3,
+};
+
+/**
+ * struct accel_drm_info - a DRM device
+ * @node: path of its render node, or of its primary node if it has no other
+ * @driver: name of its driver
+ * @bus_address: where it is (``0000:01:00.0``), empty if that is no PCI address
+ * @capabilities: bits of enum accel_drm_capability
+ * @reserved: 0
+ */
+struct accel_drm_info {
+	char node[64];
+	char driver[32];
+	char bus_address[32];
+	uint32_t capabilities;
+	uint32_t reserved;
+};
+
+/**
+ * accel_drm_list() - the DRM devices that this process may open
+ * @infos: receives the first @count of them; may be NULL if @count is 0
+ * @count: how many fit
+ *
+ * Return: how many there are, also if that is more than @count; ``-EINVAL`` (NULL); ``-ENOMEM``.
+ */
+int accel_drm_list(struct accel_drm_info *infos, unsigned int count);
+
+/**
+ * accel_drm_memory_export() - host memory as a GEM handle
+ * @dev: handle that allocated it
+ * @ptr: what accel_host_memory_allocate() or accel_unified_memory_allocate() returned
+ * @drm: node of the DRM driver that will use it
+ * @gem: receives the GEM handle, 0 on failure
+ *
+ * A new handle with each call, ended by drmCloseBufferHandle(). It holds the memory, as
+ * accel_memory_export() does.
+ *
+ * Return: 0; an error of accel_memory_export(); ``-EOPNOTSUPP`` (device memory, or the driver takes
+ * none); or an error of drmPrimeFDToHandle().
+ */
+int accel_drm_memory_export(struct accel_device *dev, void *ptr, int drm, uint32_t *gem);
+
+/**
+ * accel_drm_memory_import() - memory behind a GEM handle as registered host memory
+ * @dev: handle of the card that will use it
+ * @drm: node of the DRM driver
+ * @gem: GEM handle; may be closed after the call
+ * @size: bytes from its start, at least 1 and at most what it has
+ * @flags: 0 or ACCEL_REGISTER_READ_ONLY
+ * @ptr: receives an address that stands for the first byte, NULL on failure
+ *
+ * As accel_host_register_dmabuf(); ended by accel_host_unregister().
+ *
+ * Return: 0; an error of accel_host_register_dmabuf(); ``-ENOENT`` (no such GEM handle); or another
+ * error of drmPrimeHandleToFD().
+ */
+int accel_drm_memory_import(struct accel_device *dev, int drm, uint32_t gem, size_t size,
+			    unsigned int flags, void **ptr);
+
+/**
+ * accel_drm_stream_signal() - let a syncobj stand for all that is queued in a stream
+ * @stream: stream
+ * @drm: node of the DRM driver
+ * @syncobj: its syncobj
+ * @point: point of a timeline, above all that it has; 0: the syncobj is binary, and what it stood
+ *	for is forgotten
+ *
+ * Who waits for @syncobj waits for what is queued in @stream now.
+ *
+ * Return: 0; an error of accel_stream_export_fence(); ``-ENOENT`` (no such syncobj);
+ * ``-EOPNOTSUPP`` (the driver has none, or no timelines); ``-ENOMEM``.
+ */
+int accel_drm_stream_signal(struct accel_stream *stream, int drm, uint32_t syncobj,
+			    uint64_t point);
+
+/**
+ * accel_drm_stream_wait() - let a stream wait for a syncobj
+ * @stream: stream
+ * @drm: node of the DRM driver
+ * @syncobj: its syncobj
+ * @point: point of a timeline, or 0 for what a binary one stands for now
+ *
+ * What is queued later in @stream does not start before. The work must have been submitted by then:
+ * a stream never waits for what may never come.
+ *
+ * Return: 0; ``-EINVAL`` (nothing was submitted for it yet); ``-ENOENT`` (no such syncobj);
+ * ``-EOPNOTSUPP`` (the driver has none, or no timelines); ``-ENOMEM``; or an error of
+ * accel_stream_wait_fence().
+ */
+int accel_drm_stream_wait(struct accel_stream *stream, int drm, uint32_t syncobj, uint64_t point);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies and fills on a stream. The driver takes host memory only where it is pinned already: what
+ * is not goes through the stage, or waits for the stream and is complete on return.
+ */
+#include "private.h"
+
+#include <linux/paccel.h>
+#include <string.h>
+
+uint32_t copy_direction(const struct copy *copy)
+{
+	const struct accel_device *to = copy->dst.dev, *from = copy->src.dev;
+
+	if ((to && to != copy->pin_dev) || (from && from != copy->pin_dev))
+		return 0;
+	if (to && from)
+		return PACCEL_COPY_D2D;
+	if (to)
+		return copy->src.pinned ? PACCEL_COPY_H2D : 0;
+	return from && copy->dst.pinned ? PACCEL_COPY_D2H : 0;
+}
+
+void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op)
+{
+	op_init(op, PACCEL_OP_COPY);
+	op->copy = (struct paccel_op_copy){
+		.dir = dir,
+		.dst = wire_address(&copy->dst),
+		.src = wire_address(&copy->src),
+		.width = copy->width,
+		.rows = copy->rows,
+		.dst_pitch = copy->dpitch,
+		.src_pitch = copy->spitch,
+	};
+}
+
+static int queue_pinned(const struct copy *copy, uint32_t dir)
+{
+	struct submitted done;
+	struct paccel_op op;
+	int err;
+
+	copy_operation(copy, dir, &op);
+	err = stream_submit(copy->stream, &op, 1, &done);
+	if (err == -EFAULT)
+		return copy_failed(copy->stream->dev, err, copy);
+	return err ? submit_error(copy->stream, err) : 0;
+}
+
+/* Nothing is queued where there was no room for the bytes. */
+static int queue_staged(const struct copy *copy, bool *queued)
+{
+	struct accel_device *dev = copy->stream->dev;
+	struct submitted done = { .ticket = 0 };
+	struct stage_piece *piece;
+	struct copy staged = *copy;
+	struct paccel_op op;
+	void *place;
+	int err;
+
+	piece = stage_take(dev, copy->width, &place);
+	*queued = piece;
+	if (!piece)
+		return 0;
+	err = host_touch(&copy->src, copy->src.ptr, copy->width);
+	if (!err) {
+		memcpy(place, (const void *)copy->src.ptr, copy->width);
+		staged.src.ptr = (uintptr_t)place;
+		copy_operation(&staged, PACCEL_COPY_H2D, &op);
+		err = stream_submit(copy->stream, &op, 1, &done);
+		if (err == -EFAULT)
+			err = copy_failed(dev, err, copy);
+		else if (err)
+			err = submit_error(copy->stream, err);
+	}
+	stage_give(dev, piece, done.ticket);
+	return err;
+}
+
+static int after_stream(const struct copy *copy)
+{
+	return stream_settle(copy->stream, NEVER) ?: copy_now(copy);
+}
+
+int copy_queue(const struct copy *copy)
+{
+	uint32_t dir = copy_direction(copy);
+	bool queued = false;
+	int err = 0;
+
+	if (dir)
+		return queue_pinned(copy, dir);
+	if (copy->dst.dev == copy->stream->dev && !copy->src.dev)
+		err = queue_staged(copy, &queued);
+	return err || queued ? err : after_stream(copy);
+}
+
+void fill_operation(const struct operand *memory, unsigned char value, struct paccel_op *op)
+{
+	op_init(op, PACCEL_OP_FILL);
+	op->fill = (struct paccel_op_fill){
+		.addr = wire_address(memory),
+		.length = memory->size,
+		.pattern = value,
+		.pattern_size = 1,
+	};
+}
+
+int fill_queue(struct accel_stream *stream, const struct operand *memory, unsigned char value)
+{
+	struct submitted done;
+	struct paccel_op op;
+	int err;
+
+	fill_operation(memory, value, &op);
+	err = stream_submit(stream, &op, 1, &done);
+	if (err == -EFAULT)
+		return fail(err, "ptr " ADDR " was freed by another thread", memory->ptr);
+	return err ? submit_error(stream, err) : 0;
+}

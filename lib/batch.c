@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Batches: operations that are collected, and queued by one system call.
+ */
+#include "private.h"
+
+#include <linux/paccel.h>
+#include <stdlib.h>
+
+#define LOAD(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+
+struct item {
+	struct paccel_op op;
+	const char *what;
+	struct accel_event *event; /* to be recorded */
+	struct stamp *stamp; /* for that, while it is submitted */
+};
+
+struct accel_batch {
+	struct accel_batch *next;
+	struct accel_device *dev;
+	pthread_mutex_t lock;
+	bool live;
+	uint32_t nr, room;
+	struct item *items;
+};
+
+static int batch_check(const struct accel_batch *batch)
+{
+	int err;
+
+	if (!batch)
+		return fail(-EINVAL, "batch is NULL: it has to be from accel_batch_create()");
+	err = device_check(batch->dev);
+	if (err)
+		return err;
+	return LOAD(batch->live) ? 0 : fail(-EINVAL, "batch was destroyed");
+}
+
+/* ---- Create and destroy ---- */
+
+/* Under the card's lock. */
+static struct accel_batch *new_handle(struct accel_device *dev)
+{
+	struct accel_batch *batch;
+
+	for (batch = dev->batches; batch; batch = batch->next)
+		if (!LOAD(batch->live))
+			return batch;
+	batch = calloc(1, sizeof(*batch));
+	if (!batch)
+		return NULL;
+	pthread_mutex_init(&batch->lock, NULL);
+	batch->dev = dev;
+	batch->next = dev->batches;
+	return dev->batches = batch;
+}
+
+int accel_batch_create(struct accel_device *dev, struct accel_batch **batch)
+{
+	KEEP_ERRNO;
+	int err;
+
+	if (!batch)
+		return fail(-EINVAL, "batch is NULL: the handle has to go somewhere");
+	*batch = NULL;
+	err = device_check(dev) ?: device_alive(dev);
+	if (err)
+		return err;
+	pthread_mutex_lock(&dev->lock);
+	*batch = new_handle(dev);
+	if (*batch)
+		__atomic_store_n(&(*batch)->live, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&dev->lock);
+	return *batch ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+int accel_batch_destroy(struct accel_batch *batch)
+{
+	KEEP_ERRNO;
+	int err = batch_check(batch);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&batch->lock);
+	free(batch->items);
+	batch->items = NULL;
+	batch->nr = batch->room = 0;
+	__atomic_store_n(&batch->live, false, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&batch->lock);
+	return 0;
+}
+
+void batches_free(struct accel_device *dev)
+{
+	struct accel_batch *batch;
+
+	while ((batch = dev->batches)) {
+		dev->batches = batch->next;
+		pthread_mutex_destroy(&batch->lock);
+		free(batch->items);
+		free(batch);
+	}
+}
+
+/* ---- Collect ---- */
+
+static int make_room(struct accel_batch *batch)
+{
+	uint32_t max = batch->dev->max_ops, room = batch->room ? 2 * batch->room : 16;
+	struct item *items;
+
+	if (batch->nr >= max)
+		return fail(-E2BIG,
+			    "the batch is full: %s takes %" PRIu32 " operations at once; "
+			    "submit it first",
+			    batch->dev->name, max);
+	if (batch->nr < batch->room)
+		return 0;
+	items = realloc(batch->items, room * sizeof(*items));
+	if (!items)
+		return fail(-ENOMEM, "out of memory");
+	batch->items = items;
+	batch->room = room;
+	return 0;
+}
+
+static int add(struct accel_batch *batch, const struct item *item)
+{
+	int err;
+
+	pthread_mutex_lock(&batch->lock);
+	err = make_room(batch);
+	if (!err)
+		batch->items[batch->nr++] = *item;
+	pthread_mutex_unlock(&batch->lock);
+	return err;
+}
+
+int batch_add_copy(const struct copy *copy)
+{
+	const struct accel_device *to = copy->dst.dev, *from = copy->src.dev;
+	const struct accel_device *dev = copy->batch->dev;
+	const struct operand *host = to ? &copy->src : &copy->dst;
+	uint32_t dir = copy_direction(copy);
+	struct item item = { .what = "copy" };
+
+	if (!to && !from)
+		return fail(-EINVAL, "neither dst nor src is device memory: "
+				     "a card does not copy that");
+	if ((to && to != dev) || (from && from != dev))
+		return fail(-EFAULT, "%s belongs to another handle (%s), not to the batch's (%s)",
+			    to && to != dev ? "dst" : "src",
+			    to && to != dev ? to->name : from->name, dev->name);
+	if (!dir)
+		return fail(-EFAULT,
+			    "%s " ADDR ", %zu bytes, is pageable: a batch takes host memory that is "
+			    "allocated or registered",
+			    host->name, host->ptr, host->size);
+	copy_operation(copy, dir, &item.op);
+	return add(copy->batch, &item);
+}
+
+int accel_batch_copy(struct accel_batch *batch, void *dst, const void *src, size_t size)
+{
+	KEEP_ERRNO;
+	struct copy copy = copy_make(dst, src, size);
+	int err = batch_check(batch);
+
+	if (err)
+		return err;
+	copy.batch = batch;
+	copy.pin_dev = batch->dev;
+	return copy_run(&copy);
+}
+
+int accel_batch_device_memory_set(struct accel_batch *batch, void *ptr, unsigned char value,
+				  size_t size)
+{
+	KEEP_ERRNO;
+	struct operand memory = { .name = "ptr",
+				  .ptr = (uintptr_t)ptr,
+				  .size = size,
+				  .want = WANT_DEVICE,
+				  .written = true };
+	struct item item = { .what = "set" };
+	int err = batch_check(batch) ?: operand_check(&memory);
+
+	if (err)
+		return err;
+	memory.want_dev = batch->dev;
+	table_lock();
+	err = operand_resolve(&memory);
+	table_unlock();
+	if (err)
+		return err;
+	if (!memory.dev)
+		return fail(-EFAULT,
+			    "ptr " ADDR " is unified memory: only the processor fills that",
+			    memory.ptr);
+	fill_operation(&memory, value, &item.op);
+	err = add(batch, &item);
+	device_drop(memory.dev);
+	return err;
+}
+
+static int check_event(const struct accel_batch *batch, const struct accel_event *event)
+{
+	int err = batch_check(batch) ?: event_check(event);
+
+	if (err || event->dev == batch->dev)
+		return err;
+	return fail(-EINVAL, "event belongs to %s, the batch to %s", event->dev->name,
+		    batch->dev->name);
+}
+
+int accel_batch_wait_event(struct accel_batch *batch, struct accel_event *event)
+{
+	KEEP_ERRNO;
+	struct item item = { .what = "wait for an event" };
+	int err = check_event(batch, event);
+	uint64_t ticket;
+
+	if (err)
+		return err;
+	ticket = LOAD(event->ticket);
+	op_init(&item.op, PACCEL_OP_WAIT_POINT);
+	item.op.wait.stream = ticket_stream(ticket);
+	item.op.wait.point = ticket_point(ticket);
+	return add(batch, &item);
+}
+
+int accel_batch_record_event(struct accel_batch *batch, struct accel_event *event)
+{
+	KEEP_ERRNO;
+	struct item item = { .what = "record an event", .event = event };
+	int err = check_event(batch, event);
+
+	op_init(&item.op, PACCEL_OP_TIME);
+	return err ? err : add(batch, &item);
+}
+
+int accel_batch_eventfd(struct accel_batch *batch, int fd)
+{
+	KEEP_ERRNO;
+	struct item item = { .what = "signal an eventfd" };
+	int err = batch_check(batch);
+
+	op_init_eventfd(&item.op, fd);
+	return err ? err : add(batch, &item);
+}
+
+/* ---- Submit ---- */
+
+static bool is_needless(const struct accel_batch *batch, const struct item *item)
+{
+	return item->op.op == PACCEL_OP_WAIT_POINT &&
+	       ticket_passed(batch->dev, ticket_make(item->op.wait.stream, item->op.wait.point));
+}
+
+/* Leaves out waits that have nothing to wait for; from[] says which operation each was. */
+static uint32_t collect(const struct accel_batch *batch, struct paccel_op *ops, uint32_t *from)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < batch->nr; i++) {
+		if (is_needless(batch, &batch->items[i]))
+			continue;
+		from[nr] = i;
+		ops[nr++] = batch->items[i].op;
+	}
+	return nr;
+}
+
+/* A wait whose stream the driver does not know any more has become needless since, or failed. */
+static int queue(struct accel_batch *batch, struct accel_stream *stream, struct paccel_op *ops,
+		 uint32_t *from, struct submitted *done)
+{
+	uint32_t nr;
+	int err;
+
+	do {
+		nr = collect(batch, ops, from);
+		err = nr ? stream_submit(stream, ops, nr, done) : 0;
+		from[nr] = batch->nr;
+		if (err)
+			done->bad = from[done->bad < nr ? done->bad : nr];
+	} while (err == -ENOENT && done->bad < batch->nr &&
+		 is_needless(batch, &batch->items[done->bad]));
+	return err;
+}
+
+static int operation_error(const struct accel_batch *batch, uint32_t bad, int err)
+{
+	const struct item *item = &batch->items[bad];
+
+	switch (item->op.op) {
+	case PACCEL_OP_EVENTFD:
+		return fail(err, "operation %" PRIu32 " (%s): fd %d is no eventfd", bad, item->what,
+			    item->op.fd.fd);
+	case PACCEL_OP_COPY:
+	case PACCEL_OP_FILL:
+		return fail(err,
+			    "operation %" PRIu32 " (%s): memory was freed or unregistered since it "
+			    "was added (%s)",
+			    bad, item->what, accel_strerror(err));
+	default:
+		return fail(err, "operation %" PRIu32 " (%s): %s", bad, item->what,
+			    accel_strerror(err));
+	}
+}
+
+/* Places for the times of all events that are recorded. */
+static int prepare(struct accel_batch *batch, uint32_t *bad)
+{
+	struct item *item;
+	int err = 0;
+
+	for (*bad = 0; *bad < batch->nr && !err; ++*bad) {
+		item = &batch->items[*bad];
+		if (item->event)
+			err = event_check(item->event) ?:
+			      event_prepare(item->event, &item->op, &item->stamp);
+	}
+	*bad -= !!err;
+	return err;
+}
+
+static void finish(struct accel_batch *batch, int err, uint64_t ticket)
+{
+	struct item *item;
+
+	for (uint32_t i = 0; i < batch->nr; i++) {
+		item = &batch->items[i];
+		if (item->stamp && err)
+			event_abandon(item->event, item->stamp);
+		else if (item->stamp)
+			event_publish(item->event, item->stamp, ticket);
+		item->stamp = NULL;
+	}
+	if (!err)
+		batch->nr = 0;
+}
+
+/* Under the lock of the batch. */
+static int submit(struct accel_batch *batch, struct accel_stream *stream, uint32_t *bad)
+{
+	struct paccel_op *ops = calloc(batch->nr, sizeof(*ops));
+	uint32_t *from = calloc(batch->nr + 1, sizeof(*from));
+	struct submitted done = { .bad = batch->nr };
+	int err = ops && from ? 0 : fail(-ENOMEM, "out of memory");
+
+	if (!err) {
+		err = prepare(batch, &done.bad);
+		if (!err) {
+			err = queue(batch, stream, ops, from, &done);
+			if (err && done.bad < batch->nr)
+				err = operation_error(batch, done.bad, err);
+			else if (err)
+				err = submit_error(stream, err);
+		}
+		finish(batch, err, done.ticket);
+	}
+	*bad = done.bad;
+	free(ops);
+	free(from);
+	return err;
+}
+
+int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, size_t *failed)
+{
+	KEEP_ERRNO;
+	uint32_t bad = 0;
+	int err = batch_check(batch);
+
+	if (!err)
+		err = stream_check_of(stream, batch->dev);
+	if (err)
+		return err;
+	pthread_mutex_lock(&batch->lock);
+	bad = batch->nr;
+	err = batch->nr ? submit(batch, stream, &bad)
+			: fail(-EINVAL, "the batch is empty: there is nothing to queue");
+	pthread_mutex_unlock(&batch->lock);
+	if (err && failed)
+		*failed = bad;
+	return err;
+}

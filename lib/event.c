@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events: a point of a stream, and the time at which the stream came there. The driver knows none.
+ */
+#include "private.h"
+
+#include <linux/paccel.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LOAD(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+#define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELEASE)
+
+int event_check(const struct accel_event *event)
+{
+	int err;
+
+	if (!event)
+		return fail(-EINVAL, "event is NULL: it has to be from accel_event_create()");
+	err = device_check(event->dev);
+	if (err)
+		return err;
+	return LOAD(event->state) == HANDLE_LIVE ? 0 : fail(-EINVAL, "event was destroyed");
+}
+
+static int event_error(const struct accel_event *event, int err)
+{
+	const char *name = event->dev->name;
+
+	switch (err) {
+	case -ENODEV:
+	case -ESTALE:
+	case -EPERM:
+		return general_error(event->dev, err);
+	case -ETIME:
+		return fail(err, "%s: the event has not happened by the deadline", name);
+	default:
+		return fail(err, "%s: work before the event failed: %s", name, accel_strerror(err));
+	}
+}
+
+/* ---- Create and destroy ---- */
+
+/* Under the card's lock. */
+static struct accel_event *new_handle(struct accel_device *dev)
+{
+	struct accel_event *event = dev->unused_events;
+
+	if (event) {
+		dev->unused_events = event->next_unused;
+		return event;
+	}
+	event = calloc(1, sizeof(*event));
+	if (!event)
+		return NULL;
+	event->dev = dev;
+	event->next = dev->events;
+	return dev->events = event;
+}
+
+int accel_event_create(struct accel_device *dev, struct accel_event **event)
+{
+	KEEP_ERRNO;
+	int err;
+
+	if (!event)
+		return fail(-EINVAL, "event is NULL: the handle has to go somewhere");
+	*event = NULL;
+	err = device_check(dev) ?: device_alive(dev);
+	if (err)
+		return err;
+	pthread_mutex_lock(&dev->lock);
+	*event = new_handle(dev);
+	if (*event) {
+		STORE((*event)->ticket, 0);
+		STORE((*event)->state, HANDLE_LIVE);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return *event ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+/* The driver may still write the time: the stamp stays its until then. */
+int accel_event_destroy(struct accel_event *event)
+{
+	KEEP_ERRNO;
+	struct accel_device *dev;
+	int err = event_check(event);
+
+	if (err)
+		return err;
+	dev = event->dev;
+	pthread_mutex_lock(&dev->lock);
+	if (event->state == HANDLE_LIVE) {
+		STORE(event->state, HANDLE_UNUSED);
+		if (event->stamp)
+			stamp_retire(dev, event->stamp, event->ticket);
+		event->stamp = NULL;
+		event->next_unused = dev->unused_events;
+		dev->unused_events = event;
+	} else {
+		err = fail(-EINVAL, "event was destroyed by another thread");
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return err;
+}
+
+void events_free(struct accel_device *dev)
+{
+	struct accel_event *event;
+
+	while ((event = dev->events)) {
+		dev->events = event->next;
+		free(event);
+	}
+}
+
+/* ---- Record ---- */
+
+int event_prepare(struct accel_event *event, struct paccel_op *op, struct stamp **stamp)
+{
+	pthread_mutex_lock(&event->dev->lock);
+	*stamp = stamp_take(event->dev);
+	pthread_mutex_unlock(&event->dev->lock);
+	if (!*stamp)
+		return -ENOMEM;
+	op_init(op, PACCEL_OP_TIME);
+	op->write.addr = (uintptr_t)(*stamp)->at;
+	return 0;
+}
+
+/* An event that is recorded again while the first time is not written keeps the two apart. */
+void event_publish(struct accel_event *event, struct stamp *stamp, uint64_t ticket)
+{
+	struct accel_device *dev = event->dev;
+
+	pthread_mutex_lock(&dev->lock);
+	if (event->state == HANDLE_LIVE) {
+		if (event->stamp)
+			stamp_retire(dev, event->stamp, event->ticket);
+		event->stamp = stamp;
+		STORE(event->ticket, ticket);
+	} else {
+		stamp_retire(dev, stamp, ticket);
+	}
+	pthread_mutex_unlock(&dev->lock);
+}
+
+void event_abandon(struct accel_event *event, struct stamp *stamp)
+{
+	pthread_mutex_lock(&event->dev->lock);
+	stamp_retire(event->dev, stamp, 0);
+	pthread_mutex_unlock(&event->dev->lock);
+}
+
+int accel_event_record(struct accel_event *event, struct accel_stream *stream)
+{
+	KEEP_ERRNO;
+	struct submitted done;
+	struct stamp *stamp;
+	struct paccel_op op;
+	int err = event_check(event);
+
+	if (!err)
+		err = stream_check_of(stream, event->dev);
+	if (!err)
+		err = event_prepare(event, &op, &stamp);
+	if (err)
+		return err;
+	err = stream_submit(stream, &op, 1, &done);
+	if (err) {
+		event_abandon(event, stamp);
+		return submit_error(stream, err);
+	}
+	event_publish(event, stamp, done.ticket);
+	return 0;
+}
+
+/* ---- Query and wait ---- */
+
+int accel_event_query(struct accel_event *event)
+{
+	int err = event_check(event);
+	uint64_t ticket;
+
+	if (err)
+		return err;
+	ticket = LOAD(event->ticket);
+	err = ticket ? ticket_status(event->dev, ticket) : 0;
+	return err && err != -EINPROGRESS ? event_error(event, err) : err;
+}
+
+int accel_event_synchronize_until(struct accel_event *event, uint64_t deadline)
+{
+	KEEP_ERRNO;
+	int err = event_check(event);
+	uint64_t ticket;
+
+	if (err)
+		return err;
+	ticket = LOAD(event->ticket);
+	err = ticket ? ticket_status(event->dev, ticket) : 0;
+	if (err == -EINPROGRESS)
+		err = ticket_wait(event->dev, ticket, deadline);
+	return err ? event_error(event, err) : 0;
+}
+
+int accel_event_synchronize(struct accel_event *event)
+{
+	return accel_event_synchronize_until(event, NEVER);
+}
+
+/* Cards share neither points nor streams, but fences. */
+static int wait_for_other_card(struct accel_stream *stream, const struct accel_event *event,
+			       uint64_t ticket)
+{
+	struct paccel_fence_export cmd = { .size = sizeof(cmd),
+					   .stream = ticket_stream(ticket),
+					   .point = ticket_point(ticket) };
+	struct submitted done;
+	struct paccel_op op;
+	int err = device_ioctl(event->dev, PACCEL_IOC_FENCE_EXPORT, &cmd);
+
+	/* The library destroys a stream when it has drained. */
+	if (err)
+		return err == -ENOENT ? 0 : general_error(event->dev, err);
+	op_init(&op, PACCEL_OP_WAIT_FENCE);
+	op.fd.fd = cmd.fd;
+	err = stream_submit(stream, &op, 1, &done);
+	close(cmd.fd);
+	return err ? submit_error(stream, err) : 0;
+}
+
+static int wait_for_point(struct accel_stream *stream, const struct accel_event *event,
+			  uint64_t ticket)
+{
+	struct submitted done;
+	struct paccel_op op;
+	int err;
+
+	op_init(&op, PACCEL_OP_WAIT_POINT);
+	op.wait.stream = ticket_stream(ticket);
+	op.wait.point = ticket_point(ticket);
+	err = stream_submit(stream, &op, 1, &done);
+	if (err != -ENOENT || done.bad)
+		return err ? submit_error(stream, err) : 0;
+	/* Its stream has drained and is destroyed. */
+	err = ticket_status(stream->dev, ticket);
+	return err ? event_error(event, err) : 0;
+}
+
+int accel_stream_wait_event(struct accel_stream *stream, struct accel_event *event)
+{
+	KEEP_ERRNO;
+	int err = stream_check(stream) ?: event_check(event);
+	uint64_t ticket;
+
+	if (err)
+		return err;
+	ticket = LOAD(event->ticket);
+	if (ticket_passed(event->dev, ticket))
+		return 0;
+	return event->dev == stream->dev ? wait_for_point(stream, event, ticket)
+					 : wait_for_other_card(stream, event, ticket);
+}
+
+/* ---- Time ---- */
+
+/* The time of an event that has happened. */
+static int time_of(struct accel_event *event, const char *name, int64_t *ns)
+{
+	struct accel_device *dev = event->dev;
+	int err;
+
+	pthread_mutex_lock(&dev->lock);
+	err = event->stamp ? ticket_status(dev, event->ticket) : -EINVAL;
+	if (!err)
+		*ns = (int64_t)LOAD(*event->stamp->at);
+	pthread_mutex_unlock(&dev->lock);
+	if (err == -EINVAL)
+		return fail(err, "%s was never recorded", name);
+	if (err == -EINPROGRESS)
+		return fail(err, "%s has not happened yet: synchronize with it first", name);
+	return err ? event_error(event, err) : 0;
+}
+
+int accel_event_elapsed_time(struct accel_event *start, struct accel_event *end, int64_t *ns)
+{
+	KEEP_ERRNO;
+	int64_t from = 0, to = 0;
+	int err;
+
+	if (!ns)
+		return fail(-EINVAL, "ns is NULL: the time has to go somewhere");
+	err = event_check(start) ?: event_check(end);
+	if (!err)
+		err = time_of(start, "start", &from) ?: time_of(end, "end", &to);
+	if (!err)
+		*ns = to - from;
+	return err;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pageable bytes on their way to the card: copied into a ring of locked memory, so that the program
+ * has its memory back when the call returns. The ring is small, since RLIMIT_MEMLOCK is 8 MiB by
+ * default: what finds no room is not staged, and nobody ever waits for another stream's bytes.
+ */
+#include "private.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define STAGE_BYTES ((size_t)1 << 20)
+#define STAGE_MAX ((size_t)64 << 10)
+#define STAGE_PIECES 1024
+
+struct stage_piece {
+	uint64_t end; /* of its bytes, counted since the ring was made */
+	uint64_t ticket; /* when the driver has read them */
+	bool filling; /* there is no ticket yet */
+};
+
+/* Pieces and bytes are taken behind the last one and given back in front of the first one. */
+struct stage {
+	struct range range;
+	uint64_t first, next; /* bytes */
+	unsigned int first_piece, next_piece;
+	struct stage_piece pieces[STAGE_PIECES];
+};
+
+static struct stage *make_stage(struct accel_device *dev)
+{
+	struct stage *stage = calloc(1, sizeof(*stage));
+
+	if (!stage)
+		return NULL;
+	stage->range.size = STAGE_BYTES;
+	if (host_pages(dev, &stage->range)) {
+		free(stage);
+		return NULL;
+	}
+	keep_from_children((void *)stage->range.base, stage->range.mapped);
+	return stage;
+}
+
+static void reclaim(struct accel_device *dev, struct stage *stage)
+{
+	struct stage_piece *piece;
+
+	while (stage->first_piece != stage->next_piece) {
+		piece = &stage->pieces[stage->first_piece % STAGE_PIECES];
+		if (piece->filling ||
+		    (piece->ticket && ticket_status(dev, piece->ticket) == -EINPROGRESS))
+			return;
+		stage->first = piece->end;
+		stage->first_piece++;
+	}
+}
+
+/* A piece does not go round the end of the ring: what is left there is passed over. */
+static struct stage_piece *take_piece(struct stage *stage, size_t size, void **place)
+{
+	uint64_t left = STAGE_BYTES - stage->next % STAGE_BYTES;
+	uint64_t start = stage->next + (left < size ? left : 0);
+	struct stage_piece *piece = &stage->pieces[stage->next_piece % STAGE_PIECES];
+
+	if (start + size - stage->first > STAGE_BYTES ||
+	    stage->next_piece - stage->first_piece == STAGE_PIECES)
+		return NULL;
+	stage->next = start + size;
+	stage->next_piece++;
+	*piece = (struct stage_piece){ .end = stage->next, .filling = true };
+	*place = (char *)stage->range.base + start % STAGE_BYTES;
+	return piece;
+}
+
+struct stage_piece *stage_take(struct accel_device *dev, size_t size, void **place)
+{
+	struct stage_piece *piece = NULL;
+
+	if (size > STAGE_MAX)
+		return NULL;
+	pthread_mutex_lock(&dev->lock);
+	if (!dev->stage)
+		dev->stage = make_stage(dev);
+	if (dev->stage) {
+		reclaim(dev, dev->stage);
+		piece = take_piece(dev->stage, size, place);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return piece;
+}
+
+void stage_give(struct accel_device *dev, struct stage_piece *piece, uint64_t ticket)
+{
+	pthread_mutex_lock(&dev->lock);
+	piece->ticket = ticket;
+	piece->filling = false;
+	pthread_mutex_unlock(&dev->lock);
+}
+
+void stage_free(struct accel_device *dev)
+{
+	if (dev->stage && !dev->inherited)
+		munmap((void *)dev->stage->range.base, dev->stage->range.mapped);
+	free(dev->stage);
+	dev->stage = NULL;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Time stamps: eight bytes of locked memory each, a page of them at a time. The driver writes there
+ * when it comes to it, so a stamp is used again only when its point has ended.
+ */
+#include "private.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct stamp_block {
+	struct stamp_block *next;
+	struct range range;
+	struct stamp stamps[];
+};
+
+static int make_block(struct accel_device *dev)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE), count = size / sizeof(uint64_t);
+	struct stamp_block *block = calloc(1, sizeof(*block) + count * sizeof(block->stamps[0]));
+	int err;
+
+	if (!block)
+		return fail(-ENOMEM, "out of memory");
+	block->range.size = size;
+	err = host_pages(dev, &block->range);
+	if (err) {
+		free(block);
+		return host_failed(dev, err, size);
+	}
+	keep_from_children((void *)block->range.base, block->range.mapped);
+	block->next = dev->stamps.blocks;
+	dev->stamps.blocks = block;
+	for (size_t i = 0; i < count; i++) {
+		block->stamps[i].at = (uint64_t *)block->range.base + i;
+		block->stamps[i].next = dev->stamps.unused;
+		dev->stamps.unused = &block->stamps[i];
+	}
+	return 0;
+}
+
+/* Those that nobody writes to any more. */
+static void recycle(struct accel_device *dev)
+{
+	struct stamp **at = &dev->stamps.retired, *stamp;
+
+	while ((stamp = *at)) {
+		if (ticket_status(dev, stamp->ticket) == -EINPROGRESS) {
+			at = &stamp->next;
+			continue;
+		}
+		*at = stamp->next;
+		stamp->next = dev->stamps.unused;
+		dev->stamps.unused = stamp;
+	}
+}
+
+struct stamp *stamp_take(struct accel_device *dev)
+{
+	struct stamp *stamp;
+
+	if (!dev->stamps.unused)
+		recycle(dev);
+	if (!dev->stamps.unused && make_block(dev))
+		return NULL;
+	stamp = dev->stamps.unused;
+	dev->stamps.unused = stamp->next;
+	return stamp;
+}
+
+void stamp_retire(struct accel_device *dev, struct stamp *stamp, uint64_t ticket)
+{
+	struct stamp **list = ticket ? &dev->stamps.retired : &dev->stamps.unused;
+
+	stamp->ticket = ticket;
+	stamp->next = *list;
+	*list = stamp;
+}
+
+void stamps_free(struct accel_device *dev)
+{
+	struct stamp_block *block;
+
+	while ((block = dev->stamps.blocks)) {
+		dev->stamps.blocks = block->next;
+		if (!dev->inherited)
+			munmap((void *)block->range.base, block->range.mapped);
+		free(block);
+	}
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams: queues of the driver, and what can be known of their points. The completion page tells
+ * without a system call what has ended; who has to wait asks the driver.
+ */
+#include "private.h"
+
+#include <linux/paccel.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LOAD(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+#define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELEASE)
+
+_Static_assert(PACCEL_PAGE_SLOTS <= 1 << TICKET_BITS, "a ticket has room for every stream");
+
+/* The driver writes 64 bits whole, but a program of 32 bits cannot read them so. */
+static const bool page_is_whole = sizeof(void *) >= sizeof(uint64_t);
+
+/* ---- Points ---- */
+
+/* What was queued when the card went, or lost its memory, may still be ending. */
+static int page_error(const struct paccel_page *page)
+{
+	switch (__atomic_load_n(&page->state, __ATOMIC_RELAXED)) {
+	case PACCEL_PAGE_RUNNING:
+		return 0;
+	case PACCEL_PAGE_GONE:
+		return -ENODEV;
+	case PACCEL_PAGE_LOST:
+		return -ESTALE;
+	default:
+		return -EPERM;
+	}
+}
+
+/* What is asked of the page was written before done was. */
+static int page_status(const struct paccel_page *page, uint32_t stream, uint64_t point)
+{
+	const struct paccel_slot *slot = &page->slots[stream - 1];
+	uint64_t failed;
+	int err;
+
+	if (LOAD(slot->done) < point)
+		return -EINPROGRESS;
+	err = page_error(page);
+	if (err)
+		return err;
+	failed = LOAD(slot->failed_point);
+	return failed && point >= failed ? LOAD(slot->error) : 0;
+}
+
+static uint64_t driver_time(const struct accel_device *dev, uint64_t deadline)
+{
+	int64_t when;
+
+	if (deadline > INT64_MAX || __builtin_add_overflow((int64_t)deadline, dev->clock_shift, &when))
+		return INT64_MAX;
+	return when < 0 ? 0 : (uint64_t)when;
+}
+
+/* A point behind one that failed was cancelled: what the stream failed with says more. */
+static int first_error(const struct accel_device *dev, const struct paccel_point *point)
+{
+	int err = point->error == -ECANCELED ? LOAD(dev->page->slots[point->stream - 1].error) : 0;
+
+	return err ? err : point->error;
+}
+
+int ticket_wait(struct accel_device *dev, uint64_t ticket, uint64_t deadline)
+{
+	KEEP_ERRNO;
+	struct paccel_point point = { .stream = ticket_stream(ticket),
+				      .point = ticket_point(ticket) };
+	struct paccel_wait cmd = {
+		.size = sizeof(cmd),
+		.deadline_ns = driver_time(dev, deadline),
+		.points = (uintptr_t)&point,
+		.nr_points = 1,
+		.point_size = sizeof(point),
+	};
+	int err = device_ioctl(dev, PACCEL_IOC_WAIT, &cmd);
+
+	/* The library destroys a stream when it has drained, not before. */
+	if (err == -ENOENT)
+		return 0;
+	return err ? err : first_error(dev, &point);
+}
+
+int ticket_status(struct accel_device *dev, uint64_t ticket)
+{
+	int err;
+
+	if (page_is_whole)
+		return page_status(dev->page, ticket_stream(ticket), ticket_point(ticket));
+	err = ticket_wait(dev, ticket, 0);
+	return err == -ETIME ? -EINPROGRESS : err;
+}
+
+bool ticket_passed(struct accel_device *dev, uint64_t ticket)
+{
+	return !ticket || !ticket_status(dev, ticket);
+}
+
+/* ---- Checks ---- */
+
+int stream_check(const struct accel_stream *stream)
+{
+	int err;
+
+	if (!stream)
+		return fail(-EINVAL, "stream is NULL: it has to be from accel_stream_create()");
+	err = device_check(stream->dev);
+	if (err)
+		return err;
+	if (LOAD(stream->state) != HANDLE_LIVE)
+		return fail(-EINVAL, "stream was destroyed");
+	if (LOAD(stream->pending) && in_callback_of(stream))
+		return fail(-EDEADLK, "a callback of this stream cannot call into it: "
+				      "it would wait for itself");
+	return 0;
+}
+
+int stream_check_of(const struct accel_stream *stream, const struct accel_device *dev)
+{
+	int err = stream_check(stream);
+
+	if (err || stream->dev == dev)
+		return err;
+	return fail(-EINVAL, "stream belongs to %s, not to %s", stream->dev->name, dev->name);
+}
+
+int stream_error(const struct accel_stream *stream, int err)
+{
+	const char *name = stream->dev->name;
+
+	switch (err) {
+	case -ENODEV:
+	case -ESTALE:
+	case -EPERM:
+		return general_error(stream->dev, err);
+	case -ETIME:
+		return fail(err, "%s: the stream is not done by the deadline", name);
+	default:
+		return fail(err,
+			    "%s: work of the stream failed (%s); it takes no more until "
+			    "accel_stream_clear()",
+			    name, accel_strerror(err));
+	}
+}
+
+/* ---- Submission ---- */
+
+void op_init(struct paccel_op *op, uint32_t code)
+{
+	memset(op, 0, sizeof(*op));
+	op->op = code;
+}
+
+void op_init_eventfd(struct paccel_op *op, int fd)
+{
+	op_init(op, PACCEL_OP_EVENTFD);
+	op->flags = PACCEL_OP_ALWAYS;
+	op->fd.fd = fd;
+}
+
+/* Threads that submit at once may come here in any order. */
+static void raise_to(uint64_t *at, uint64_t point)
+{
+	uint64_t seen = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	while (seen < point && !__atomic_compare_exchange_n(at, &seen, point, true,
+							    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+static int submit(struct accel_stream *stream, const struct paccel_op *ops, uint32_t nr,
+		  struct submitted *done)
+{
+	struct paccel_submit cmd = {
+		.size = sizeof(cmd),
+		.stream = stream->number,
+		.nr_ops = nr,
+		.ops = (uintptr_t)ops,
+		.op_size = sizeof(*ops),
+		.bad_op = nr,
+	};
+	int err = device_ioctl(stream->dev, PACCEL_IOC_SUBMIT, &cmd);
+
+	done->bad = err ? cmd.bad_op : nr;
+	if (err)
+		return err;
+	done->ticket = ticket_make(stream->number, cmd.point);
+	raise_to(&stream->submitted, cmd.point);
+	return 0;
+}
+
+int stream_submit(struct accel_stream *stream, const struct paccel_op *ops, uint32_t nr,
+		  struct submitted *done)
+{
+	int err;
+
+	done->bad = nr;
+	err = callbacks_wait(stream, NEVER);
+	if (err)
+		return err;
+	err = submit(stream, ops, nr, done);
+	if (!err)
+		raise_to(&stream->last, ticket_point(done->ticket));
+	return err;
+}
+
+int stream_signal(struct accel_stream *stream, const struct paccel_op *op, struct submitted *done)
+{
+	return submit(stream, op, 1, done);
+}
+
+int submit_error(const struct accel_stream *stream, int err)
+{
+	const char *name = stream->dev->name;
+
+	if (err == -EDEADLK)
+		return err;
+	if (err == -ECANCELED)
+		return fail(err,
+			    "%s: the stream has failed before (%s): nothing is queued until "
+			    "accel_stream_clear()",
+			    name, accel_strerror(LOAD(stream->slot->error)));
+	if (err == -ENOENT)
+		return fail(-EINVAL, "stream was destroyed by another thread");
+	return general_error(stream->dev, err);
+}
+
+/* ---- Create and destroy ---- */
+
+static int destroy_in_driver(struct accel_device *dev, uint32_t number)
+{
+	struct paccel_stream_destroy cmd = { .size = sizeof(cmd), .stream = number };
+
+	return device_ioctl(dev, PACCEL_IOC_STREAM_DESTROY, &cmd);
+}
+
+static bool has_drained(struct accel_stream *stream)
+{
+	uint64_t ticket = ticket_make(stream->number, LOAD(stream->submitted));
+
+	return !LOAD(stream->pending) && ticket_status(stream->dev, ticket) != -EINPROGRESS;
+}
+
+/*
+ * A destroyed stream is the driver's until it has drained: somebody may wait for an event there,
+ * and nobody can wait for what the driver does not know any more.
+ */
+static void reap(struct accel_device *dev)
+{
+	struct accel_stream *stream;
+
+	pthread_mutex_lock(&dev->lock);
+	for (stream = dev->streams; stream; stream = stream->next)
+		if (stream->state == HANDLE_DRAINING && has_drained(stream)) {
+			destroy_in_driver(dev, stream->number);
+			STORE(stream->state, HANDLE_UNUSED);
+		}
+	pthread_mutex_unlock(&dev->lock);
+}
+
+static int map_page(struct accel_device *dev, uint64_t offset)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	const struct paccel_page *page;
+
+	if (dev->page)
+		return 0;
+	page = mmap(NULL, size, PROT_READ, MAP_SHARED, dev->fd, (off_t)offset);
+	if (page == MAP_FAILED)
+		return errno == EAGAIN ? -ENOMEM : -errno;
+	if (page->version != PACCEL_PAGE_VERSION) {
+		munmap((void *)page, size);
+		return -EOPNOTSUPP;
+	}
+	keep_from_children((void *)page, size);
+	dev->page = page;
+	return 0;
+}
+
+/* Under the card's lock. */
+static struct accel_stream *new_handle(struct accel_device *dev)
+{
+	struct accel_stream *stream;
+
+	for (stream = dev->streams; stream; stream = stream->next)
+		if (stream->state == HANDLE_UNUSED)
+			return stream;
+	stream = calloc(1, sizeof(*stream));
+	if (!stream)
+		return NULL;
+	stream->dev = dev;
+	stream->next = dev->streams;
+	return dev->streams = stream;
+}
+
+/* Under the card's lock. */
+static int make_handle(struct accel_device *dev, const struct paccel_stream_create *cmd,
+		       struct accel_stream **made)
+{
+	struct accel_stream *stream;
+	int err = map_page(dev, cmd->page_offset);
+
+	if (err)
+		return err;
+	stream = new_handle(dev);
+	if (!stream)
+		return -ENOMEM;
+	stream->number = cmd->stream;
+	stream->slot = &dev->page->slots[cmd->stream - 1];
+	stream->last = stream->submitted = cmd->point;
+	STORE(stream->state, HANDLE_LIVE);
+	*made = stream;
+	return 0;
+}
+
+static int stream_make(struct accel_device *dev, struct accel_stream **made)
+{
+	struct paccel_stream_create cmd = { .size = sizeof(cmd) };
+	int err = device_ioctl(dev, PACCEL_IOC_STREAM_CREATE, &cmd);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&dev->lock);
+	err = make_handle(dev, &cmd, made);
+	pthread_mutex_unlock(&dev->lock);
+	if (err)
+		destroy_in_driver(dev, cmd.stream);
+	return err;
+}
+
+int accel_stream_create(struct accel_device *dev, struct accel_stream **stream)
+{
+	KEEP_ERRNO;
+	int err;
+
+	if (!stream)
+		return fail(-EINVAL, "stream is NULL: the handle has to go somewhere");
+	*stream = NULL;
+	err = device_check(dev);
+	if (err)
+		return err;
+	reap(dev);
+	err = stream_make(dev, stream);
+	if (err == -ENOSPC)
+		return fail(err,
+			    "%s: no more streams for this handle: %" PRIu32
+			    " are the most, those that are destroyed and still busy count",
+			    dev->name, dev->max_streams);
+	return err ? general_error(dev, err) : 0;
+}
+
+int accel_stream_destroy(struct accel_stream *stream)
+{
+	KEEP_ERRNO;
+	int err = stream_check(stream);
+	bool live;
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&stream->dev->lock);
+	live = stream->state == HANDLE_LIVE;
+	if (live)
+		STORE(stream->state, HANDLE_DRAINING);
+	pthread_mutex_unlock(&stream->dev->lock);
+	if (!live)
+		return fail(-EINVAL, "stream was destroyed by another thread");
+	reap(stream->dev);
+	return 0;
+}
+
+void streams_free(struct accel_device *dev)
+{
+	struct accel_stream *stream;
+
+	while ((stream = dev->streams)) {
+		dev->streams = stream->next;
+		free(stream);
+	}
+	if (dev->page && !dev->inherited)
+		munmap((void *)dev->page, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+/* ---- Query and wait ---- */
+
+static int status_of(struct accel_stream *stream)
+{
+	return ticket_status(stream->dev, ticket_make(stream->number, LOAD(stream->last)));
+}
+
+/* No sentence for the answer that it is busy: it is not a failure, and asked for in loops. */
+int accel_stream_query(struct accel_stream *stream)
+{
+	int err = stream_check(stream);
+
+	if (err)
+		return err;
+	if (LOAD(stream->pending))
+		return -EINPROGRESS;
+	err = status_of(stream);
+	return err && err != -EINPROGRESS ? stream_error(stream, err) : err;
+}
+
+int stream_settle(struct accel_stream *stream, uint64_t deadline)
+{
+	int err = callbacks_wait(stream, deadline);
+
+	if (err == -EDEADLK)
+		return err;
+	if (!err)
+		err = status_of(stream);
+	if (err == -EINPROGRESS)
+		err = ticket_wait(stream->dev, ticket_make(stream->number, LOAD(stream->last)),
+				  deadline);
+	return err ? stream_error(stream, err) : 0;
+}
+
+int accel_stream_synchronize_until(struct accel_stream *stream, uint64_t deadline)
+{
+	KEEP_ERRNO;
+	int err = stream_check(stream);
+
+	return err ? err : stream_settle(stream, deadline);
+}
+
+int accel_stream_synchronize(struct accel_stream *stream)
+{
+	return accel_stream_synchronize_until(stream, NEVER);
+}
+
+/* The live stream with the lowest number above the given one, or NULL. */
+static struct accel_stream *next_stream(struct accel_device *dev, uint32_t above)
+{
+	struct accel_stream *stream, *next = NULL;
+
+	pthread_mutex_lock(&dev->lock);
+	for (stream = dev->streams; stream; stream = stream->next)
+		if (stream->state != HANDLE_UNUSED && stream->number > above &&
+		    (!next || stream->number < next->number))
+			next = stream;
+	pthread_mutex_unlock(&dev->lock);
+	return next;
+}
+
+/* What a destroyed stream failed with is of no interest to anybody. */
+static int settle_one(struct accel_stream *stream)
+{
+	bool live = LOAD(stream->state) == HANDLE_LIVE;
+	int err = stream_settle(stream, NEVER);
+
+	return live || err == -ENODEV || err == -ESTALE || err == -EDEADLK ? err : 0;
+}
+
+int accel_device_synchronize(struct accel_device *dev)
+{
+	KEEP_ERRNO;
+	struct accel_stream *stream;
+	int err = device_check(dev), failed;
+	uint32_t number = 0;
+
+	if (err)
+		return err;
+	if (in_callbacks())
+		return fail(-EDEADLK, "a callback cannot wait for all streams of a card: "
+				      "its own is one of them");
+	err = device_alive(dev);
+	while ((stream = next_stream(dev, number))) {
+		number = stream->number;
+		failed = settle_one(stream);
+		err = err ? err : failed;
+	}
+	reap(dev);
+	return err;
+}
+
+static void wait_submitted(struct accel_stream *stream)
+{
+	ticket_wait(stream->dev, ticket_make(stream->number, LOAD(stream->submitted)), NEVER);
+}
+
+/*
+ * What was cancelled has to end first; behind a failure that needs no work of the card. So do waits
+ * of other streams for this one, which have to find out.
+ */
+static int clear(struct accel_stream *stream)
+{
+	struct paccel_stream_clear cmd = { .size = sizeof(cmd), .stream = stream->number };
+	struct accel_stream *other;
+	int err;
+
+	while ((err = device_ioctl(stream->dev, PACCEL_IOC_STREAM_CLEAR, &cmd)) == -EBUSY) {
+		wait_submitted(stream);
+		err = device_ioctl(stream->dev, PACCEL_IOC_STREAM_CLEAR, &cmd);
+		if (err != -EBUSY)
+			break;
+		for (other = next_stream(stream->dev, 0); other;
+		     other = next_stream(stream->dev, other->number))
+			wait_submitted(other);
+	}
+	return err;
+}
+
+int accel_stream_clear(struct accel_stream *stream)
+{
+	KEEP_ERRNO;
+	int err = stream_check(stream);
+
+	/* Callbacks that are due have to be told of the error. */
+	if (!err && LOAD(stream->slot->error))
+		err = callbacks_wait(stream, NEVER);
+	if (err)
+		return err;
+	err = clear(stream);
+	return err ? general_error(stream->dev, err) : 0;
+}

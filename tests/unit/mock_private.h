@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the mock share. All of it is under one lock.
+ */
+#ifndef MOCK_PRIVATE_H
+#define MOCK_PRIVATE_H
+
+#include "mock.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#define FILES 64
+#define ALLOCS 4096
+#define COMMANDS 32
+#define PAGE 4096ull
+#define MOCK_PAGE_OFFSET (1ull << 43)
+
+struct card {
+	bool present, foreign, hold, corrupt, mappable;
+	int memfd; /* of the memory, if it can be mapped */
+	unsigned int node, held, instance;
+	uint64_t size, quota, set_aside;
+	size_t granules;
+	uint8_t *memory, *state; /* of each granule */
+	struct paccel_mem_stats counters;
+};
+
+struct alloc {
+	uint64_t addr, length;
+	unsigned int imports;
+	bool live, imported;
+};
+
+struct host {
+	uint64_t addr, length, offset;
+	int memfd;
+	bool live, read_only;
+};
+
+struct job;
+
+struct stream {
+	bool used, destroyed;
+	uint64_t point;
+	unsigned int queued; /* operations */
+	struct job *jobs;
+};
+
+struct file {
+	bool used, lost;
+	int fd;
+	pid_t pid;
+	unsigned int instance;
+	struct card *card;
+	struct alloc allocs[ALLOCS];
+	struct host hosts[MOCK_HOST_RANGES];
+	struct stream streams[MOCK_STREAMS];
+	int page_fd;
+	struct paccel_page *page;
+};
+
+extern struct file files[FILES];
+extern pthread_mutex_t lock;
+extern pthread_cond_t moved;
+
+/* ---- mock.c ---- */
+
+/* An errno that a test has arranged, or 0. */
+int take_fault(unsigned int what);
+struct card *card_at(unsigned int node);
+bool inside(const struct file *file, uint64_t addr, uint64_t length);
+/* As the kernel reaches user memory: a bad address is an answer and no signal. */
+bool access_host(uint64_t addr, void *buffer, uint64_t length, bool write);
+/* The live host range that a range lies in wholly, or NULL. */
+struct host *host_around(struct file *file, uint64_t addr, uint64_t length);
+int check_copy(const struct file *file, const struct paccel_copy *cmd);
+int check_fill(const struct file *file, const struct paccel_fill *cmd);
+/* Host memory is that of a descriptor, which stands for the address, or of the address if -1. */
+int run_copy(struct file *file, const struct paccel_copy *cmd, int memfd, uint64_t memfd_addr);
+void run_fill(struct file *file, const struct paccel_fill *cmd);
+int add_alloc(struct file *file, uint64_t addr, uint64_t length, bool imported);
+uint64_t mock_clock(void);
+
+/* ---- mock_stream.c ---- */
+
+int do_stream_create(struct file *file, struct paccel_stream_create *cmd);
+int do_stream_destroy(struct file *file, const struct paccel_stream_destroy *cmd);
+int do_stream_clear(struct file *file, struct paccel_stream_clear *cmd);
+int do_submit(struct file *file, struct paccel_submit *cmd);
+int do_wait(struct file *file, struct paccel_wait *cmd);
+int do_fence_export(struct file *file, struct paccel_fence_export *cmd);
+/* All points end. */
+void end_streams(struct file *file, enum paccel_page_state state, int err);
+void close_streams(struct file *file);
+void forget_fences(void);
+/* In the child of a fork there is no thread that does work. */
+void engine_lost(void);
+
+/* ---- mock_share.c ---- */
+
+int do_mem_export(struct file *file, struct paccel_mem_export *cmd);
+int do_mem_import(struct file *file, struct paccel_mem_import *cmd);
+/* The memory of a dma-buf that is not device memory, or a negative errno. */
+int dmabuf_memory(int fd, uint64_t length, bool write);
+void forget_dmabufs(void);
+/* What tells one file from another; 0 if it is none. */
+ino_t file_id(int fd);
+/* close(), and eventfd's write, not by way of what is caught. */
+void plain_close(int fd);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The dma-bufs of the mock: files in memory that are known by their inodes.
+ */
+#define _GNU_SOURCE
+#include "mock_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BUFS 64
+
+struct buf {
+	ino_t id;
+	unsigned int instance; /* of the card whose memory it is; 0 if it is host memory */
+	uint64_t addr, length;
+};
+
+static struct buf bufs[BUFS];
+
+void plain_close(int fd)
+{
+	syscall(SYS_close, fd);
+}
+
+ino_t file_id(int fd)
+{
+	struct statx st;
+
+	return syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &st) ? 0 : st.stx_ino;
+}
+
+void forget_dmabufs(void)
+{
+	memset(bufs, 0, sizeof(bufs));
+}
+
+static struct buf *buf_of(int fd)
+{
+	ino_t id = file_id(fd);
+
+	for (int i = 0; id && i < BUFS; i++)
+		if (bufs[i].id == id)
+			return &bufs[i];
+	return NULL;
+}
+
+static void add_buf(int fd, unsigned int instance, uint64_t addr, uint64_t length)
+{
+	struct buf *buf = bufs;
+
+	while (buf->id && buf->id != file_id(fd))
+		buf++;
+	*buf = (struct buf){ file_id(fd), instance, addr, length };
+}
+
+int mock_dmabuf(size_t size)
+{
+	int fd = memfd_create("dmabuf", MFD_CLOEXEC);
+
+	if (ftruncate(fd, (off_t)size))
+		return -1;
+	pthread_mutex_lock(&lock);
+	add_buf(fd, 0, 0, size);
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+static int export_device(struct file *file, struct paccel_mem_export *cmd)
+{
+	for (int i = 0; i < ALLOCS; i++) {
+		const struct alloc *alloc = &file->allocs[i];
+
+		if (!alloc->live || alloc->addr != cmd->addr)
+			continue;
+		cmd->fd = memfd_create("dmabuf", MFD_CLOEXEC);
+		add_buf(cmd->fd, file->card->instance, alloc->addr, alloc->length);
+		return 0;
+	}
+	return ENOENT;
+}
+
+static int export_host(struct file *file, struct paccel_mem_export *cmd)
+{
+	const struct host *host = host_around(file, cmd->addr, 1);
+
+	if (!host || host->addr != cmd->addr || !host->offset)
+		return ENOENT;
+	cmd->fd = fcntl(host->memfd, F_DUPFD_CLOEXEC, 0);
+	add_buf(cmd->fd, 0, 0, host->length);
+	return 0;
+}
+
+int do_mem_export(struct file *file, struct paccel_mem_export *cmd)
+{
+	if (cmd->flags)
+		return EINVAL;
+	switch (cmd->kind) {
+	case PACCEL_EXPORT_DEVICE:
+		return export_device(file, cmd);
+	case PACCEL_EXPORT_HOST:
+		return export_host(file, cmd);
+	default:
+		return EINVAL;
+	}
+}
+
+int do_mem_import(struct file *file, struct paccel_mem_import *cmd)
+{
+	const struct buf *buf = buf_of(cmd->fd);
+
+	if (cmd->flags || cmd->reserved || !buf)
+		return EINVAL;
+	if (buf->instance != file->card->instance)
+		return EXDEV;
+	cmd->addr = buf->addr;
+	cmd->length = buf->length;
+	for (int i = 0; i < ALLOCS; i++)
+		if (file->allocs[i].live && file->allocs[i].addr == buf->addr) {
+			file->allocs[i].imports++;
+			return 0;
+		}
+	return add_alloc(file, buf->addr, buf->length, true);
+}
+
+int dmabuf_memory(int fd, uint64_t length, bool write)
+{
+	const struct buf *buf = buf_of(fd);
+
+	if (!buf || length > buf->length)
+		return -EINVAL;
+	if (buf->instance)
+		return -EOPNOTSUPP;
+	if (write && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		return -EACCES;
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
