@@ -47,6 +47,14 @@ static const struct command {
 	  { { "json", no_argument, NULL, OPT_JSON },
 	    { "watch", optional_argument, NULL, OPT_WATCH },
 	    { "count", required_argument, NULL, OPT_COUNT } } },
+	{ "health",
+	  command_health,
+	  "[INDEX] [--json]",
+	  "whether the cards work",
+	  "Shows whether the card with this index works (default: all), and what has been counted:\n"
+	  "what is not 0 is explained. Exit status 1 if a card is not ok.\n\n"
+	  "  --json      an object; without INDEX an array of objects\n",
+	  { { "json", no_argument, NULL, OPT_JSON } } },
 	{ "copy",
 	  command_copy,
 	  "FILE [--device=INDEX] [--json]",
@@ -58,6 +66,17 @@ static const struct command {
 	  "  --json          an object instead of text\n",
 	  { { "json", no_argument, NULL, OPT_JSON },
 	    { "device", required_argument, NULL, OPT_DEVICE } } },
+#ifdef HAVE_DRM
+	{ "drm",
+	  command_drm,
+	  "[--json]",
+	  "the DRM devices that a card can share with",
+	  "Shows node, driver, PCI address and abilities of every DRM device that can be opened:\n"
+	  "whether it takes host memory of a card (import) and gives memory to it (export), and\n"
+	  "whether it has syncobjs, and timelines, for streams.\n\n"
+	  "  --json      an array of objects\n",
+	  { { "json", no_argument, NULL, OPT_JSON } } },
+#endif
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -167,6 +186,11 @@ static bool parse_option(int option, struct options *options)
 	}
 }
 
+static bool options_only(const struct command *command)
+{
+	return !strncmp(command->arguments, "[--", 3);
+}
+
 /* What stands beside the options: FILE, or INDEX, or nothing. */
 static bool parse_operand(const struct command *command, int argc, char **argv,
 			  struct options *options)
@@ -174,7 +198,7 @@ static bool parse_operand(const struct command *command, int argc, char **argv,
 	const char *operand = optind < argc ? argv[optind++] : NULL;
 	long number = 0;
 
-	if (optind < argc || (operand && command->run == command_list)) {
+	if (optind < argc || (operand && options_only(command))) {
 		complain("'%s' is one argument too many", argv[argc - 1]);
 		return false;
 	}
@@ -187,6 +211,7 @@ static bool parse_operand(const struct command *command, int argc, char **argv,
 	if (operand && !parse_number(operand, INT_MAX, &number))
 		return false;
 	options->index = (int)number;
+	options->all = !operand;
 	return true;
 }
 

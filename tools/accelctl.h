@@ -13,6 +13,7 @@ enum { DONE = 0, FAILED = 1, USAGE = 2 };
 
 struct options {
 	int index;
+	bool all; /* no index was given */
 	bool json;
 	bool watch;
 	double interval; /* seconds */
@@ -23,12 +24,17 @@ struct options {
 int command_list(const struct options *options);
 int command_info(const struct options *options);
 int command_stats(const struct options *options);
+int command_health(const struct options *options);
 int command_copy(const struct options *options);
+int command_drm(const struct options *options);
 
 /* Prints an error and returns FAILED. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for a call of the library, with its sentence. */
 int complain_last(const char *what);
+
+/* The answer of a command that shows all cards, where there are none. */
+int no_cards(const struct options *options);
 
 /* "4032 B", "16.0 MiB"; text lives until the eighth next call. */
 const char *size_text(double bytes);

@@ -3,6 +3,10 @@
 # accelctl. Included by ../Makefile after lib/rules.mk.
 
 TOOL_SRC := $(sort $(wildcard tools/*.c))
+ifneq ($(DRM),)
+TOOL_CFLAGS := -DHAVE_DRM
+TOOL_LIBS := -laccel_drm -Wl,-rpath-link,$(BUILD)/lib
+endif
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
 
 .PHONY: tools
@@ -10,11 +14,11 @@ tools: $(BUILD)/tools/accelctl
 
 $(TOOL_OBJ): $(BUILD)/%.o: %.c tools/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(USER_CFLAGS) $(TOOL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The library beside it, in the build tree as where it is installed.
-$(BUILD)/tools/accelctl: $(TOOL_OBJ) $(LIB_FILES)
-	$(CC) -o $@ $(TOOL_OBJ) -L$(BUILD)/lib -laccel -Wl,--enable-new-dtags \
+$(BUILD)/tools/accelctl: $(TOOL_OBJ) $(LIB_FILES) $(DRM_FILES)
+	$(CC) -o $@ $(TOOL_OBJ) -L$(BUILD)/lib $(TOOL_LIBS) -laccel -Wl,--enable-new-dtags \
 		-Wl,-rpath,'$$ORIGIN/../lib' $(LDFLAGS)
 
 -include $(TOOL_OBJ:.o=.d)

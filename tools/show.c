@@ -48,6 +48,7 @@ static const struct {
 	{ ACCEL_CAP_NATIVE_FILL, "native-fill" },
 	{ ACCEL_CAP_MEM_SURVIVES_RESET, "memory-survives-reset" },
 	{ ACCEL_CAP_DIRECT_DMA, "direct-dma" },
+	{ ACCEL_CAP_VERIFY, "verify" },
 };
 
 #define CAPABILITIES (sizeof(capability_names) / sizeof(capability_names[0]))
@@ -105,7 +106,7 @@ static void list_line(const struct card *card)
 	       size_text((double)card->free));
 }
 
-static int no_cards(const struct options *options)
+int no_cards(const struct options *options)
 {
 	struct accel_device *dev;
 
