@@ -3,13 +3,18 @@
 # The example programs. Included by ../Makefile after lib/rules.mk.
 
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
+EXAMPLE_LIBS_uring := -luring
 
 .PHONY: examples
-examples: $(EXAMPLES)
+examples: $(filter-out $(NO_EXAMPLES),$(EXAMPLES))
 
 $(EXAMPLES): $(BUILD)/examples/%: examples/%.c $(LIB_FILES) examples/rules.mk
 	@mkdir -p $(@D)
 	$(CC) $(USER_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< -L$(BUILD)/lib -laccel \
-		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib' $(LDFLAGS)
+		$(EXAMPLE_LIBS_$*) -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib' $(LDFLAGS)
 
 -include $(EXAMPLES:=.d)
+
+EXAMPLE_LIBS_vgem := -laccel_drm $(DRM_LIBS)
+$(BUILD)/examples/vgem: USER_CFLAGS += $(DRM_CFLAGS)
+$(BUILD)/examples/vgem: $(DRM_FILES)
