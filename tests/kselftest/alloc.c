@@ -373,6 +373,14 @@ FIXTURE(quota) {
 	char node[64];
 };
 
+static int limit(u64 bytes)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+	return card_attr_write("max_user_bytes", text);
+}
+
 FIXTURE_SETUP(quota)
 {
 	char name[32];
@@ -386,7 +394,7 @@ FIXTURE_SETUP(quota)
 	self->granule = info_of(self->fd).granule;
 	ASSERT_TRUE(card_node(card_bdf(), name));
 	snprintf(self->node, sizeof(self->node), "/dev/%s", name);
-	ASSERT_EQ(0, card_attr_write("max_user_bytes", "1024"));
+	ASSERT_EQ(0, limit(16 * self->granule));
 }
 
 FIXTURE_TEARDOWN(quota)
@@ -399,68 +407,67 @@ FIXTURE_TEARDOWN(quota)
 
 TEST_F(quota, counts_all_files_of_a_user)
 {
+	u64 g = self->granule, a, b;
 	struct paccel_mem_stats s;
-	u64 a, b;
 
-	test_cmd_mem_alloc(self->fd, 512, 0, &a);
-	test_cmd_mem_alloc(self->other, 512 - self->granule, 0, &b);
-	test_err_mem_alloc(EDQUOT, self->fd, self->granule + 1, 0);
-	test_err_mem_alloc(EDQUOT, self->other, self->granule + 1, 0);
+	test_cmd_mem_alloc(self->fd, 8 * g, 0, &a);
+	test_cmd_mem_alloc(self->other, 7 * g, 0, &b);
+	test_err_mem_alloc(EDQUOT, self->fd, g + 1, 0);
+	test_err_mem_alloc(EDQUOT, self->other, g + 1, 0);
 	s = stats_of(self->fd);
-	EXPECT_EQ(1024, s.user_max);
-	EXPECT_EQ(1024 - self->granule, s.user);
-	EXPECT_EQ(512, s.mine);
+	EXPECT_EQ(16 * g, s.user_max);
+	EXPECT_EQ(15 * g, s.user);
+	EXPECT_EQ(8 * g, s.mine);
 	/* Up to the last byte. */
-	test_cmd_mem_alloc(self->fd, self->granule, 0, &a);
+	test_cmd_mem_alloc(self->fd, g, 0, &a);
 	test_err_mem_alloc(EDQUOT, self->fd, 1, 0);
 	EXPECT_EQ(s.alloc_failures + 1, stats_of(self->fd).alloc_failures);
 
 	/* What is freed or closed counts no more. */
-	test_cmd_mem_free(self->fd, a, self->granule);
+	test_cmd_mem_free(self->fd, a, g);
 	test_cmd_mem_alloc(self->other, 1, 0, &a);
 	test_err_mem_alloc(EDQUOT, self->fd, 1, 0);
 	close(self->other);
-	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).user == 512, 5000));
-	test_cmd_mem_alloc(self->fd, 512, 0, &a);
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).user == 8 * g, 5000));
+	test_cmd_mem_alloc(self->fd, 8 * g, 0, &a);
 }
 
 TEST_F(quota, lowered_below_what_is_used)
 {
-	u64 a;
+	u64 g = self->granule, a;
 
-	test_cmd_mem_alloc(self->fd, 1024, 0, &a);
-	ASSERT_EQ(0, card_attr_write("max_user_bytes", "64"));
-	EXPECT_EQ(1024, stats_of(self->fd).user);
+	test_cmd_mem_alloc(self->fd, 16 * g, 0, &a);
+	ASSERT_EQ(0, limit(g));
+	EXPECT_EQ(16 * g, stats_of(self->fd).user);
 	test_err_mem_alloc(EDQUOT, self->fd, 1, 0);
-	test_cmd_mem_free(self->fd, a, 1024);
-	test_cmd_mem_alloc(self->fd, 64, 0, &a);
-	ASSERT_EQ(0, card_attr_write("max_user_bytes", "0"));
-	test_cmd_mem_alloc(self->fd, 2048, 0, &a);
+	test_cmd_mem_free(self->fd, a, 16 * g);
+	test_cmd_mem_alloc(self->fd, g, 0, &a);
+	ASSERT_EQ(0, limit(0));
+	test_cmd_mem_alloc(self->fd, 32 * g, 0, &a);
 }
 
 static int alloc_as_other_user(void *arg)
 {
-	u64 addr;
+	u64 g = *(u64 *)arg, addr;
 	int fd;
 
-	(void)arg;
 	CHILD_CHECK(setgid(65534) == 0 && setuid(65534) == 0);
 	fd = card_open();
 	CHILD_CHECK(fd >= 0);
-	CHILD_EQ(0, _test_cmd_mem_alloc(fd, 1024, 0, &addr));
-	CHILD_EQ(1024, stats_of(fd).user);
+	CHILD_EQ(0, _test_cmd_mem_alloc(fd, 16 * g, 0, &addr));
+	CHILD_EQ(16 * g, stats_of(fd).user);
 	CHILD_EQ(-EDQUOT, _test_cmd_mem_alloc(fd, 1, 0, &addr));
 	return 0;
 }
 
 TEST_F(quota, is_per_user)
 {
-	u64 a;
+	u64 g = self->granule, a;
 
 	ASSERT_EQ(0, chmod(self->node, 0666));
-	test_cmd_mem_alloc(self->fd, 1024, 0, &a);
-	EXPECT_EQ(0, run_in_child(alloc_as_other_user, NULL));
-	EXPECT_EQ(1024, stats_of(self->fd).user);
+	test_cmd_mem_alloc(self->fd, 16 * g, 0, &a);
+	EXPECT_EQ(0, run_in_child(alloc_as_other_user, &g));
+	EXPECT_EQ(16 * g, stats_of(self->fd).user);
 }
 
 /* --- many threads -------------------------------------------------------- */
@@ -495,7 +502,7 @@ static void *storm_main(void *arg)
 	u64 addr, length;
 
 	for (int i = 0; i < ROUNDS && !s->wrong; i++) {
-		length = rand_r(&seed) % 700 + 1;
+		length = rand_r(&seed) % (11 * s->granule) + 1;
 		if (_test_cmd_mem_alloc(s->fd, length, 0, &addr))
 			continue;
 		if (!claim(s, addr, length, 0, s->nr))

@@ -63,7 +63,7 @@ TEST_F(cards, each_has_its_own_memory)
 		pattern_fill(self->host + i * page_size, SIZE, i);
 	copy_on(_metadata, self, self->n, (struct copy_2d){ SIZE, 1, 0, 0 });
 	for (int i = 0; i < self->n; i++) {
-		EXPECT_EQ(SIZE + 0ull, stats_of(self->fd[i]).mine);
+		EXPECT_EQ(in_granules(self->fd[i], SIZE), stats_of(self->fd[i]).mine);
 		test_cmd_copy_d2h(self->fd[i], got, self->mem[i], SIZE);
 		EXPECT_EQ(-1, pattern_diff(got, SIZE, i));
 		EXPECT_STREQ(self->bdf[i], info_of(self->fd[i]).bus_addr);
@@ -110,6 +110,34 @@ TEST_F(cards, one_is_taken_away)
 	copy_on(_metadata, self, last, (struct copy_2d){ SIZE, 1, 0, 0 });
 	EXPECT_EQ(0, driver_bind(self->bdf[last]));
 	EXPECT_EQ(self->n, card_count());
+}
+
+/* Device memory is of one card; host memory of one card's driver serves every card. */
+TEST_F(cards, share_host_memory_only)
+{
+	u8 *own, *range = map_pages(1), got[SIZE];
+	int device, host;
+	u64 offset;
+
+	test_cmd_mem_export(self->fd[0], PACCEL_EXPORT_DEVICE, self->mem[0], &device);
+	test_err_mem_import(EXDEV, self->fd[1], device);
+	test_err_host_dmabuf(EOPNOTSUPP, self->fd[1], range, SIZE, device, 0);
+	test_cmd_host_alloc(self->fd[0], page_size, &offset);
+	own = host_map(self->fd[0], page_size, offset);
+	ASSERT_NE(MAP_FAILED, own);
+	test_cmd_mem_export(self->fd[0], PACCEL_EXPORT_HOST, (uintptr_t)own, &host);
+	test_cmd_host_dmabuf(self->fd[1], range, page_size, host, 0);
+	/* From card to card through one memory, and no program copies it. */
+	pattern_fill(got, SIZE, 5);
+	test_cmd_copy_h2d(self->fd[0], self->mem[0], got, SIZE);
+	test_cmd_copy_d2h(self->fd[0], own, self->mem[0], SIZE);
+	test_cmd_copy_h2d(self->fd[1], self->mem[1], range, SIZE);
+	memset(got, 0, SIZE);
+	test_cmd_copy_d2h(self->fd[1], got, self->mem[1], SIZE);
+	EXPECT_EQ(-1, pattern_diff(got, SIZE, 5));
+	close(device);
+	close(host);
+	munmap(own, page_size);
 }
 
 PACCEL_TEST_MAIN

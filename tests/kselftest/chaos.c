@@ -73,18 +73,20 @@ static void host_begin(struct user *u)
 							2 * page_size, 0), 0);
 }
 
+/*
+ * The pages go first, or the range. Their place stays taken until both are gone: another thread
+ * that was given it would have memory in a range that is dead.
+ */
 static void host_end(struct user *u)
 {
-	bool first = draw(u, 2);
-
-	if (first)
-		munmap(u->host, 2 * page_size);
+	if (draw(u, 2))
+		mmap(u->host, 2 * page_size, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	if (u->own)
 		EXPLAINED(_test_cmd_host_free(u->fd, NULL, u->offset), 0);
 	else if (u->registered)
 		EXPLAINED(_test_cmd_host_free(u->fd, u->host, 0), 0);
-	if (!first)
-		munmap(u->host, 2 * page_size);
+	munmap(u->host, 2 * page_size);
 }
 
 static void *exit_at_once(void *arg)

@@ -149,7 +149,7 @@ TEST_F(concurrency, threads_share_a_registration)
 /* --- fairness ------------------------------------------------------------ */
 
 #define LONG 8	/* threads with a long copy */
-#define ROWS 3
+#define ROWS 3	/* turns of each */
 
 struct small {
 	u64 xfers;	/* transfers begun while it waited */
@@ -185,19 +185,22 @@ TEST_F(concurrency, small_copy_beside_long_ones)
 	struct side_call c[LONG];
 	u64 mem, xfers = stats_of(self->fd).xfers;
 	int unfinished = 0;
+	u64 bytes = LONG_COPY_BYTES(ROWS * card_depth());
 
-	test_cmd_mem_alloc(self->fd, LONG * LONG_COPY_BYTES(ROWS), 0, &mem);
+	card_slow_turns();
+
+	test_cmd_mem_alloc(self->fd, LONG * bytes, 0, &mem);
 	for (int i = 0; i < LONG; i++) {
 		c[i] = (struct side_call){
 			.fn = side_copy, .fd = self->fd, .dir = PACCEL_COPY_H2D,
-			.dst = mem + i * LONG_COPY_BYTES(ROWS),
-			.src = (uintptr_t)self->host, .shape = long_copy(ROWS) };
+			.dst = mem + i * bytes,
+			.src = (uintptr_t)self->host, .shape = long_turns(ROWS) };
 		side_call_start(&c[i]);
 	}
 	/* Surely all are queued when two transfers have been made: 22 to go. */
 	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).xfers >= xfers + 2, 5000));
 	EXPECT_EQ(0, run_in_child(small_copy, result));
-	EXPECT_GE(5, result->xfers);
+	EXPECT_GE(5 * (u64)card_depth(), result->xfers);
 	/* It was not the end of the long ones that it has waited for. */
 	for (int i = 0; i < LONG; i++)
 		unfinished += !side_call_done(&c[i]);
@@ -212,21 +215,22 @@ TEST_F(concurrency, files_take_turns)
 	int other = card_open();
 	struct side_call a = { .fn = side_copy, .fd = self->fd,
 			       .dir = PACCEL_COPY_H2D,
-			       .src = (uintptr_t)self->host, .shape = long_copy(6) };
+			       .src = (uintptr_t)self->host, .shape = long_turns(6) };
 	struct side_call b = a;
 	u64 xfers;
 
 	ASSERT_LE(0, other);
+	card_slow_turns();
 	b.fd = other;
-	b.shape = long_copy(3);
-	test_cmd_mem_alloc(self->fd, 64, 0, &a.dst);
-	test_cmd_mem_alloc(other, 64, 0, &b.dst);
+	b.shape = long_turns(3);
+	test_cmd_mem_alloc(self->fd, LONG_COPY_BYTES(a.shape.rows), 0, &a.dst);
+	test_cmd_mem_alloc(other, LONG_COPY_BYTES(b.shape.rows), 0, &b.dst);
 	xfers = stats_of(self->fd).xfers;
 	side_call_start(&a);
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
 	side_call_start(&b);
 	EXPECT_EQ(0, side_call_end(&b));
-	/* Three of b's have passed, and about as many of a's. */
+	/* Three turns of b's have passed, and about as many of a's. */
 	EXPECT_FALSE(side_call_done(&a));
 	EXPECT_EQ(0, side_call_end(&a));
 	close(other);

@@ -9,7 +9,7 @@
  */
 #include <sys/syscall.h>
 
-#include "paccel_test.h"
+#include "stream_test.h"
 
 #define DEBUGFS "/sys/kernel/debug/"
 #define LIMIT 400
@@ -73,10 +73,23 @@ static bool nth_disarm(int nth_fd)
 struct world {
 	char node[64];
 	int fd, opened;
+	int device, shared, dmabuf;	/* dma-bufs of mem, of host memory; a new one */
 	u64 mem, addr, offset;
 	u8 *host;	/* registered */
 	u8 *pageable;
 	u8 *own;
+
+	struct rig r;
+	u64 point;		/* its stream's last, complete */
+	int event, fence;	/* the fence is that of point 1 */
+	struct foreign f;
+	int pending;		/* a foreign fence */
+	struct rig fresh;	/* a file that lives for one call */
+	int made;
+	u8 *lent;	/* driver's own, of shared */
+
+	struct paccel_mem_stats rest;	/* between calls */
+	long locked;
 };
 
 struct call {
@@ -189,6 +202,45 @@ static void do_register(struct world *w)
 	MUST(_test_cmd_host_register(w->fd, w->pageable, 2 * page_size, 0));
 }
 
+static int call_export_device(struct world *w)
+{
+	return _test_cmd_mem_export(w->fd, PACCEL_EXPORT_DEVICE, w->mem, &w->dmabuf);
+}
+
+static int call_export_host(struct world *w)
+{
+	return _test_cmd_mem_export(w->fd, PACCEL_EXPORT_HOST, (uintptr_t)w->lent, &w->dmabuf);
+}
+
+static void close_dmabuf(struct world *w)
+{
+	MUST(close(w->dmabuf));
+}
+
+static int call_import(struct world *w)
+{
+	u64 length;
+
+	return _test_cmd_mem_import(w->fd, w->device, &w->addr, &length);
+}
+
+static int call_import_elsewhere(struct world *w)
+{
+	u64 length;
+
+	return _test_cmd_mem_import(w->opened, w->device, &w->addr, &length);
+}
+
+static void open_other(struct world *w)
+{
+	w->opened = open(w->node, O_RDWR | O_CLOEXEC);
+}
+
+static int call_register_dmabuf(struct world *w)
+{
+	return _test_cmd_host_dmabuf(w->fd, w->pageable, page_size, w->shared, 0);
+}
+
 static int call_host_free(struct world *w)
 {
 	return _test_cmd_host_free(w->fd, w->pageable, 0);
@@ -224,6 +276,121 @@ static int call_reset(struct world *w)
 	return _test_cmd_reset(w->fd);
 }
 
+/* --- streams ------------------------------------------------------------- */
+
+/* With the first stream of a file comes the completion page. */
+static void open_fresh(struct world *w)
+{
+	w->opened = open(w->node, O_RDWR | O_CLOEXEC);
+	MUST(w->opened < 0);
+}
+
+static int call_stream_create(struct world *w)
+{
+	int stream = stream_create(w->opened);
+
+	return stream < 0 ? stream : 0;
+}
+
+static void do_stream_create(struct world *w)
+{
+	w->made = stream_create(w->r.fd);
+	MUST(w->made < 0);
+}
+
+static int call_stream_destroy(struct world *w)
+{
+	return _test_cmd_stream_destroy(w->r.fd, w->made);
+}
+
+static void drop_stream(struct world *w)
+{
+	MUST(_test_cmd_stream_destroy(w->r.fd, w->made));
+}
+
+static int call_stream_clear(struct world *w)
+{
+	struct paccel_stream_clear clear;
+
+	return _test_cmd_stream_clear(w->r.fd, w->r.stream, &clear);
+}
+
+static int call_page_map(struct world *w)
+{
+	w->own = (u8 *)page_map(w->r.fd, w->r.page_offset);
+	return w->own == MAP_FAILED ? -errno : 0;
+}
+
+static void undo_page_map(struct world *w)
+{
+	munmap(w->own, page_size);
+}
+
+/* One of each that ends without the card. */
+static int call_submit(struct world *w)
+{
+	s64 rc = submit(w->r.fd, w->r.stream, op_write(&w->r.own[0], 1), op_time(&w->r.own[1]),
+			op_eventfd(w->event, 0), op_point(w->r.stream, 1),
+			op_fence(w->fence), op_write(&w->r.own[2], w->point + 1));
+
+	return rc < 0 ? rc : 0;
+}
+
+static void undo_submit(struct world *w)
+{
+	w->point++;
+	MUST(outcome(w->r.fd, w->r.stream, w->point));
+	MUST(w->r.own[2] != w->point);
+}
+
+/* It has queued nothing. */
+static void drop_submit(struct world *w)
+{
+	MUST(standing(w->r.fd, w->r.stream, w->point + 1) != -EINVAL);
+	MUST(w->r.own[2] == w->point + 1);
+}
+
+/* Copies, behind a fence that does not come: they cost no transfer. */
+static void open_rig(struct world *w)
+{
+	MUST(rig_open(&w->fresh, SIZE));
+}
+
+static int call_submit_copies(struct world *w)
+{
+	struct rig *r = &w->fresh;
+	s64 rc = submit(r->fd, r->stream, op_fence(w->pending), op_h2d(r->mem, r->own, 16),
+			op_copy(PACCEL_COPY_D2D, r->mem, r->mem + 16, 16),
+			op_fill(r->mem, 16, 1, 1), op_d2h(r->own, r->mem, 16));
+
+	return rc < 0 ? rc : 0;
+}
+
+static void close_rig(struct world *w)
+{
+	rig_close(&w->fresh);
+}
+
+static int call_wait(struct world *w)
+{
+	struct paccel_point p[3] = { { .stream = w->r.stream, .point = 1 },
+				     { .stream = w->r.stream },
+				     { .stream = w->r.stream, .point = w->point } };
+
+	return _test_cmd_wait(w->r.fd, 0, FOR_EVER, p, 3, NULL);
+}
+
+static int call_fence_export(struct world *w)
+{
+	w->made = fence_export(w->r.fd, w->r.stream, 1);
+	return w->made < 0 ? w->made : 0;
+}
+
+static void undo_fence_export(struct world *w)
+{
+	MUST(close(w->made));
+}
+
 /* --- the sweep ----------------------------------------------------------- */
 
 FIXTURE(fail_nth) {
@@ -246,12 +413,25 @@ CASE(mem_free, .prepare = alloc_mem, .drop = free_mem);
 CASE(host_alloc, .undo = free_own);
 CASE(mmap, .prepare = alloc_own, .undo = unmap_own, .drop = free_own);
 CASE(host_register, .undo = unregister);
+CASE(export_device, .undo = close_dmabuf);
+CASE(export_host, .undo = close_dmabuf);
+CASE(import, .undo = free_mem);
+CASE(import_elsewhere, .prepare = open_other, .undo = undo_open, .drop = undo_open);
+CASE(register_dmabuf, .undo = unregister);
 CASE(host_free, .prepare = do_register, .drop = unregister);
 CASE(h2d, .transfers = 1);
 CASE(d2h, .transfers = 1);
 CASE(h2d_registered, .transfers = 1);
 CASE(d2d, .transfers = 2);
 CASE(fill, .transfers = 1);
+CASE(stream_create, .prepare = open_fresh, .undo = undo_open, .drop = undo_open);
+CASE(stream_destroy, .prepare = do_stream_create, .drop = drop_stream);
+CASE(stream_clear);
+CASE(page_map, .undo = undo_page_map);
+CASE(submit, .undo = undo_submit, .drop = drop_submit);
+CASE(submit_copies, .prepare = open_rig, .undo = close_rig, .drop = close_rig);
+CASE(wait);
+CASE(fence_export, .undo = undo_fence_export);
 CASE(reset);
 
 FIXTURE_SETUP(fail_nth)
@@ -266,16 +446,38 @@ FIXTURE_SETUP(fail_nth)
 	snprintf(self->w.node, sizeof(self->w.node), "/dev/%s", name);
 	self->w.fd = card_open();
 	ASSERT_LE(0, self->w.fd);
+	/* The card is this program's alone: what is left is of a test before, and on its way out. */
+	ASSERT_TRUE(WAIT_FOR(stats_of(self->w.fd).used == 0, PATIENCE_MS));
 	ASSERT_TRUE(card_settle(self->w.fd));
 	ASSERT_EQ(0, _test_cmd_mem_alloc(self->w.fd, SIZE, 0, &self->w.mem));
 	self->w.host = map_pages(1);
 	self->w.pageable = map_pages(2);
 	memset(self->w.pageable, 1, 2 * page_size);
 	ASSERT_EQ(0, _test_cmd_host_register(self->w.fd, self->w.host, page_size, 0));
+	ASSERT_EQ(0, rig_open(&self->w.r, 0));
+	self->w.event = eventfd(0, EFD_NONBLOCK);
+	ASSERT_EQ(1, submit(self->w.r.fd, self->w.r.stream, op_write(self->w.r.own, 1)));
+	self->w.point = 1;
+	self->w.fence = fence_export(self->w.r.fd, self->w.r.stream, 1);
+	ASSERT_LE(0, self->w.fence);
+	ASSERT_TRUE(foreign_open(&self->w.f));
+	self->w.pending = foreign_fence(&self->w.f);
+	ASSERT_LE(0, self->w.pending);
+	ASSERT_EQ(0, _test_cmd_host_alloc(self->w.fd, page_size, &self->w.offset));
+	self->w.lent = host_map(self->w.fd, page_size, self->w.offset);
+	ASSERT_NE(MAP_FAILED, self->w.lent);
+	ASSERT_EQ(0, _test_cmd_mem_export(self->w.fd, PACCEL_EXPORT_DEVICE, self->w.mem,
+					  &self->w.device));
+	ASSERT_EQ(0, _test_cmd_mem_export(self->w.fd, PACCEL_EXPORT_HOST, (uintptr_t)self->w.lent,
+					  &self->w.shared));
+	self->w.rest = stats_of(self->w.fd);
+	self->w.locked = locked_kb();
 }
 
 FIXTURE_TEARDOWN(fail_nth)
 {
+	foreign_close(&self->w.f);
+	rig_close(&self->w.r);
 	close(self->w.fd);
 }
 
@@ -285,27 +487,38 @@ static void maybe(void (*fn)(struct world *), struct world *w)
 		fn(w);
 }
 
-static void nothing_left(struct __test_metadata *_metadata, struct world *w,
-			 const struct paccel_mem_stats *before, long locked)
+static bool at_rest(struct world *w)
 {
 	struct paccel_mem_stats now = stats_of(w->fd);
 
+	return now.used == w->rest.used && now.mine == w->rest.mine &&
+	       now.mine_allocs == w->rest.mine_allocs && now.user == w->rest.user &&
+	       now.set_aside == w->rest.set_aside && locked_kb() == w->locked;
+}
+
+/*
+ * Queued work gives back what it holds by and by, on workers, after its file is closed. Nothing is
+ * compared, and no call begins, before that is over.
+ */
+static void nothing_left(struct __test_metadata *_metadata, struct world *w)
+{
+	bool settled = WAIT_FOR(at_rest(w), PATIENCE_MS);
+	struct paccel_mem_stats now = stats_of(w->fd);
+
 	EXPECT_TRUE(stats_add_up(&now));
-	EXPECT_EQ(before->used, now.used);
-	EXPECT_EQ(before->mine, now.mine);
-	EXPECT_EQ(before->mine_allocs, now.mine_allocs);
-	EXPECT_EQ(before->user, now.user);
-	EXPECT_EQ(before->set_aside, now.set_aside);
-	EXPECT_TRUE(WAIT_FOR(locked_kb() == locked, 5000))
-		TH_LOG("%ld kB locked, %ld before", locked_kb(), locked);
+	EXPECT_TRUE(settled) TH_LOG("still not as it was before");
+	EXPECT_EQ(w->rest.used, now.used);
+	EXPECT_EQ(w->rest.mine, now.mine);
+	EXPECT_EQ(w->rest.mine_allocs, now.mine_allocs);
+	EXPECT_EQ(w->rest.user, now.user);
+	EXPECT_EQ(w->rest.set_aside, now.set_aside);
+	EXPECT_EQ(w->locked, locked_kb());
 }
 
 /* One call whose nth failure point fails: false if it has none so many. */
 static bool fail_at(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *self,
 		    const struct call *c, int nth)
 {
-	struct paccel_mem_stats before = stats_of(self->w.fd);
-	long locked = locked_kb();
 	bool taken;
 	int rc;
 
@@ -321,7 +534,7 @@ static bool fail_at(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *s
 		TH_LOG("failure %d: rc %d", nth, rc);
 	/* A failure that was not taken is none. */
 	ASSERT_TRUE(taken || rc == 0) TH_LOG("not taken: rc %d", rc);
-	nothing_left(_metadata, &self->w, &before, locked);
+	nothing_left(_metadata, &self->w);
 	return taken;
 }
 
@@ -336,6 +549,7 @@ TEST_F(fail_nth, sweep)
 			maybe(c->prepare, &self->w);
 			ASSERT_EQ(0, c->call(&self->w));
 			maybe(c->undo, &self->w);
+			nothing_left(_metadata, &self->w);
 		}
 		failed++;
 		nth++;

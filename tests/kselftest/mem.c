@@ -112,7 +112,7 @@ FIXTURE_SETUP(stalled)
 	ASSERT_EQ(0, card_attr_u64("lost_irqs", &self->lost));
 
 	xfers = stats_of(self->fd).xfers;
-	pci_mute_irq(card_bdf(), true);
+	card_mute_irq(true);
 	self->copy = (struct side_call){ .fn = side_copy, .fd = self->fd,
 					 .dir = PACCEL_COPY_H2D, .dst = self->mem,
 					 .src = (uintptr_t)self->host,
@@ -128,7 +128,7 @@ static void unstall(struct __test_metadata *_metadata, FIXTURE_DATA(stalled) *se
 	int rc;
 
 	self->unstalled = true;
-	pci_mute_irq(card_bdf(), false);
+	card_mute_irq(false);
 	EXPECT_EQ(0, _test_cmd_reset(self->fd));
 	rc = side_call_end(&self->copy);
 	EXPECT_TRUE(rc == 0 || rc == -EIO) TH_LOG("rc %d", rc);
@@ -272,18 +272,21 @@ TEST_F(mem, waiting_alloc_overtakes_copies)
 	struct side_call copy = { .fn = side_copy, .fd = self->fd,
 				  .dir = PACCEL_COPY_H2D,
 				  .src = (uintptr_t)self->host,
-				  .shape = long_copy(8) };
-	u64 size = self->total - self->granule, addr, xfers;
+				  .shape = long_turns(8) };
+	u64 addr, rest, xfers;
 
+	/* All memory, of which one granule will be free: that is one transfer. */
 	test_cmd_mem_alloc(self->fd, self->granule, 0, &copy.dst);
-	test_cmd_mem_alloc(self->fd, size, 0, &addr);
+	test_cmd_mem_alloc(self->fd, self->granule, 0, &addr);
+	test_cmd_mem_alloc(self->fd, self->total - 2 * self->granule, 0, &rest);
+	card_slow_turns();
 	xfers = stats_of(self->fd).xfers;
 	side_call_start(&copy);
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
-	test_cmd_mem_free(self->fd, addr, size);
-	test_cmd_mem_alloc(self->fd, size, 0, &addr);
-	/* One transfer ran, one scrubbed; the copy has most of its rows to go. */
-	EXPECT_GE(xfers + 5, stats_of(self->fd).xfers);
+	test_cmd_mem_free(self->fd, addr, self->granule);
+	test_cmd_mem_alloc(self->fd, self->granule, 0, &addr);
+	/* What ran has ended, one scrubbed; the copy has most of its rows to go. */
+	EXPECT_GE(xfers + 5 * card_depth(), stats_of(self->fd).xfers);
 	EXPECT_FALSE(side_call_done(&copy));
 	EXPECT_EQ(0, side_call_end(&copy));
 }
@@ -295,6 +298,7 @@ TEST_F(mem, copies_overtake_idle_scrubbing)
 
 	for (int i = 0; i < 5; i++)
 		test_cmd_mem_alloc(self->fd, self->granule, 0, &a[i]);
+	card_slow();
 	/* Three pieces that do not touch, so three transfers. */
 	test_cmd_mem_free(self->fd, a[0], self->granule);
 	test_cmd_mem_free(self->fd, a[2], self->granule);

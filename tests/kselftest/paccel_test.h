@@ -23,12 +23,14 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "card.h"
 #include "util.h"
 #include "kselftest.h"
 
 /*
  * The harness tells nobody but its output when a test begins. The kernel log has
- * to know, too: a report in it then stands behind the name of its test.
+ * to know, too: a report in it then stands behind the name of its test. And the card
+ * has to forget what the test before had asked of it.
  */
 static inline __attribute__((format(printf, 1, 2)))
 void mark_and_print(const char *fmt, ...)
@@ -43,6 +45,7 @@ void mark_and_print(const char *fmt, ...)
 	printf("# %s", text);
 	if (strncmp(text, " RUN", 4))
 		return;
+	card_behave();
 	fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -64,6 +67,7 @@ void mark_and_print(const char *fmt, ...)
 	int main(int argc, char **argv)                                        \
 	{                                                                      \
 		xfers_at_exit();                                               \
+		atexit(card_behave);                                           \
 		return test_harness_run(argc, argv);                           \
 	}
 
@@ -166,6 +170,14 @@ static inline int _test_cmd_mem_stats(int fd, struct paccel_mem_stats *stats)
 #define test_err_mem_stats(err, fd, stats) \
 	EXPECT_EQ(-(err), _test_cmd_mem_stats(fd, stats))
 
+/* What an allocation of so many bytes takes. */
+static inline u64 in_granules(int fd, u64 n)
+{
+	u64 granule = info_of(fd).granule;
+
+	return (n + granule - 1) / granule * granule;
+}
+
 /* --- HOST_ALLOC, HOST_REGISTER, HOST_FREE -------------------------------- */
 
 static inline int _test_cmd_host_alloc(int fd, u64 length, u64 *offset)
@@ -226,6 +238,72 @@ static inline int _test_cmd_host_free(int fd, const void *addr, u64 offset)
 	ASSERT_EQ(0, _test_cmd_host_free(fd, addr, offset))
 #define test_err_host_free(err, fd, addr, offset) \
 	EXPECT_EQ(-(err), _test_cmd_host_free(fd, addr, offset))
+
+/* --- MEM_EXPORT, MEM_IMPORT, HOST_REGISTER of a dma-buf ------------------- */
+
+static inline int _test_cmd_mem_export(int fd, u32 kind, u64 addr, int *dmabuf)
+{
+	struct paccel_mem_export cmd = {
+		.size = sizeof(cmd),
+		.addr = addr,
+		.kind = kind,
+		.fd = -77,
+	};
+	int rc = paccel_call(fd, PACCEL_IOC_MEM_EXPORT, &cmd);
+
+	if (!rc)
+		*dmabuf = cmd.fd;
+	return rc;
+}
+#define test_cmd_mem_export(fd, kind, addr, dmabuf) \
+	ASSERT_EQ(0, _test_cmd_mem_export(fd, kind, addr, dmabuf))
+#define test_err_mem_export(err, fd, kind, addr)                               \
+	({                                                                     \
+		int _dmabuf;                                                   \
+		EXPECT_EQ(-(err), _test_cmd_mem_export(fd, kind, addr, &_dmabuf)); \
+	})
+
+static inline int _test_cmd_mem_import(int fd, int dmabuf, u64 *addr, u64 *length)
+{
+	struct paccel_mem_import cmd = {
+		.size = sizeof(cmd),
+		.fd = dmabuf,
+		.addr = 0xdeaddeaddeaddead,
+		.length = 0xdeaddeaddeaddead,
+	};
+	int rc = paccel_call(fd, PACCEL_IOC_MEM_IMPORT, &cmd);
+
+	if (!rc) {
+		*addr = cmd.addr;
+		*length = cmd.length;
+	}
+	return rc;
+}
+#define test_cmd_mem_import(fd, dmabuf, addr, length) \
+	ASSERT_EQ(0, _test_cmd_mem_import(fd, dmabuf, addr, length))
+#define test_err_mem_import(err, fd, dmabuf)                                   \
+	({                                                                     \
+		u64 _addr, _length;                                            \
+		EXPECT_EQ(-(err), _test_cmd_mem_import(fd, dmabuf, &_addr, &_length)); \
+	})
+
+static inline int _test_cmd_host_dmabuf(int fd, const void *addr, u64 length,
+					int dmabuf, u32 flags)
+{
+	struct paccel_host_register cmd = {
+		.size = sizeof(cmd),
+		.flags = flags | PACCEL_HOST_DMABUF,
+		.addr = (uintptr_t)addr,
+		.length = length,
+		.fd = dmabuf,
+	};
+
+	return paccel_call(fd, PACCEL_IOC_HOST_REGISTER, &cmd);
+}
+#define test_cmd_host_dmabuf(fd, addr, length, dmabuf, flags) \
+	ASSERT_EQ(0, _test_cmd_host_dmabuf(fd, addr, length, dmabuf, flags))
+#define test_err_host_dmabuf(err, fd, addr, length, dmabuf, flags) \
+	EXPECT_EQ(-(err), _test_cmd_host_dmabuf(fd, addr, length, dmabuf, flags))
 
 /* --- COPY ---------------------------------------------------------------- */
 
@@ -376,6 +454,27 @@ static inline struct copy_2d long_copy(u64 rows)
 {
 	return (struct copy_2d){ 1, rows, 2, 2 };
 }
+
+/* The same, of so many turns of a card that is given several transfers at once. */
+static inline struct copy_2d long_turns(u64 turns)
+{
+	return long_copy(turns * card_depth());
+}
+
+/* In a test: the dead leave nothing, their memory is free, and it is clean. */
+#define NOTHING_LEFT()                                                         \
+	do {                                                                   \
+		u64 _mem;                                                      \
+									       \
+		/* All of it need not be read slowly. */                       \
+		card_behave();                                                 \
+		EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0, 10000));    \
+		test_cmd_mem_alloc(self->fd, self->total, 0, &_mem);           \
+		memset(self->host, 0xee, self->total);                         \
+		test_cmd_copy_d2h(self->fd, self->host, _mem, self->total);    \
+		EXPECT_TRUE(all_bytes(self->host, self->total, 0));            \
+		test_cmd_mem_free(self->fd, _mem, self->total);                \
+	} while (0)
 
 /* A transfer for which somebody waits has begun since the counter stood there. */
 static inline bool xfers_passed(int fd, u64 before)

@@ -8,6 +8,7 @@
 #include "paccel_test.h"
 
 #define SIZE 500
+#define ROWS 200	/* of a copy whose end nobody is to see */
 
 FIXTURE(reset) {
 	int fd, other;
@@ -91,20 +92,21 @@ TEST_F(reset, during_a_copy)
 	struct side_call run = { .fn = side_copy, .fd = self->fd,
 				 .dir = PACCEL_COPY_H2D, .dst = self->mem,
 				 .src = (uintptr_t)self->host,
-				 .shape = long_copy(10) };
+				 .shape = long_copy(ROWS) };
 	struct side_call wait = { .fn = side_copy, .fd = self->other,
 				  .dir = PACCEL_COPY_D2H, .src = self->theirs,
 				  .dst = (uintptr_t)self->got,
 				  .shape = { SIZE, 1, 0, 0 } };
 	u64 xfers = stats_of(self->fd).xfers;
 
-	/* Directly behind the start of the first transfer, which takes 100 ms. */
+	/* Directly behind the start of the first transfer. */
+	card_slow();
 	side_call_start(&run);
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
 	side_call_start(&wait);
 	test_cmd_reset(self->fd);
 	EXPECT_EQ(-EIO, side_call_end(&run));
-	EXPECT_GT(xfers + 6, stats_of(self->fd).xfers);
+	EXPECT_GT(xfers + ROWS / 2, stats_of(self->fd).xfers);
 	EXPECT_EQ(0, side_call_end(&wait));
 	EXPECT_EQ(-1, pattern_diff(self->got, SIZE, 31));
 	/* Once: the next one works. */
@@ -117,6 +119,7 @@ TEST_F(reset, during_a_scrub)
 {
 	u64 xfers = stats_of(self->fd).xfers;
 
+	card_slow();
 	test_cmd_mem_free(self->fd, self->mem, SIZE);
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
 	test_cmd_reset(self->fd);
@@ -155,6 +158,7 @@ TEST_F(reset, of_the_pci_function)
 	int rc;
 
 	ASSERT_EQ(0, card_attr_u64("lost_irqs", &lost));
+	card_slow();
 	side_call_start(&copy);
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
 	rc = pci_attr_write(card_bdf(), "reset", "1");

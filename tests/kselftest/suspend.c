@@ -52,13 +52,14 @@ TEST_F(suspend, with_a_copy_and_a_scrub)
 				  .dir = PACCEL_COPY_D2H, .src = self->mem,
 				  .dst = (uintptr_t)self->got,
 				  .shape = long_copy(4) };
-	u64 rest = self->total - 512, addr, xfers;
+	u64 rest = self->total - in_granules(self->fd, SIZE), addr, xfers;
 
 	if (!pm_test_is_there())
 		SKIP(return, "no /sys/power/pm_test");
 	pattern_fill(self->host, SIZE, 3);
 	test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE);
 	test_cmd_mem_alloc(self->fd, rest, 0, &addr);
+	card_slow();
 	xfers = stats_of(self->fd).xfers;
 	side_call_start(&copy);
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));

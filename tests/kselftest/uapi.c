@@ -7,15 +7,20 @@
 #include <sched.h>
 #include <stddef.h>
 
-#include "paccel_test.h"
+#include "stream_test.h"
 
 #define BLOCK 256
 
 /* What a command needs around it to succeed. */
 struct world {
 	int fd;
+	int dmabuf;	/* of mem */
 	u64 mem;
 	u8 *host;	/* one page */
+	volatile u64 *own;	/* a page of HOST_ALLOC */
+	u32 stream;	/* whose point 1 is complete */
+	struct paccel_op op;
+	struct paccel_point point;
 };
 
 union command {
@@ -25,11 +30,19 @@ union command {
 	struct paccel_mem_alloc alloc;
 	struct paccel_mem_free free;
 	struct paccel_mem_stats stats;
+	struct paccel_mem_export mem_export;
+	struct paccel_mem_import mem_import;
 	struct paccel_host_alloc host_alloc;
 	struct paccel_host_register host_register;
 	struct paccel_host_free host_free;
 	struct paccel_copy copy;
 	struct paccel_fill fill;
+	struct paccel_stream_create stream_create;
+	struct paccel_stream_destroy stream_destroy;
+	struct paccel_stream_clear stream_clear;
+	struct paccel_submit submit;
+	struct paccel_wait wait;
+	struct paccel_fence_export fence_export;
 	struct paccel_reset reset;
 };
 
@@ -89,6 +102,29 @@ static void drop_free(struct world *w, union command *c)
 	MUST(_test_cmd_mem_free(w->fd, c->free.addr, BLOCK));
 }
 
+static void prepare_export(struct world *w, union command *c)
+{
+	c->mem_export.kind = PACCEL_EXPORT_DEVICE;
+	c->mem_export.addr = w->mem;
+}
+
+static void undo_export(struct world *w, union command *c)
+{
+	(void)w;
+	MUST(close(c->mem_export.fd));
+}
+
+static void prepare_import(struct world *w, union command *c)
+{
+	c->mem_import.fd = w->dmabuf;
+}
+
+/* One of two by then. */
+static void undo_import(struct world *w, union command *c)
+{
+	MUST(_test_cmd_mem_free(w->fd, c->mem_import.addr, BLOCK));
+}
+
 static void prepare_host_alloc(struct world *w, union command *c)
 {
 	(void)w;
@@ -141,6 +177,75 @@ static void prepare_fill(struct world *w, union command *c)
 	c->fill.pattern_size = 1;
 }
 
+static void undo_stream_create(struct world *w, union command *c)
+{
+	MUST(_test_cmd_stream_destroy(w->fd, c->stream_create.stream));
+}
+
+static void prepare_stream_destroy(struct world *w, union command *c)
+{
+	int stream = stream_create(w->fd);
+
+	MUST(stream < 0 ? stream : 0);
+	c->stream_destroy.stream = stream;
+}
+
+static void drop_stream_destroy(struct world *w, union command *c)
+{
+	MUST(_test_cmd_stream_destroy(w->fd, c->stream_destroy.stream));
+}
+
+static void prepare_stream_clear(struct world *w, union command *c)
+{
+	c->stream_clear.stream = w->stream;
+}
+
+static void prepare_submit(struct world *w, union command *c)
+{
+	w->op = op_write(w->own, 1);
+	w->own[0] = 0;
+	c->submit.stream = w->stream;
+	c->submit.nr_ops = 1;
+	/* What a failure may write there. */
+	c->submit.bad_op = 1;
+	c->submit.ops = (uintptr_t)&w->op;
+	c->submit.op_size = sizeof(w->op);
+}
+
+static void undo_submit(struct world *w, union command *c)
+{
+	(void)c;
+	MUST(w->own[0] != 1);
+}
+
+/* A refusal has queued nothing. */
+static void drop_submit(struct world *w, union command *c)
+{
+	(void)c;
+	MUST(standing(w->fd, w->stream, 2) != -EINVAL);
+	MUST(w->own[0] != 0);
+}
+
+static void prepare_wait(struct world *w, union command *c)
+{
+	w->point = (struct paccel_point){ .stream = w->stream, .point = 1 };
+	c->wait.points = (uintptr_t)&w->point;
+	c->wait.nr_points = 1;
+	c->wait.point_size = sizeof(w->point);
+}
+
+static void prepare_fence_export(struct world *w, union command *c)
+{
+	c->fence_export.stream = w->stream;
+	c->fence_export.point = 1;
+}
+
+static void undo_fence_export(struct world *w, union command *c)
+{
+	(void)w;
+	MUST(close(c->fence_export.fd));
+}
+
 #define OP(_nr, _struct) \
 	.name = #_nr, .request = PACCEL_IOC_##_nr, .size = sizeof(_struct), \
 	.prepare = prepare_nothing, .undo = prepare_nothing, .drop = prepare_nothing
@@ -158,20 +263,43 @@ static const struct op ops[] = {
 	  .prepare = prepare_free, .drop = drop_free },
 	{ OP(MEM_STATS, struct paccel_mem_stats),
 	  .any_caller = true, .replies = true },
+	{ OP(MEM_EXPORT, struct paccel_mem_export),
+	  .prepare = prepare_export, .undo = undo_export, .replies = true },
+	{ OP(MEM_IMPORT, struct paccel_mem_import),
+	  .prepare = prepare_import, .undo = undo_import, .replies = true,
+	  .reserved = offsetof(struct paccel_mem_import, reserved) },
 	{ OP(HOST_ALLOC, struct paccel_host_alloc),
 	  .prepare = prepare_host_alloc, .undo = undo_host_alloc,
 	  .replies = true },
 	{ OP(HOST_REGISTER, struct paccel_host_register),
 	  .prepare = prepare_host_register, .undo = undo_host_register,
-	  .known_flags = PACCEL_HOST_READ_ONLY },
+	  .known_flags = PACCEL_HOST_READ_ONLY | PACCEL_HOST_DMABUF,
+	  .reserved = offsetof(struct paccel_host_register, reserved) },
 	{ OP(HOST_FREE, struct paccel_host_free),
 	  .prepare = prepare_host_free, .drop = drop_host_free },
 	{ OP(COPY, struct paccel_copy),
-	  .prepare = prepare_copy,
+	  .prepare = prepare_copy, .known_flags = PACCEL_COPY_VERIFY,
 	  .reserved = offsetof(struct paccel_copy, reserved) },
 	{ OP(FILL, struct paccel_fill),
-	  .prepare = prepare_fill,
+	  .prepare = prepare_fill, .known_flags = PACCEL_FILL_VERIFY,
 	  .reserved = offsetof(struct paccel_fill, reserved) },
+	{ OP(STREAM_CREATE, struct paccel_stream_create),
+	  .undo = undo_stream_create, .replies = true,
+	  .reserved = offsetof(struct paccel_stream_create, reserved) },
+	{ OP(STREAM_DESTROY, struct paccel_stream_destroy),
+	  .prepare = prepare_stream_destroy, .drop = drop_stream_destroy,
+	  .reserved = offsetof(struct paccel_stream_destroy, reserved) },
+	{ OP(STREAM_CLEAR, struct paccel_stream_clear),
+	  .prepare = prepare_stream_clear, .replies = true },
+	{ OP(SUBMIT, struct paccel_submit),
+	  .prepare = prepare_submit, .undo = undo_submit, .drop = drop_submit,
+	  .replies = true },
+	{ OP(WAIT, struct paccel_wait),
+	  .prepare = prepare_wait, .replies = true, .known_flags = PACCEL_WAIT_ANY,
+	  .reserved = offsetof(struct paccel_wait, reserved) },
+	{ OP(FENCE_EXPORT, struct paccel_fence_export),
+	  .prepare = prepare_fence_export, .undo = undo_fence_export,
+	  .replies = true },
 	{ OP(RESET, struct paccel_reset) },
 };
 #pragma GCC diagnostic pop
@@ -188,6 +316,7 @@ FIXTURE(uapi) {
 	union command *c;
 	struct paccel_mem_stats before;
 	long locked;
+	int streams, files;
 };
 
 FIXTURE_VARIANT(uapi) {
@@ -198,12 +327,57 @@ FIXTURE_VARIANT_ADD(uapi, device_info) { .nr = PACCEL_NR_DEVICE_INFO };
 FIXTURE_VARIANT_ADD(uapi, mem_alloc) { .nr = PACCEL_NR_MEM_ALLOC };
 FIXTURE_VARIANT_ADD(uapi, mem_free) { .nr = PACCEL_NR_MEM_FREE };
 FIXTURE_VARIANT_ADD(uapi, mem_stats) { .nr = PACCEL_NR_MEM_STATS };
+FIXTURE_VARIANT_ADD(uapi, mem_export) { .nr = PACCEL_NR_MEM_EXPORT };
+FIXTURE_VARIANT_ADD(uapi, mem_import) { .nr = PACCEL_NR_MEM_IMPORT };
 FIXTURE_VARIANT_ADD(uapi, host_alloc) { .nr = PACCEL_NR_HOST_ALLOC };
 FIXTURE_VARIANT_ADD(uapi, host_register) { .nr = PACCEL_NR_HOST_REGISTER };
 FIXTURE_VARIANT_ADD(uapi, host_free) { .nr = PACCEL_NR_HOST_FREE };
 FIXTURE_VARIANT_ADD(uapi, copy) { .nr = PACCEL_NR_COPY };
 FIXTURE_VARIANT_ADD(uapi, fill) { .nr = PACCEL_NR_FILL };
+FIXTURE_VARIANT_ADD(uapi, stream_create) { .nr = PACCEL_NR_STREAM_CREATE };
+FIXTURE_VARIANT_ADD(uapi, stream_destroy) { .nr = PACCEL_NR_STREAM_DESTROY };
+FIXTURE_VARIANT_ADD(uapi, stream_clear) { .nr = PACCEL_NR_STREAM_CLEAR };
+FIXTURE_VARIANT_ADD(uapi, submit) { .nr = PACCEL_NR_SUBMIT };
+FIXTURE_VARIANT_ADD(uapi, wait) { .nr = PACCEL_NR_WAIT };
+FIXTURE_VARIANT_ADD(uapi, fence_export) { .nr = PACCEL_NR_FENCE_EXPORT };
 FIXTURE_VARIANT_ADD(uapi, reset) { .nr = PACCEL_NR_RESET };
+
+/* A stream with one point behind it, and memory that operations may write. */
+static int open_stream(struct world *w)
+{
+	int stream = stream_create(w->fd);
+	u64 offset;
+
+	if (stream < 0 || _test_cmd_host_alloc(w->fd, page_size, &offset))
+		return -1;
+	w->stream = stream;
+	w->own = host_map(w->fd, page_size, offset);
+	if (w->own == MAP_FAILED)
+		return -1;
+	return submit(w->fd, stream, op_write(w->own, 0)) == 1 ? 0 : -1;
+}
+
+/* The streams that the file has, by how many it can still make. */
+static int count_streams(int fd)
+{
+	int nr = 0, made[256];
+
+	while (nr < 256 && (made[nr] = stream_create(fd)) > 0)
+		nr++;
+	for (int i = 0; i < nr; i++)
+		_test_cmd_stream_destroy(fd, made[i]);
+	return info_of(fd).max_streams - nr;
+}
+
+/* Open files of this process. */
+static int count_files(void)
+{
+	int nr = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
 
 FIXTURE_SETUP(uapi)
 {
@@ -212,6 +386,8 @@ FIXTURE_SETUP(uapi)
 	self->w.host = map_pages(1);
 	memset(self->w.host, 0x11, page_size);
 	ASSERT_EQ(0, _test_cmd_mem_alloc(self->w.fd, BLOCK, 0, &self->w.mem));
+	ASSERT_EQ(0, _test_cmd_mem_export(self->w.fd, PACCEL_EXPORT_DEVICE, self->w.mem,
+					  &self->w.dmabuf));
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
 		if (_IOC_NR(ops[i].request) == (unsigned int)variant->nr)
 			self->op = &ops[i];
@@ -219,7 +395,10 @@ FIXTURE_SETUP(uapi)
 	self->c = calloc(1, sizeof(*self->c));
 	self->c->size = self->op->size;
 	self->before = stats_of(self->w.fd);
+	ASSERT_EQ(0, open_stream(&self->w));
+	self->streams = count_streams(self->w.fd);
 	self->locked = locked_kb();
+	self->files = count_files();
 }
 
 FIXTURE_TEARDOWN(uapi)
@@ -230,6 +409,8 @@ FIXTURE_TEARDOWN(uapi)
 	EXPECT_EQ(self->before.used, after.used);
 	EXPECT_EQ(self->before.mine, after.mine);
 	EXPECT_EQ(self->locked, locked_kb());
+	EXPECT_EQ(self->streams, count_streams(self->w.fd));
+	EXPECT_EQ(self->files, count_files());
 	close(self->w.fd);
 }
 
@@ -346,6 +527,8 @@ TEST_F(uapi, reserved)
 		EXPECT_EQ(-EINVAL, call_sized(self->w.fd, self->op, self->c,
 					      self->op->size));
 	}
+	*field = 0;
+	self->op->drop(&self->w, self->c);
 }
 
 TEST_F(uapi, read_only_file)
@@ -445,23 +628,43 @@ TEST(device_info)
 	close(fd);
 }
 
-TEST(device_info_of_edu)
+static void is_edu(struct __test_metadata *_metadata, const struct paccel_device_info *info)
+{
+	/* The largest multiple of 64 that no version of the model chokes on. */
+	EXPECT_EQ(4032, info->mem_size);
+	EXPECT_EQ(64, info->granule);
+	EXPECT_EQ(2 << 20, info->max_align);
+	EXPECT_GE(4095, info->max_xfer);
+	EXPECT_EQ(1, info->engines);
+	EXPECT_EQ(0, info->caps & (PACCEL_CAP_MAPPABLE | PACCEL_CAP_NATIVE_D2D |
+				   PACCEL_CAP_NATIVE_FILL));
+}
+
+/* How much it has of everything is said where it is started. */
+static void is_ring(struct __test_metadata *_metadata, const struct paccel_device_info *info)
+{
+	u64 bar = info->mem_size + (1 << 20);
+
+	EXPECT_LE(16 << 20, bar);
+	EXPECT_EQ(0, bar & (bar - 1));
+	EXPECT_EQ(page_size, info->granule);
+	EXPECT_LE(1 << 20, info->max_xfer);
+	EXPECT_GE(8, info->engines);
+	EXPECT_EQ(64, info->dma_bits);
+}
+
+TEST(device_info_of_this_card)
 {
 	int fd = card_open();
 	struct paccel_device_info info;
 
 	ASSERT_LE(0, fd);
 	info = info_of(fd);
-	if (strcmp(info.card, "edu"))
-		SKIP(return, "the card is no edu but %s", info.card);
-	/* The largest multiple of 64 that no version of the model chokes on. */
-	EXPECT_EQ(4032, info.mem_size);
-	EXPECT_EQ(64, info.granule);
-	EXPECT_EQ(2 << 20, info.max_align);
-	EXPECT_GE(4095, info.max_xfer);
-	EXPECT_EQ(1, info.engines);
-	EXPECT_EQ(0, info.caps & (PACCEL_CAP_MAPPABLE | PACCEL_CAP_NATIVE_D2D |
-				  PACCEL_CAP_NATIVE_FILL));
+	EXPECT_STREQ(card_kind(), info.card);
+	if (!strcmp(info.card, "edu"))
+		is_edu(_metadata, &info);
+	else
+		is_ring(_metadata, &info);
 	EXPECT_NE(0, info.caps & PACCEL_CAP_MEM_SURVIVES_RESET);
 	close(fd);
 }

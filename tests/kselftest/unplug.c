@@ -99,7 +99,7 @@ static void take_everything(struct plugged *p, struct victim *v)
 	p->fd = card_open();
 	CHILD_CHECK(p->fd >= 0);
 	CHILD_EQ(0, _test_cmd_mem_alloc(p->fd, MEM, 0, &p->mem));
-	p->left = v->total - (MEM + 63) / 64 * 64;
+	p->left = v->total - in_granules(p->fd, MEM);
 	CHILD_EQ(0, _test_cmd_mem_alloc(p->fd, p->left, 0, &p->rest));
 	CHILD_EQ(0, _test_cmd_host_alloc(p->fd, 2 * page_size, &p->offset));
 	p->own = host_map(p->fd, 2 * page_size, p->offset);
@@ -123,8 +123,9 @@ static void keep_the_card_busy(struct plugged *p, struct victim *v)
 				      .shape = long_copy(ROWS) };
 	p->alloc = (struct side_call){ .fn = side_alloc, .fd = p->fd,
 				       .length = p->left };
+	card_slow();
 	if (v->mute)
-		pci_mute_irq(card_bdf(), true);
+		card_mute_irq(true);
 	side_call_start(&p->copy);
 	CHILD_CHECK(WAIT_FOR(xfers_passed(p->fd, xfers), 10000));
 	CHILD_EQ(0, _test_cmd_mem_free(p->fd, p->rest, p->left));
@@ -215,7 +216,6 @@ static int victim_main(void *arg)
 
 FIXTURE(unplug) {
 	int cycles;
-	int index;	/* among the cards of the machine */
 	u64 total;
 	u8 *host;
 };
@@ -250,22 +250,24 @@ static int rescan(FIXTURE_DATA(unplug) *self)
 	return file_write("/sys/bus/pci/rescan", "1");
 }
 
-static int guestctl(const char *verb, int index)
+static int guestctl(const char *verb)
 {
 	char command[64];
 
-	snprintf(command, sizeof(command), "guestctl %s card%d", verb, index);
+	snprintf(command, sizeof(command), "guestctl %s card%d", verb, card_index());
 	return system(command);
 }
 
 static int pull(FIXTURE_DATA(unplug) *self)
 {
-	return guestctl("device_del", self->index);
+	(void)self;
+	return guestctl("device_del");
 }
 
 static int plug(FIXTURE_DATA(unplug) *self)
 {
-	return guestctl("device_add", self->index);
+	(void)self;
+	return guestctl("device_add");
 }
 
 FIXTURE_VARIANT_ADD(unplug, driver_unbind) { .take = unbind, .give = bind, .share = 2 };
@@ -275,7 +277,6 @@ FIXTURE_VARIANT_ADD(unplug, device_del) { .take = pull, .give = plug, .share = 1
 FIXTURE_SETUP(unplug)
 {
 	const char *cycles = getenv("PACCEL_CYCLES");
-	char bdf[32];
 	int fd = card_open();
 
 	ASSERT_LE(0, fd);
@@ -283,8 +284,6 @@ FIXTURE_SETUP(unplug)
 	self->total = info_of(fd).mem_size;
 	self->host = map_pages(self->total / page_size + 1);
 	close(fd);
-	while (card_nth(self->index, bdf) && strcmp(bdf, card_bdf()))
-		self->index++;
 }
 
 FIXTURE_TEARDOWN(unplug)
@@ -322,6 +321,7 @@ static void cycle(struct __test_metadata *_metadata, FIXTURE_DATA(unplug) *self,
 	EXPECT_GT(0, card_open());
 	say(&line, 0);
 	EXPECT_TRUE(hear(&line, 0));
+	card_behave();
 	EXPECT_EQ(0, variant->give(self));
 	as_new(_metadata, self);
 	say(&line, 0);

@@ -21,26 +21,17 @@
 #include <linux/capability.h>
 #include <linux/userfaultfd.h>
 
+#include "card.h"
 #include "util.h"
 
 #define MAX_CARDS 32
 #define CLASS "/sys/class/paccel"
 #define PCI_DEVICES "/sys/bus/pci/devices"
 
-#define PCI_COMMAND 0x04
-#define PCI_COMMAND_MASTER 0x4
-#define PCI_COMMAND_INTX_DISABLE 0x400
-#define PCI_STATUS 0x06
-#define PCI_STATUS_CAPS 0x10
-#define PCI_CAPS 0x34
-#define PCI_CAP_MSI 0x05
-#define PCI_MSI_ENABLE 0x1
-
 /* Tests run in children of children: what they find out must reach the parent. */
 struct shared {
 	u64 xfers;		/* of bindings that have ended */
 	u64 xfers_start;	/* counter of this binding when it was noted last */
-	int mute_was_msi;
 	int signals;
 	char driver[64];
 };
@@ -88,6 +79,19 @@ int file_write(const char *path, const char *text)
 		rc = -errno;
 	close(fd);
 	return rc;
+}
+
+bool log_says(int kmsg, const char *text)
+{
+	char record[1024];
+	ssize_t n;
+
+	while ((n = read(kmsg, record, sizeof(record) - 1)) > 0) {
+		record[n] = 0;
+		if (strstr(record, text))
+			return true;
+	}
+	return false;
 }
 
 /* --- cards --------------------------------------------------------------- */
@@ -156,6 +160,14 @@ const char *card_bdf(void)
 	if (!bdf[0])
 		card_nth(0, bdf);
 	return bdf;
+}
+
+int card_index(void)
+{
+	unsigned int bus = 0;
+
+	sscanf(card_bdf(), "%*x:%x", &bus);
+	return (int)bus - 1;
 }
 
 bool card_node(const char *bdf, char name[32])
@@ -271,43 +283,6 @@ void pci_config_write(const char *bdf, int offset, int bytes, u32 value)
 	if (pwrite(fd, &value, bytes, offset) != bytes)
 		abort();
 	close(fd);
-}
-
-static void config_bits(const char *bdf, int offset, u32 bits, bool set)
-{
-	u32 old = pci_config_read(bdf, offset, 2);
-
-	pci_config_write(bdf, offset, 2, set ? old | bits : old & ~bits);
-}
-
-void pci_bus_master(const char *bdf, bool on)
-{
-	config_bits(bdf, PCI_COMMAND, PCI_COMMAND_MASTER, on);
-}
-
-static int find_msi(const char *bdf)
-{
-	int at;
-
-	if (!(pci_config_read(bdf, PCI_STATUS, 2) & PCI_STATUS_CAPS))
-		return 0;
-	at = pci_config_read(bdf, PCI_CAPS, 1) & ~3;
-	while (at && pci_config_read(bdf, at, 1) != PCI_CAP_MSI)
-		at = pci_config_read(bdf, at + 1, 1) & ~3;
-	return at;
-}
-
-void pci_mute_irq(const char *bdf, bool mute)
-{
-	int msi = find_msi(bdf);
-
-	if (mute)
-		shared->mute_was_msi =
-			msi && pci_config_read(bdf, msi + 2, 2) & PCI_MSI_ENABLE;
-	if (shared->mute_was_msi)
-		config_bits(bdf, msi + 2, PCI_MSI_ENABLE, !mute);
-	else
-		config_bits(bdf, PCI_COMMAND, PCI_COMMAND_INTX_DISABLE, mute);
 }
 
 static int driver_write(const char *file, const char *bdf)
@@ -494,9 +469,38 @@ char thread_state(pid_t pid, pid_t tid)
 	return paren && paren[1] ? paren[2] : 0;
 }
 
+int send_fd(int socket, int fd)
+{
+	char byte = 'f', room[CMSG_SPACE(sizeof(int))] = {};
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+			      .msg_control = room, .msg_controllen = sizeof(room) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(socket, &msg, 0) == 1 ? 0 : -errno;
+}
+
+int receive_fd(int socket)
+{
+	char byte, room[CMSG_SPACE(sizeof(int))] = {};
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+			      .msg_control = room, .msg_controllen = sizeof(room) };
+	int fd = -1;
+
+	if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&msg))
+		return -errno;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
 int slow_factor(void)
 {
-	const char *slow = getenv("PACCEL_SLOW");
+	const char *slow = getenv("PACCEL_SLOWDOWN");
 	int factor = slow ? atoi(slow) : 1;
 
 	return factor > 0 ? factor : 1;
@@ -661,34 +665,47 @@ static u8 pattern_byte(size_t i, unsigned int seed)
 	return b ? b : 0x5a;
 }
 
+/* It repeats itself, which makes megabytes of it cheap. */
+#define PATTERN_PERIOD 65536
+
 void pattern_fill(void *buf, size_t n, unsigned int seed)
 {
-	for (size_t i = 0; i < n; i++)
-		((u8 *)buf)[i] = pattern_byte(i, seed);
+	u8 *to = buf;
+
+	for (size_t i = 0; i < n && i < PATTERN_PERIOD; i++)
+		to[i] = pattern_byte(i, seed);
+	for (size_t i = PATTERN_PERIOD; i < n; i += PATTERN_PERIOD)
+		memcpy(to + i, to, n - i < PATTERN_PERIOD ? n - i : PATTERN_PERIOD);
 }
 
 long pattern_diff(const void *buf, size_t n, unsigned int seed)
 {
-	for (size_t i = 0; i < n; i++)
-		if (((const u8 *)buf)[i] != pattern_byte(i, seed))
+	const u8 *at = buf;
+
+	for (size_t i = 0; i < n && i < PATTERN_PERIOD; i++)
+		if (at[i] != pattern_byte(i, seed))
 			return i;
-	return -1;
+	if (n <= PATTERN_PERIOD || !memcmp(at, at + PATTERN_PERIOD, n - PATTERN_PERIOD))
+		return -1;
+	return PATTERN_PERIOD + bytes_diff(at, at + PATTERN_PERIOD, n - PATTERN_PERIOD);
 }
 
 long bytes_diff(const void *a, const void *b, size_t n)
 {
+	if (!memcmp(a, b, n))
+		return -1;
 	for (size_t i = 0; i < n; i++)
 		if (((const u8 *)a)[i] != ((const u8 *)b)[i])
 			return i;
+	/* Memory that changes under our eyes. */
 	return -1;
 }
 
 bool all_bytes(const void *buf, size_t n, u8 value)
 {
-	for (size_t i = 0; i < n; i++)
-		if (((const u8 *)buf)[i] != value)
-			return false;
-	return true;
+	const u8 *at = buf;
+
+	return !n || (at[0] == value && !memcmp(at, at + 1, n - 1));
 }
 
 /* --- userfaultfd --------------------------------------------------------- */
@@ -768,8 +785,11 @@ bool storm_wanted(void)
 
 void storm_start(void)
 {
-	if (storm_wanted())
-		storm_begin(10 * slow_factor());
+	if (!storm_wanted())
+		return;
+	/* A signal is to come in the middle of each transfer. */
+	card_slow();
+	storm_begin(10 * slow_factor());
 }
 
 int storm_signals(void)

@@ -17,6 +17,7 @@
 #include <linux/paccel.h>
 
 typedef uint64_t u64;
+typedef int64_t s64;
 typedef uint32_t u32;
 typedef uint8_t u8;
 
@@ -30,6 +31,8 @@ const char *card_bdf(void);
 int card_count(void);
 /* The nth card in the order of PCI addresses; false past the last. */
 bool card_nth(int nth, char bdf[32]);
+/* Its place among the guest's cards, which the runner has put on a bus each. */
+int card_index(void);
 /* Name of the node without /dev, or false while there is none. */
 bool card_node(const char *bdf, char name[32]);
 /* fd or negative errno. */
@@ -46,13 +49,6 @@ int card_attr_write(const char *attr, const char *text);
 int pci_attr_write(const char *bdf, const char *attr, const char *text);
 u32 pci_config_read(const char *bdf, int offset, int bytes);
 void pci_config_write(const char *bdf, int offset, int bytes, u32 value);
-void pci_bus_master(const char *bdf, bool on);
-
-/*
- * Makes the card's interrupts get lost (in whichever mode the driver uses), so
- * that a transfer which has ended keeps its engine busy until the watchdog.
- */
-void pci_mute_irq(const char *bdf, bool mute);
 
 int driver_unbind(const char *bdf);
 int driver_bind(const char *bdf);
@@ -86,12 +82,18 @@ void xfers_at_exit(void);
 
 int file_read(const char *path, char *buf, size_t size);
 int file_write(const char *path, const char *text);
+/* Does the kernel log say this, from the present position of the reader on? */
+bool log_says(int kmsg, const char *text);
 /* A line of /proc/PID/status in its own unit (kB or count); -1 if absent. */
 long proc_status(pid_t pid, const char *key);
 /* Pages that this process has charged to RLIMIT_MEMLOCK. */
 long locked_kb(void);
 /* "R", "S", "D" ... of a thread; 0 if it is gone. */
 char thread_state(pid_t pid, pid_t tid);
+
+/* Hands a file to another process over a socket; the fd that came, or negative errno. */
+int send_fd(int socket, int fd);
+int receive_fd(int socket);
 
 /* Limits in this suite are for a stock kernel; a debug kernel gets more. */
 int slow_factor(void);

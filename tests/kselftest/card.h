@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kinds of cards. A test says what it needs of the card that it runs on, and how that is
+ * done with cards of its kind stands in card.c. Each test begins with a card that is as it
+ * should be.
+ */
+#ifndef PACCEL_KSELFTEST_CARD_H
+#define PACCEL_KSELFTEST_CARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A transfer takes so long on a card of which that was asked. */
+#define XFER_MS 100
+
+/* "edu" or "ring"; also while there is no driver. */
+const char *card_kind(void);
+
+/* From now on a transfer lasts: long enough to be met in flight. Those of edu do anyway. */
+void card_slow(void);
+
+/*
+ * How many transfers a card is given at once, of which one is carried out. Who comes later waits
+ * for all of them.
+ */
+int card_depth(void);
+
+/* From now on what a card is given at once lasts: for tests of whose turn it is. */
+void card_slow_turns(void);
+
+/*
+ * Makes the card's interrupts get lost (in whichever mode the driver uses), so that a
+ * transfer which has ended keeps its engine busy until the watchdog.
+ */
+void card_mute_irq(bool mute);
+
+/*
+ * Takes host memory out of the card's reach, behind the driver's back: a transfer from or
+ * to it moves nothing. A reset by the driver puts it back.
+ */
+void card_bus_master(bool on);
+
+/* Every transfer fails, also one that needs no host memory; a reset does not change that. */
+void card_fail(bool fail);
+
+/*
+ * A slow card that was told to stop does not. edu never does before its transfer has ended, which
+ * is too late for a driver with little patience.
+ */
+void card_ignore_stop(bool ignore);
+
+/*
+ * Does a card that answers nothing write no more once bus mastering is off? Else what it was
+ * given is never given back.
+ */
+bool card_can_be_cut_off(void);
+
+/*
+ * An order to the process of a ring card, as `guestctl fault` gives it: 0, or it has said what was
+ * wrong. See Documentation/ringdev.md.
+ */
+int ring_order(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* One of the numbers that `guestctl fault card0 stats` shows. */
+uint64_t ring_stat(const char *name);
+
+/* All of this is over; it has forgotten all orders. */
+void card_behave(void);
+
+#endif

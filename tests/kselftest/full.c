@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+/*
+ * All memory of a large card in many pieces. The numbers are those of a card of 1 GiB; of a smaller
+ * one there are fewer pieces. No other program may use the card meanwhile.
+ */
+#include "ring_test.h"
+
+#define PIECE 10000		/* three pages */
+#define PIECES 85000		/* three quarters of a gigabyte in whole pages, and a bit */
+#define SMALL 4096		/* all the rest */
+
+/* Of calls, on a kernel that is not slow; a search through all pieces is far from it. */
+#define EACH_US 1000
+#define LARGEST_MS 1000
+/* To write all of it once. */
+#define SCRUB_MS 10000
+
+FIXTURE(full) {
+	int fd;
+	u64 total, *at;
+	u64 nr, large;
+};
+
+FIXTURE_SETUP(full)
+{
+	u64 most;
+
+	self->fd = card_open();
+	ASSERT_LE(0, self->fd);
+	self->total = info_of(self->fd).mem_size;
+	most = self->total / SMALL + 1;
+	self->at = calloc(most, sizeof(u64));
+	ASSERT_TRUE(card_settle(self->fd));
+	ASSERT_EQ(self->total, stats_of(self->fd).free);
+}
+
+FIXTURE_TEARDOWN(full)
+{
+	close(self->fd);
+}
+
+static u64 average_us(u64 start, u64 n)
+{
+	return (now_ms() - start) * 1000 / (n ? n : 1);
+}
+
+TEST_F(full, and_fragmented)
+{
+	u64 start = now_ms(), want = PIECES * self->total >> 30, addr, freed = 0, left;
+	struct paccel_mem_stats s;
+	u8 page[SMALL];
+
+	/* Full. */
+	while (self->nr < want && !_test_cmd_mem_alloc(self->fd, PIECE, 0, &self->at[self->nr]))
+		self->nr++;
+	self->large = self->nr;
+	while (!_test_cmd_mem_alloc(self->fd, SMALL, 0, &self->at[self->nr]))
+		self->nr++;
+	printf("# %lu allocations in %lu ms\n", self->nr, now_ms() - start);
+	EXPECT_GE(EACH_US * slow_factor(), average_us(start, self->nr));
+	s = stats_of(self->fd);
+	EXPECT_TRUE(stats_add_up(&s));
+	EXPECT_EQ(0, s.free + s.waiting);
+	EXPECT_EQ(self->total, s.mine);
+	EXPECT_EQ(self->nr, s.mine_allocs);
+	test_err_mem_alloc(ENOMEM, self->fd, 1, 0);
+
+	/* Every second one is free: what is free has no neighbour that is. */
+	start = now_ms();
+	for (u64 i = 0; i < self->nr; i += 2) {
+		/* Before, it gets something that must not be seen again. */
+		if (i % 1000 == 0)
+			test_cmd_fill(self->fd, self->at[i], 64, 0x99, 1);
+		test_cmd_mem_free(self->fd, self->at[i], i < self->large ? PIECE : SMALL);
+		self->at[i] = 0;
+		freed++;
+	}
+	printf("# %lu freed in %lu ms\n", freed, now_ms() - start);
+	EXPECT_GE(EACH_US * slow_factor(), average_us(start, freed));
+	/* Perhaps there will be room when all is scrubbed; there is not, and that is known now. */
+	start = now_ms();
+	test_err_mem_alloc(ENOMEM, self->fd, 1 << 20, 0);
+	test_err_mem_alloc(ENOMEM, self->fd, self->total, 0);
+	test_err_mem_alloc(ENOMEM, self->fd, 4 * SMALL, 0);
+	EXPECT_GE(LARGEST_MS * slow_factor(), now_ms() - start);
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).waiting == 0, 60000));
+	printf("# scrubbed after %lu ms\n", now_ms() - start);
+	s = stats_of(self->fd);
+	EXPECT_TRUE(stats_add_up(&s));
+	EXPECT_EQ(self->nr - freed, s.mine_allocs);
+	/* Neighbours at both ends of what was one after the other may be free. */
+	EXPECT_GE(8 * SMALL, s.largest_free);
+	start = now_ms();
+	test_err_mem_alloc(ENOMEM, self->fd, 1 << 20, 0);
+	EXPECT_GE(LARGEST_MS * slow_factor(), now_ms() - start);
+
+	/* The holes serve what fits into them, clean. */
+	start = now_ms();
+	for (u64 i = 0; i < 1000; i += 2) {
+		test_cmd_mem_alloc(self->fd, PIECE, 0, &self->at[i]);
+		test_cmd_copy_d2h(self->fd, page, self->at[i], SMALL);
+		ASSERT_TRUE(!page[0] && !memcmp(page, page + 1, SMALL - 1));
+	}
+	/* All of it, at once, by the end of the file. */
+	for (u64 i = 0; i < 1000; i += 2)
+		test_cmd_mem_free(self->fd, self->at[i], PIECE);
+	start = now_ms();
+	close(self->fd);
+	self->fd = card_open();
+	ASSERT_LE(0, self->fd);
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).free == self->total, 60000));
+	left = now_ms() - start;
+	printf("# all freed and scrubbed after %lu ms\n", left);
+	EXPECT_GE((u64)SCRUB_MS * slow_factor(), left);
+	test_cmd_mem_alloc(self->fd, self->total, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, self->total);
+}
+
+PACCEL_TEST_MAIN

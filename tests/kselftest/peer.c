@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory of one card as memory that another one reads and writes: two cards that are peers on the
+ * bus. With p2p=force they reach each other, elsewhere the import is refused and nothing else is
+ * different. The hard part is what happens when one of them goes.
+ */
+#include <linux/dma-buf.h>
+
+#include "stream_test.h"
+#include "touch.h"
+
+#define SIZE (1 << 20)
+/* A copy of so many seconds at a rate of 1 MB/s, in transfers of one second. */
+#define LONG (8 << 20)
+
+static bool forced(void)
+{
+	char value[16];
+
+	return module_param("p2p", value, sizeof(value)) && !strncmp(value, "force", 5);
+}
+
+static bool ordered;
+
+/* The process that is the card takes orders. */
+static int order(int card, const char *text)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "guestctl fault card%d %s >/dev/null", card, text);
+	ordered = true;
+	return system(command);
+}
+
+/* Both, in bytes per second; 0 for all it can. A card that is bound scrubs all its memory. */
+static void rate(const char *bytes)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "set rate=%s", bytes);
+	if (order(0, text) || order(1, text))
+		abort();
+}
+
+/* One end: a card, memory of it, and the other card's memory under addresses of ours. */
+struct end {
+	char bdf[32];
+	int fd, dmabuf;
+	u64 mem;
+	u8 *range;
+};
+
+FIXTURE(peer) {
+	struct end a, b;	/* the exporter, the importer */
+	u8 *host;
+	char watchdog[32];
+};
+
+static bool end_open(struct end *e, int nth)
+{
+	if (!card_nth(nth, e->bdf))
+		return false;
+	e->fd = card_open_at(e->bdf, O_RDWR);
+	e->range = mmap(NULL, LONG, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return e->fd >= 0 && !_test_cmd_mem_alloc(e->fd, LONG, 0, &e->mem);
+}
+
+FIXTURE_SETUP(peer)
+{
+	catch_bus();
+	ASSERT_TRUE(end_open(&self->a, 0));
+	ASSERT_TRUE(end_open(&self->b, 1));
+	self->host = map_pages(LONG / page_size);
+	test_cmd_mem_export(self->a.fd, PACCEL_EXPORT_DEVICE, self->a.mem, &self->a.dmabuf);
+	test_cmd_mem_export(self->b.fd, PACCEL_EXPORT_DEVICE, self->b.mem, &self->b.dmabuf);
+	module_param("watchdog_ms", self->watchdog, sizeof(self->watchdog));
+}
+
+FIXTURE_TEARDOWN(peer)
+{
+	close(self->a.fd);
+	close(self->b.fd);
+	if (ordered) {
+		order(0, "clear");
+		order(1, "clear");
+		rate("0");
+	}
+	module_param_set("watchdog_ms", self->watchdog);
+}
+
+/* b has a's memory. */
+#define LINKED()                                                               \
+	do {                                                                   \
+		if (!forced())                                                 \
+			SKIP(return, "p2p=force is not set");                  \
+		test_cmd_host_dmabuf(self->b.fd, self->b.range, LONG, self->a.dmabuf, 0); \
+	} while (0)
+
+TEST_F(peer, only_where_the_bus_allows_it)
+{
+	int rc = _test_cmd_host_dmabuf(self->b.fd, self->b.range, LONG, self->a.dmabuf, 0);
+
+	EXPECT_EQ(forced() ? 0 : -EOPNOTSUPP, rc);
+}
+
+TEST_F(peer, own_memory_is_no_peers)
+{
+	test_err_host_dmabuf(EOPNOTSUPP, self->a.fd, self->a.range, LONG, self->a.dmabuf, 0);
+}
+
+/* Bytes go from card to card, in both directions of the importer, at odd places. */
+TEST_F(peer, copies)
+{
+	struct paccel_mem_stats before, after, there;
+
+	LINKED();
+	pattern_fill(self->host, SIZE, 1);
+	test_cmd_copy_h2d(self->a.fd, self->a.mem, self->host, SIZE);
+	/* Scrubbing counts as transfers, too. */
+	ASSERT_TRUE(card_settle(self->a.fd));
+	before = stats_of(self->b.fd);
+	there = stats_of(self->a.fd);
+	test_cmd_copy_h2d(self->b.fd, self->b.mem + 5, self->b.range + 3, SIZE - 8);
+	after = stats_of(self->b.fd);
+	/* Nothing was staged: the importer has read, and the exporter done nothing. */
+	EXPECT_EQ(before.bytes_h2d + SIZE - 8, after.bytes_h2d);
+	EXPECT_EQ(there.xfers, stats_of(self->a.fd).xfers);
+	memset(self->host, 0, SIZE);
+	test_cmd_copy_d2h(self->b.fd, self->host + 3, self->b.mem + 5, SIZE - 8);
+	pattern_fill(self->host + SIZE, SIZE, 1);
+	EXPECT_EQ(-1, bytes_diff(self->host + 3, self->host + SIZE + 3, SIZE - 8));
+
+	/* And back, to another place. */
+	test_cmd_copy_d2h(self->b.fd, self->b.range + 2 * SIZE + 1, self->b.mem + 5, SIZE - 8);
+	memset(self->host, 0, SIZE);
+	test_cmd_copy_d2h(self->a.fd, self->host + 3, self->a.mem + 2 * SIZE + 1, SIZE - 8);
+	EXPECT_EQ(-1, bytes_diff(self->host + 3, self->host + SIZE + 3, SIZE - 8));
+	test_cmd_host_free(self->b.fd, self->b.range, 0);
+}
+
+TEST_F(peer, rows_and_streams)
+{
+	u64 point;
+	u32 stream;
+
+	LINKED();
+	pattern_fill(self->host, SIZE, 2);
+	test_cmd_copy_h2d(self->a.fd, self->a.mem, self->host, SIZE);
+	test_cmd_copy_2d(self->b.fd, PACCEL_COPY_H2D, self->b.mem, (uintptr_t)self->b.range,
+			 100, 10, 100, 300);
+	for (int i = 0; i < 10; i++) {
+		u8 row[100];
+
+		test_cmd_copy_d2h(self->b.fd, row, self->b.mem + 100 * i, 100);
+		EXPECT_EQ(-1, bytes_diff(row, self->host + 300 * i, 100));
+	}
+	test_cmd_stream_create(self->b.fd, &stream);
+	test_cmd_submit(&point, self->b.fd, stream, op_h2d(self->b.mem, self->b.range, SIZE));
+	EXPECT_EQ(0, outcome(self->b.fd, stream, point));
+	test_cmd_copy_d2h(self->b.fd, self->host + SIZE, self->b.mem, SIZE);
+	EXPECT_EQ(-1, bytes_diff(self->host, self->host + SIZE, SIZE));
+}
+
+/* What the owner frees stays with who has the dma-buf or a range of it. */
+TEST_F(peer, freed_by_its_owner)
+{
+	LINKED();
+	pattern_fill(self->host, SIZE, 3);
+	test_cmd_copy_h2d(self->a.fd, self->a.mem, self->host, SIZE);
+	test_cmd_mem_free(self->a.fd, self->a.mem, LONG);
+	close(self->a.dmabuf);
+	test_cmd_copy_h2d(self->b.fd, self->b.mem, self->b.range, SIZE);
+	memset(self->host, 0, SIZE);
+	test_cmd_copy_d2h(self->b.fd, self->host, self->b.mem, SIZE);
+	EXPECT_EQ(-1, pattern_diff(self->host, SIZE, 3));
+	EXPECT_LE(LONG, stats_of(self->a.fd).used);
+	test_cmd_host_free(self->b.fd, self->b.range, 0);
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->a.fd).used == 0, 5000));
+}
+
+/* --- mapped -------------------------------------------------------------- */
+
+static int sync_of(int dmabuf, u64 flags)
+{
+	struct dma_buf_sync sync = { .flags = flags };
+
+	return ioctl(dmabuf, DMA_BUF_IOCTL_SYNC, &sync) ? -errno : 0;
+}
+
+TEST_F(peer, dmabuf_is_mapped)
+{
+	u8 *map = mmap(NULL, LONG, PROT_READ | PROT_WRITE, MAP_SHARED, self->a.dmabuf, 0), *part;
+	u8 byte = 0;
+
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(0, sync_of(self->a.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW));
+	map[5 * page_size + 7] = 0x42;
+	EXPECT_EQ(0, sync_of(self->a.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
+	test_cmd_copy_d2h(self->a.fd, &byte, self->a.mem + 5 * page_size + 7, 1);
+	EXPECT_EQ(0x42, byte);
+	part = mmap(NULL, page_size, PROT_READ, MAP_SHARED, self->a.dmabuf, 5 * page_size);
+	ASSERT_NE(MAP_FAILED, part);
+	EXPECT_EQ(0x42, peek(part + 7));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, page_size, PROT_READ, MAP_SHARED, self->a.dmabuf, LONG));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, page_size, PROT_READ, MAP_PRIVATE, self->a.dmabuf, 0));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, page_size, PROT_READ | PROT_EXEC, MAP_SHARED,
+				   self->a.dmabuf, 0));
+
+	/* Freed by the context, it is still the dma-buf's. */
+	test_cmd_mem_free(self->a.fd, self->a.mem, LONG);
+	EXPECT_EQ(0x42, peek(part + 7));
+	EXPECT_EQ(0x42, peek(map + 5 * page_size + 7));
+
+	xfers_note();
+	ASSERT_EQ(0, driver_unbind(self->a.bdf));
+	EXPECT_EQ(-SIGBUS, peek(part + 7));
+	EXPECT_EQ(-SIGBUS, peek(map + 5 * page_size + 7));
+	EXPECT_EQ(-SIGBUS, peek(map));
+	ASSERT_EQ(0, driver_bind(self->a.bdf));
+	EXPECT_EQ(-SIGBUS, peek(map));
+}
+
+/* --- one of them goes ---------------------------------------------------- */
+
+TEST_F(peer, exporter_unplugged)
+{
+	LINKED();
+	test_cmd_copy_h2d(self->b.fd, self->b.mem, self->b.range, SIZE);
+	xfers_note();
+	ASSERT_EQ(0, driver_unbind(self->a.bdf));
+	test_err_copy_h2d(EFAULT, self->b.fd, self->b.mem, self->b.range, SIZE);
+	test_err_copy_d2h(EFAULT, self->b.fd, self->b.range, self->b.mem, SIZE);
+	/* Only that range is dead. */
+	test_cmd_copy_h2d(self->b.fd, self->b.mem, self->host, SIZE);
+	test_cmd_host_free(self->b.fd, self->b.range, 0);
+	test_err_host_dmabuf(EOPNOTSUPP, self->b.fd, self->b.range, LONG, self->a.dmabuf, 0);
+	ASSERT_EQ(0, driver_bind(self->a.bdf));
+	test_err_host_dmabuf(EOPNOTSUPP, self->b.fd, self->b.range, LONG, self->a.dmabuf, 0);
+}
+
+TEST_F(peer, importer_unplugged)
+{
+	LINKED();
+	test_cmd_copy_h2d(self->b.fd, self->b.mem, self->b.range, SIZE);
+	xfers_note();
+	ASSERT_EQ(0, driver_unbind(self->b.bdf));
+	test_err_copy_h2d(ENODEV, self->b.fd, self->b.mem, self->b.range, SIZE);
+	/* The exporter can go although the dead file still has the range. */
+	ASSERT_EQ(0, driver_unbind(self->a.bdf));
+	ASSERT_EQ(0, driver_bind(self->a.bdf));
+	ASSERT_EQ(0, driver_bind(self->b.bdf));
+}
+
+/* A copy of seconds, and proof that it has begun. */
+static void slow_copy(struct side_call *c, struct end *e, u32 dir)
+{
+	u64 before = stats_of(e->fd).xfers;
+
+	rate("4194304");
+	*c = (struct side_call){
+		.fn = side_copy, .fd = e->fd, .dir = dir,
+		.dst = dir == PACCEL_COPY_H2D ? e->mem : (uintptr_t)e->range,
+		.src = dir == PACCEL_COPY_H2D ? (uintptr_t)e->range : e->mem,
+		.shape = { LONG, 1, 0, 0 },
+	};
+	side_call_start(c);
+	if (!WAIT_FOR(xfers_passed(e->fd, before), 10000))
+		abort();
+}
+
+/*
+ * The importer's card is in the middle of the exporter's memory. What it has in hand ends, the
+ * rest is not done, and only then the exporter is gone.
+ */
+TEST_F(peer, exporter_unplugged_under_a_copy)
+{
+	static const u32 dirs[] = { PACCEL_COPY_H2D, PACCEL_COPY_D2H };
+	struct side_call c;
+	u64 start;
+
+	LINKED();
+	for (int i = 0; i < 2; i++) {
+		slow_copy(&c, &self->b, dirs[i]);
+		xfers_note();
+		start = now_ms();
+		ASSERT_EQ(0, driver_unbind(self->a.bdf));
+		EXPECT_LT(now_ms() - start, 5000 * slow_factor());
+		EXPECT_EQ(-EFAULT, side_call_end(&c));
+		rate("0");
+		ASSERT_EQ(0, driver_bind(self->a.bdf));
+		/* The next round, with the card that came back. */
+		close(self->a.fd);
+		close(self->a.dmabuf);
+		test_cmd_host_free(self->b.fd, self->b.range, 0);
+		self->a.fd = card_open_at(self->a.bdf, O_RDWR);
+		test_cmd_mem_alloc(self->a.fd, LONG, 0, &self->a.mem);
+		test_cmd_mem_export(self->a.fd, PACCEL_EXPORT_DEVICE, self->a.mem,
+				    &self->a.dmabuf);
+		test_cmd_host_dmabuf(self->b.fd, self->b.range, LONG, self->a.dmabuf, 0);
+		test_cmd_copy_h2d(self->b.fd, self->b.mem, self->b.range, SIZE);
+	}
+}
+
+/* What waits behind another stream, or was not begun, is not begun any more. */
+TEST_F(peer, exporter_unplugged_under_streams)
+{
+	u64 start, points[4];
+	u32 streams[2];
+
+	LINKED();
+	rate("16777216");
+	for (int i = 0; i < 2; i++)
+		test_cmd_stream_create(self->b.fd, &streams[i]);
+	for (int i = 0; i < 4; i++)
+		test_cmd_submit(&points[i], self->b.fd, streams[i % 2],
+				op_h2d(self->b.mem, self->b.range, LONG));
+	xfers_note();
+	start = now_ms();
+	ASSERT_EQ(0, driver_unbind(self->a.bdf));
+	EXPECT_LT(now_ms() - start, 5000 * slow_factor());
+	EXPECT_EQ(-EFAULT, outcome(self->b.fd, streams[0], points[0]));
+	EXPECT_EQ(-EFAULT, outcome(self->b.fd, streams[1], points[1]));
+	EXPECT_EQ(-ECANCELED, outcome(self->b.fd, streams[0], points[2]));
+	EXPECT_EQ(-ECANCELED, outcome(self->b.fd, streams[1], points[3]));
+	ASSERT_EQ(0, driver_bind(self->a.bdf));
+}
+
+TEST_F(peer, importer_unplugged_under_a_copy)
+{
+	struct side_call c;
+
+	LINKED();
+	slow_copy(&c, &self->b, PACCEL_COPY_D2H);
+	xfers_note();
+	ASSERT_EQ(0, driver_unbind(self->b.bdf));
+	EXPECT_EQ(-ENODEV, side_call_end(&c));
+	ASSERT_EQ(0, driver_bind(self->b.bdf));
+}
+
+/* It never ends by itself: the watchdog's time, and the exporter can go. */
+TEST_F(peer, exporter_unplugged_under_a_stuck_importer)
+{
+	struct side_call c;
+	u64 start, before;
+
+	LINKED();
+	ASSERT_EQ(0, module_param_set("watchdog_ms", "1500"));
+	order(1, "stall");
+	before = stats_of(self->b.fd).xfers;
+	c = (struct side_call){
+		.fn = side_copy, .fd = self->b.fd, .dir = PACCEL_COPY_H2D, .dst = self->b.mem,
+		.src = (uintptr_t)self->b.range, .shape = { SIZE, 1, 0, 0 },
+	};
+	side_call_start(&c);
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->b.fd, before), 10000));
+	xfers_note();
+	start = now_ms();
+	ASSERT_EQ(0, driver_unbind(self->a.bdf));
+	EXPECT_LT(now_ms() - start, 5000 * slow_factor());
+	/* Not before. */
+	EXPECT_TRUE(WAIT_FOR(side_call_done(&c), 100));
+	EXPECT_EQ(-ETIMEDOUT, side_call_end(&c));
+	/* The importer is well again. */
+	test_cmd_copy_h2d(self->b.fd, self->b.mem, self->host, SIZE);
+	ASSERT_EQ(0, driver_bind(self->a.bdf));
+}
+
+static int unbinds(void *arg)
+{
+	return -driver_unbind(arg);
+}
+
+/* Each is in the other's memory, and both go at once: neither waits for the other for ever. */
+TEST_F(peer, both_unplugged_under_copies)
+{
+	struct side_call c[2];
+	pid_t child;
+
+	LINKED();
+	for (int i = 0; i < 3; i++) {
+		test_cmd_host_dmabuf(self->a.fd, self->a.range, LONG, self->b.dmabuf, 0);
+		slow_copy(&c[0], &self->a, PACCEL_COPY_H2D);
+		slow_copy(&c[1], &self->b, PACCEL_COPY_D2H);
+		/* Two drivers take their time to hear of it. */
+		rate("1048576");
+		xfers_note();
+		child = spawn(unbinds, self->a.bdf);
+		ASSERT_EQ(0, driver_unbind(self->b.bdf));
+		EXPECT_EQ(0, reap_within(child, 20000));
+		/* Or they had ended before either driver heard of it. */
+		EXPECT_GE(0, side_call_end(&c[0]));
+		EXPECT_GE(0, side_call_end(&c[1]));
+		rate("0");
+		ASSERT_EQ(0, driver_bind(self->a.bdf));
+		ASSERT_EQ(0, driver_bind(self->b.bdf));
+		close(self->a.fd);
+		close(self->b.fd);
+		close(self->a.dmabuf);
+		close(self->b.dmabuf);
+		ASSERT_TRUE(end_open(&self->a, 0));
+		ASSERT_TRUE(end_open(&self->b, 1));
+		test_cmd_mem_export(self->a.fd, PACCEL_EXPORT_DEVICE, self->a.mem,
+				    &self->a.dmabuf);
+		test_cmd_mem_export(self->b.fd, PACCEL_EXPORT_DEVICE, self->b.mem,
+				    &self->b.dmabuf);
+		test_cmd_host_dmabuf(self->b.fd, self->b.range, LONG, self->a.dmabuf, 0);
+	}
+}
+
+/* Without memory that survives, importers lose what the card lost, a moment later. */
+TEST_F(peer, exporter_reset)
+{
+	LINKED();
+	test_cmd_copy_h2d(self->b.fd, self->b.mem, self->b.range, SIZE);
+	test_cmd_reset(self->a.fd);
+	if (info_of(self->a.fd).caps & PACCEL_CAP_MEM_SURVIVES_RESET) {
+		test_cmd_copy_h2d(self->b.fd, self->b.mem, self->b.range, SIZE);
+		return;
+	}
+	EXPECT_TRUE(WAIT_FOR(_test_cmd_copy_h2d(self->b.fd, self->b.mem, self->b.range, SIZE) ==
+			     -EFAULT, 5000));
+	test_err_host_dmabuf(EOPNOTSUPP, self->b.fd, self->b.range + LONG, page_size,
+			     self->a.dmabuf, 0);
+}
+
+PACCEL_TEST_MAIN

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A ring card that does not answer at all. What it was given then is never given back, and the
+ * log says so. The watchdog is the module's: nothing else may run meanwhile.
+ */
+#include "ring_test.h"
+
+#define BLOCK 4096
+#define QUIESCE_MS 1000
+/* An engine's reset is not answered, nor is the card's. */
+#define GIVEN_UP_MS (WATCHDOG_MS + RING_ANSWER_MS + QUIESCE_MS)
+
+FIXTURE(silence) {
+	int fd;
+	char old_watchdog[16], old_quiesce[16];
+};
+
+FIXTURE_VARIANT(silence) {
+	const char *down, *up;
+};
+
+FIXTURE_VARIANT_ADD(silence, mute) { .down = "mute", .up = "clear" };
+/* Perhaps in the middle of a byte. */
+FIXTURE_VARIANT_ADD(silence, stop) { .down = "stop", .up = "cont" };
+FIXTURE_VARIANT_ADD(silence, link_down) { .down = "link-down", .up = "link-up" };
+
+FIXTURE_SETUP(silence)
+{
+	self->fd = card_open();
+	ASSERT_LE(0, self->fd);
+	ASSERT_TRUE(module_param("watchdog_ms", self->old_watchdog, 16));
+	ASSERT_TRUE(module_param("quiesce_ms", self->old_quiesce, 16));
+	card_behave();
+	ASSERT_TRUE(card_settle(self->fd));
+	ASSERT_TRUE(watchdog_set(WATCHDOG_MS));
+	ASSERT_EQ(0, module_param_set("quiesce_ms", "1000"));
+}
+
+FIXTURE_TEARDOWN(silence)
+{
+	/* What is not down does not mind. */
+	ring_order("%s", variant->up);
+	card_behave();
+	EXPECT_EQ(0, module_param_set("watchdog_ms", self->old_watchdog));
+	EXPECT_EQ(0, module_param_set("quiesce_ms", self->old_quiesce));
+	EXPECT_EQ(0, _test_cmd_reset(self->fd));
+	close(self->fd);
+}
+
+#define CALLS 4
+
+/*
+ * It is given up, and all that it was given stays where it is; when it is there again a RESET
+ * brings it back, and whatever is given to it from then on comes back, too.
+ */
+TEST_F(silence, given_up)
+{
+	u64 limit = GENEROUS(GIVEN_UP_MS), leaked, mem, start;
+	u8 *fresh, *buffer = map_pages(256);
+	struct call c[CALLS];
+
+	for (int i = 0; i < CALLS; i++) {
+		ASSERT_TRUE(call_open(&c[i], self->fd, BLOCK));
+		c[i].what = i;
+	}
+	test_cmd_mem_alloc(self->fd, 256 * page_size, 0, &mem);
+	test_cmd_fill(self->fd, mem, 256 * page_size, 0x77, 1);
+	leaked = card_counter("leaked_pages");
+	memset(buffer, 0x11, 256 * page_size);
+
+	ASSERT_EQ(0, ring_order("%s", variant->down));
+	for (int i = 0; i < CALLS; i++)
+		ASSERT_EQ(0, pthread_create(&c[i].thread, NULL, call_main, &c[i]));
+	start = now_ms();
+	EXPECT_GT(0, _test_cmd_copy_d2h(self->fd, buffer, mem, 256 * page_size));
+	EXPECT_GE(limit, now_ms() - start);
+	for (int i = 0; i < CALLS; i++) {
+		pthread_join(c[i].thread, NULL);
+		EXPECT_TRUE(c[i].rc == -ETIMEDOUT || c[i].rc == -EIO) TH_LOG("%d", c[i].rc);
+		EXPECT_GE(limit, c[i].took);
+	}
+	printf("# given up after %llu ms\n", (unsigned long long)(now_ms() - start));
+	ASSERT_TRUE(WAIT_FOR(card_health_is("failed"), 5000));
+	EXPECT_TRUE(all_bytes(buffer, 256 * page_size, 0x11));
+	EXPECT_TRUE(WAIT_FOR(card_counter("leaked_pages") >= leaked + 256, 5000));
+	start = now_ms();
+	test_err_copy_h2d(EIO, self->fd, mem, buffer, 8);
+	test_err_mem_alloc(EIO, self->fd, 1, 0);
+	EXPECT_EQ(-EIO, _test_cmd_reset(self->fd));
+	EXPECT_GE(GENEROUS(QUIESCE_MS), now_ms() - start);
+
+	/* The pages are not given to anybody else: the card finds nothing of ours. */
+	munmap(buffer, 256 * page_size);
+	fresh = map_pages(16384);
+	memset(fresh, 0x22, 16384 * page_size);
+	ASSERT_EQ(0, ring_order("%s", variant->up));
+	usleep(200000);
+	EXPECT_TRUE(fresh[0] == 0x22 && !memcmp(fresh, fresh + 1, 16384 * page_size - 1));
+
+	test_cmd_reset(self->fd);
+	EXPECT_TRUE(card_health_is("ok"));
+	leaked = card_counter("leaked_pages");
+	for (int i = 0; i < CALLS; i++) {
+		ASSERT_TRUE(call_prepare(&c[i]));
+		call_main(&c[i]);
+		EXPECT_EQ(0, c[i].rc);
+		EXPECT_TRUE(call_check(&c[i]));
+		EXPECT_TRUE(call_close(&c[i]));
+	}
+	test_cmd_copy_d2h(self->fd, fresh, mem, 256 * page_size);
+	EXPECT_TRUE(all_bytes(fresh, page_size, 0x77));
+	EXPECT_EQ(leaked, card_counter("leaked_pages"));
+	test_cmd_mem_free(self->fd, mem, 256 * page_size);
+	munmap(fresh, 16384 * page_size);
+}
+
+/* Not for long: it has only been slow. Or, if the link was down, it has forgotten everything. */
+TEST_F(silence, for_a_moment)
+{
+	bool forgets = !strcmp(variant->down, "link-down");
+	struct call c;
+
+	ASSERT_TRUE(watchdog_set(forgets ? WATCHDOG_MS : 10 * WATCHDOG_MS));
+	ASSERT_TRUE(call_open(&c, self->fd, BLOCK));
+	for (c.what = 0; c.what < 4; c.what++) {
+		ASSERT_TRUE(call_prepare(&c));
+		ASSERT_EQ(0, ring_order("%s", variant->down));
+		ASSERT_EQ(0, pthread_create(&c.thread, NULL, call_main, &c));
+		usleep(50000);
+		ASSERT_EQ(0, ring_order("%s", variant->up));
+		pthread_join(c.thread, NULL);
+		EXPECT_EQ(forgets ? -ETIMEDOUT : 0, c.rc);
+		EXPECT_TRUE(forgets || call_check(&c));
+		/* Without a RESET. */
+		ASSERT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
+	}
+	EXPECT_TRUE(card_health_is("ok"));
+	EXPECT_TRUE(call_close(&c));
+}
+
+/* --- a card that goes, and another one comes ----------------------------- */
+
+#define WORKERS 4
+
+/* Copies and looks at them until the card is gone, which has to be told. */
+static int worker_main(void *arg)
+{
+	struct line *l = arg;
+	int fd = card_open(), rc = 0;
+	struct call c;
+
+	close(l->fd[0]);
+	CHILD_CHECK(fd >= 0 && call_open(&c, fd, 64 * BLOCK));
+	say(l, 1);
+	while (!rc && call_prepare(&c))
+		for (c.what = 0; c.what < 4 && !rc; c.what++) {
+			u64 start = now_ms();
+
+			call_main(&c);
+			rc = c.rc;
+			CHILD_CHECK(now_ms() - start <= GENEROUS(GIVEN_UP_MS));
+			CHILD_CHECK(rc || c.what == 1 || call_check(&c) || card_open() < 0 ||
+				    !card_health_is("ok"));
+			if (!rc && c.what < 3)
+				rc = !call_prepare(&c);
+		}
+	CHILD_CHECK(rc >= 0 || rc == -ENODEV || rc == -EIO || rc == -ETIMEDOUT);
+	/* Whoever is told so may go on asking. */
+	CHILD_CHECK(WAIT_FOR(_test_cmd_fill(fd, c.a, 8, 0, 1) < 0, 10000));
+	return 0;
+}
+
+static int guestctl(const char *verb, int index)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "guestctl %s card%d", verb, index);
+	return system(command);
+}
+
+FIXTURE(replug) {
+	int index;
+	u64 total;
+	char old_watchdog[16], old_quiesce[16];
+};
+
+FIXTURE_VARIANT(replug) {
+	const char *first;	/* what happens before it is pulled */
+};
+
+FIXTURE_VARIANT_ADD(replug, at_work) { };
+FIXTURE_VARIANT_ADD(replug, killed) { .first = "kill" };
+
+FIXTURE_SETUP(replug)
+{
+	char bdf[32];
+	int fd = card_open();
+
+	ASSERT_LE(0, fd);
+	self->total = info_of(fd).mem_size;
+	close(fd);
+	while (card_nth(self->index, bdf) && strcmp(bdf, card_bdf()))
+		self->index++;
+	ASSERT_TRUE(module_param("watchdog_ms", self->old_watchdog, 16));
+	ASSERT_TRUE(module_param("quiesce_ms", self->old_quiesce, 16));
+	ASSERT_TRUE(watchdog_set(WATCHDOG_MS));
+	ASSERT_EQ(0, module_param_set("quiesce_ms", "1000"));
+}
+
+FIXTURE_TEARDOWN(replug)
+{
+	EXPECT_EQ(0, module_param_set("watchdog_ms", self->old_watchdog));
+	EXPECT_EQ(0, module_param_set("quiesce_ms", self->old_quiesce));
+}
+
+TEST_F(replug, under_load)
+{
+	const char *cycles = getenv("PACCEL_CYCLES");
+	struct line lines[WORKERS];
+	pid_t pids[WORKERS];
+	int fd;
+
+	for (int n = cycles ? atoi(cycles) : 5; n > 0; n--) {
+		for (int i = 0; i < WORKERS; i++) {
+			lines[i] = line_open();
+			pids[i] = spawn(worker_main, &lines[i]);
+			close(lines[i].fd[1]);
+			ASSERT_TRUE(hear(&lines[i], 0));
+		}
+		usleep(200000);
+		if (variant->first) {
+			ASSERT_EQ(0, ring_order("%s", variant->first));
+			EXPECT_TRUE(WAIT_FOR(card_health_is("failed"), 10000));
+		}
+		ASSERT_EQ(0, guestctl("device_del", self->index));
+		for (int i = 0; i < WORKERS; i++) {
+			EXPECT_EQ(0, reap_within(pids[i], 20000 * slow_factor()));
+			close(lines[i].fd[0]);
+		}
+		ASSERT_EQ(0, guestctl("device_add", self->index));
+		ASSERT_TRUE(WAIT_FOR((fd = card_open()) >= 0, 10000));
+		EXPECT_TRUE(card_health_is("ok"));
+		EXPECT_TRUE(WAIT_FOR(stats_of(fd).used == 0 && card_settle(fd), 10000));
+		EXPECT_EQ(self->total, stats_of(fd).free);
+		close(fd);
+	}
+}
+
+PACCEL_TEST_MAIN
