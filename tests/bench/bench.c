@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
+
+#define DEADLINE_NEVER (~0ull)
 
 void die(const char *format, ...)
 {
@@ -49,16 +52,33 @@ void samples_add(struct samples *s, uint64_t ns)
 	s->ns[s->nr++] = ns;
 }
 
-void samples_print(const struct samples *s)
+static void print(const char *name, const char *what, const uint64_t *numbers, unsigned int nr)
 {
 	unsigned int i;
 
-	printf("{\"name\": \"%s\", \"ns\": [", s->name);
-	for (i = 0; i < s->nr; i++)
-		printf("%s%llu", i ? ", " : "", (unsigned long long)s->ns[i]);
+	printf("{\"name\": \"%s\", \"%s\": [", name, what);
+	for (i = 0; i < nr; i++)
+		printf("%s%llu", i ? ", " : "", (unsigned long long)numbers[i]);
 	puts("]}");
 	if (fflush(stdout))
 		die("standard output: %s", strerror(errno));
+}
+
+void samples_print(const struct samples *s)
+{
+	print(s->name, "ns", s->ns, s->nr);
+}
+
+void counts_add(struct counts *c, uint64_t count)
+{
+	if (c->nr == BENCH_MAX_COUNTS)
+		die("%s: more than %d numbers", c->name, BENCH_MAX_COUNTS);
+	c->count[c->nr++] = count;
+}
+
+void counts_print(const struct counts *c)
+{
+	print(c->name, "count", c->count, c->nr);
 }
 
 void pattern(unsigned char *to, size_t len, unsigned int seed)
@@ -153,6 +173,58 @@ void copy_pieces(const struct card *card, enum paccel_copy_dir dir, unsigned cha
 	}
 }
 
+uint32_t stream_create(int fd)
+{
+	struct paccel_stream_create cmd = { .size = sizeof(cmd) };
+
+	must_ioctl(fd, PACCEL_IOC_STREAM_CREATE, &cmd, "STREAM_CREATE");
+	return cmd.stream;
+}
+
+uint64_t submit(int fd, uint32_t stream, const struct paccel_op *ops, uint32_t nr)
+{
+	struct paccel_submit cmd = {
+		.size = sizeof(cmd), .stream = stream, .nr_ops = nr, .ops = (uintptr_t)ops,
+		.op_size = sizeof(*ops),
+	};
+
+	must_ioctl(fd, PACCEL_IOC_SUBMIT, &cmd, "SUBMIT");
+	return cmd.point;
+}
+
+void wait_for(int fd, uint32_t stream, uint64_t point)
+{
+	struct paccel_point p = { .stream = stream, .point = point };
+	struct paccel_wait cmd = {
+		.size = sizeof(cmd), .deadline_ns = DEADLINE_NEVER, .points = (uintptr_t)&p,
+		.nr_points = 1, .point_size = sizeof(p),
+	};
+
+	must_ioctl(fd, PACCEL_IOC_WAIT, &cmd, "WAIT");
+	if (p.error)
+		die("point %llu: %s", (unsigned long long)point, strerror(-p.error));
+}
+
+void *own_memory(int fd, size_t length)
+{
+	struct paccel_host_alloc cmd = { .size = sizeof(cmd), .length = length };
+	void *p;
+
+	must_ioctl(fd, PACCEL_IOC_HOST_ALLOC, &cmd, "HOST_ALLOC");
+	p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, cmd.offset);
+	if (p == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	return p;
+}
+
+struct paccel_op copy_op(enum paccel_copy_dir dir, uint64_t dst, uint64_t src, uint64_t length)
+{
+	return (struct paccel_op){
+		.op = PACCEL_OP_COPY,
+		.copy = { .dir = dir, .dst = dst, .src = src, .width = length, .rows = 1 },
+	};
+}
+
 static const struct {
 	const char *name;
 	const char *arguments;
@@ -166,6 +238,17 @@ static const struct {
 	{ "small", "NODE SAMPLES", 2, bench_small },
 	{ "cards", "SAMPLES NODE NODE...", 3, bench_cards },
 	{ "alloc", "NODE SAMPLES", 2, bench_alloc },
+	{ "fair", "NODE SECONDS", 2, bench_fair },
+	{ "beside", "NODE SAMPLES", 2, bench_beside },
+	{ "batch", "NODE", 1, bench_batch },
+	{ "live", "NODE NODE VGEM LIVE SAMPLES", 5, bench_live },
+	{ "ring-large", "NODE CARD SAMPLES", 3, bench_ring_large },
+	{ "ring-pageable", "NODE SAMPLES", 2, bench_ring_pageable },
+	{ "ring-p2p", "NODE NODE SAMPLES", 3, bench_ring_p2p },
+	{ "ring-curves", "NODE NODE SAMPLES", 3, bench_ring_curves },
+	{ "ring-sync", "NODE SAMPLES", 2, bench_ring_sync },
+	{ "ring-async", "NODE SAMPLES", 2, bench_ring_async },
+	{ "ring-engines", "NODE SAMPLES", 2, bench_ring_engines },
 };
 
 int main(int argc, char **argv)
