@@ -6,7 +6,8 @@ import os
 import re
 import subprocess
 
-HEADERS = ("include/uapi/linux/paccel.h", "include/accel/accel.h", "kernel/hw/hw.h")
+HEADERS = ("include/uapi/linux/paccel.h", "include/accel/accel.h", "include/accel/drm.h",
+           "kernel/hw/hw.h")
 ABI = "Documentation/ABI/testing"
 
 
@@ -139,8 +140,8 @@ NUMBERS = [
      r"PACCEL_MAX_HOST_RANGES\s+65536\b"),
     ("Documentation/adding-a-card.md", "| `engines` | 1 to 8 |", "kernel/hw/hw.h",
      r"PACCEL_MAX_ENGINES\s+8\b"),
-    ("Documentation/adding-a-card.md", "multiple of 8, at most 1 MiB", "kernel/hw/hw.h",
-     r"PACCEL_MAX_XFER\s+SZ_1M\b"),
+    ("Documentation/adding-a-card.md", "multiple of 8, at most 2 MiB", "kernel/hw/hw.h",
+     r"PACCEL_MAX_XFER\s+SZ_2M\b"),
     ("Documentation/uapi.md", "longer than 4096 bytes", "kernel/file.c",
      r"PACCEL_MAX_STRUCT\s+4096\b"),
     ("Documentation/concepts.md", "`watchdog_ms` (10 s)", "kernel/main.c",
@@ -150,9 +151,14 @@ NUMBERS = [
     ("README.md", "at most 4032 bytes", "kernel/hw/edu.c",
      r"EDU_GRANULE\s+64\n.*EDU_MEM_SIZE\s+\(63 \* EDU_GRANULE\)"),
     ("README.md", "64 KiB take about 15 seconds", "qemu/demo", r"head -c 65536\b"),
+    ("Documentation/library.md", "4096 operations are queued", "kernel/paccel.h",
+     r"PACCEL_MAX_QUEUED\s+4096\b"),
+    ("Documentation/library.md", "up to 64 KiB", "lib/stage.c", r"STAGE_MAX \(\(size_t\)64 << 10\)"),
+    ("Documentation/library.md", "1 MiB in all", "lib/stage.c",
+     r"STAGE_BYTES \(\(size_t\)1 << 20\)"),
     ("Documentation/testing.md", "times 4 on the debug kernel", "qemu/runner/kernel.py",
      r"^SLOWDOWN = 4$"),
-    ("Documentation/testing.md", "two at a time", "tests/check", r"^AT_ONCE = 2$"),
+    ("Documentation/testing.md", "two to four at a time", "tests/check", r"^ROOM = 4$"),
 ]
 
 
@@ -176,6 +182,52 @@ def check_kselftest(top):
     listed = set(re.findall(r"^\| `([\w-]+)` \|", page.partition("\n## ")[0], re.M))
     return difference(programs, listed, "not in the table of testing.md",
                       "no program of tests/kselftest")
+
+
+# --- the ring card ---------------------------------------------------------------------------------
+
+RING_HEADER = "qemu/ringdev/hw.h"
+RING_PAGE = "Documentation/ringdev.md"
+
+
+def _ring_section(page, heading):
+    return page.partition(f"### {heading}\n")[2].partition("\n#")[0]
+
+
+def _ring_tables(header, page):
+    """Pairs of what the header defines and what the page's table says, as (name, number)."""
+    registers = re.findall(r"^#define RING_(\w+?)(?:_REG)?\t+0x([0-9a-f]{3})\b", header, re.M)
+    # Both pages of registers are in the header between these two.
+    device, engine = header.index("#define RING_MAGIC\t"), header.index("#define RING_SQ_TAIL")
+    split = len(re.findall(r"^#define RING_\w+\t+0x[0-9a-f]{3}\b", header[device:engine], re.M))
+    row = r"^\| 0x([0-9a-f]{3}) \| `(\w+)`"
+    for heading, found in (("Device registers", registers[:split]),
+                           ("Engine registers", registers[split:])):
+        said = re.findall(row, _ring_section(page, heading), re.M)
+        yield {(re.sub("^E_", "", name), number) for name, number in found}, \
+            {(name, number) for number, name in said}
+    for heading, prefix in (("## Descriptor", "RING_OP_"), ("### Checks", "RING_")):
+        section = page.partition(f"\n{heading}\n")[2].partition("\n## ")[0]
+        if heading == "### Checks":
+            enum = header.partition("enum ring_status {")[2].partition("}")[0]
+            found = set(re.findall(rf"{prefix}(\w+) = (\d+)", enum)) - {("OK", "1"),
+                                                                      ("DATA_ERROR", "12")}
+        else:
+            section = section.partition("\n### ")[0]
+            found = set(re.findall(rf"{prefix}(\w+) = (\d+)", header))
+        yield found, {(name, number)
+                      for number, name in re.findall(r"^\| (\d+) \| `(\w+)`", section, re.M)}
+
+
+def check_ring_card(top):
+    """the data sheet of the ring card and its header have the same registers and codes"""
+    problems = []
+    for found, said in _ring_tables(read(top, RING_HEADER), read(top, RING_PAGE)):
+        if not found:
+            problems.append(f"nothing found in {RING_HEADER}")
+        problems += [f"{name}, {number}: not in {RING_PAGE}" for name, number in found - said]
+        problems += [f"{name}, {number}: not in {RING_HEADER}" for name, number in said - found]
+    return problems
 
 
 # --- licences -----------------------------------------------------------------------------------------

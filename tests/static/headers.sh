@@ -18,7 +18,7 @@ m32() { echo "-m32 -isystem /usr/include/$(gcc -print-multiarch)"; }
 
 check_uapi_header_alone() {
 	local flags
-	for flags in '-std=gnu11' '-std=c99' "-std=gnu11 $(m32)"; do
+	for flags in '-std=gnu11' '-std=c11' "-std=gnu11 $(m32)"; do
 		# shellcheck disable=SC2086 # words
 		alone linux/paccel.h gcc "${strict[@]}" -Wpadded -Iinclude/uapi $flags -x c || return 1
 		# shellcheck disable=SC2086

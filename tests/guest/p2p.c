@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies between two cards whose memory lies in BARs, and device pointers that are dereferenced.
+ * Directly with p2p=force, else through the host: the counters tell which it was. Prints TAP.
+ */
+#include "../unit/tap.h"
+
+#include <stdint.h>
+#include <unistd.h>
+
+#define SIZE (3u << 20)
+
+static struct accel_device *a, *b;
+static unsigned char *from, *to;
+static unsigned char host[SIZE], got[SIZE];
+static int forced;
+
+static struct accel_memory_stats stats_of(struct accel_device *dev)
+{
+	struct accel_memory_stats stats;
+
+	expect(accel_memory_stats_full(dev, &stats), 0);
+	return stats;
+}
+
+static unsigned char *memory(struct accel_device *dev)
+{
+	void *ptr = NULL;
+
+	expect(accel_device_memory_allocate(dev, &ptr, SIZE), 0);
+	return ptr;
+}
+
+static void open_both(void)
+{
+	expect(accel_device_open(0, &a), 0);
+	expect(accel_device_open(1, &b), 0);
+	from = memory(a);
+	to = memory(b);
+	for (size_t i = 0; i < SIZE; i++)
+		host[i] = (unsigned char)(i * 7 + i / 251 + 1);
+}
+
+static void test_dereference(void)
+{
+	memcpy(from, host, SIZE);
+	expect(accel_memory_copy(got, from, SIZE), 0);
+	ok(!memcmp(got, host, SIZE));
+	expect(accel_memory_copy(to, host, SIZE), 0);
+	ok(to[0] == host[0] && to[SIZE - 1] == host[SIZE - 1]);
+}
+
+/* Bytes, and by which way: the card of the destination does nothing for a direct copy. */
+static void copy_and_look(size_t dst, size_t src, size_t n)
+{
+	struct accel_memory_stats before = stats_of(b), after;
+
+	expect(accel_memory_copy_p2p(b, a, to + dst, from + src, n), 0);
+	after = stats_of(b);
+	ok((after.bytes_h2d == before.bytes_h2d) == !!forced);
+	expect(accel_memory_copy(got, to + dst, n), 0);
+	ok(!memcmp(got, host + src, n));
+}
+
+static void test_copies(void)
+{
+	expect(accel_memory_copy(from, host, SIZE), 0);
+	copy_and_look(0, 0, SIZE);
+	copy_and_look(1, 4095, 1);
+	copy_and_look(77, 12345, SIZE - 20000);
+}
+
+static void test_rows(void)
+{
+	expect(accel_device_memory_set(b, to, 0, SIZE), 0);
+	expect(accel_memory_copy_2d(to, 300, from, 500, 100, 1000), 0);
+	expect(accel_memory_copy(got, to, 300000), 0);
+	for (size_t i = 0; i < 1000; i++)
+		ok(!memcmp(got + 300 * i, host + 500 * i, 100) && !got[300 * i + 100]);
+}
+
+/* What is freed is not kept by the other card, and what comes in its place is found. */
+static void test_freed(void)
+{
+	struct accel_memory_stats before = stats_of(b);
+
+	for (int i = 0; i < 3; i++) {
+		copy_and_look(0, 0, 5000);
+		expect(accel_device_memory_deallocate(b, to, SIZE), 0);
+		ok(stats_of(b).used == before.used - SIZE);
+		to = memory(b);
+	}
+}
+
+static void test_on_a_stream(void)
+{
+	struct accel_stream *stream;
+
+	expect(accel_stream_create(b, &stream), 0);
+	expect(accel_async_memory_copy_p2p(b, a, stream, to, from, SIZE), 0);
+	expect(accel_stream_synchronize(stream), 0);
+	expect(accel_memory_copy(got, to, SIZE), 0);
+	ok(!memcmp(got, host, SIZE));
+	expect(accel_stream_destroy(stream), 0);
+}
+
+static void test_closed(void)
+{
+	expect(accel_device_close(b), 0);
+	expect(accel_device_open(1, &b), 0);
+	ok(!stats_of(b).used);
+	to = memory(b);
+	copy_and_look(0, 0, SIZE);
+	expect(accel_device_close(a), 0);
+	expect(accel_device_open(0, &a), 0);
+	from = memory(a);
+	expect(accel_memory_copy(from, host, SIZE), 0);
+	copy_and_look(0, 0, SIZE);
+	expect(accel_device_close(a), 0);
+	expect(accel_device_close(b), 0);
+}
+
+int main(void)
+{
+	char mode[8] = "";
+	FILE *file = fopen("/sys/module/paccel/parameters/p2p", "r");
+
+	forced = file && fgets(mode, sizeof(mode), file) && !strncmp(mode, "force", 5);
+	if (file)
+		fclose(file);
+	open_both();
+	test_dereference();
+	tap_done("dereference");
+	test_copies();
+	tap_done("copies");
+	test_rows();
+	tap_done("rows");
+	test_freed();
+	tap_done("freed");
+	test_on_a_stream();
+	tap_done("on_a_stream");
+	test_closed();
+	tap_done("closed");
+	return tap_end();
+}
