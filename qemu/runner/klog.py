@@ -96,3 +96,16 @@ def has_booted(text):
 
 def tail(text, lines=40):
     return "\n".join(text.splitlines()[-lines:])
+
+
+# What the unwinder itself does not believe.
+GUESS = re.compile(r"\]  \? \S+\+0x")
+
+
+def excerpt(text, lines=60):
+    """The log from its first unexpected report on, without guesses; or its end."""
+    found = search(text)
+    if not found or found[0] not in text:
+        return tail(text)
+    report = text[text.index(found[0]):].splitlines()
+    return "\n".join([line for line in report if not GUESS.search(line)][:lines])

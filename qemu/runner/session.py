@@ -407,7 +407,7 @@ class Session:
         leave_raw_mode(saved)
         text = self.log_text()
         if text:
-            say("the end of the kernel log:\n" + klog.tail(text))
+            say("from the kernel log:\n" + klog.excerpt(text))
         if self.exit_code is not None:
             say(f"the command itself ended with {self.exit_code}")
         say(why)

@@ -55,6 +55,13 @@ def test_count_exit_status():
     equal(counts("1..1\nnot ok 1 a\n", 1), (0, 1, 0))
 
 
+def test_why_the_runner_failed():
+    text = "ok 1 a\nqemu/run: from the kernel log:\n[1] BUG\nqemu/run: Kernel panic - not syncing: x\n"
+    count = CHECK.judge(CHECK.Job("name", []), text, 125)
+    equal(count.problems[-1], "qemu/run: Kernel panic - not syncing: x")
+    equal(CHECK.judge(CHECK.Job("name", []), text, 3).problems, ["there is no plan (1..N)"])
+
+
 def test_count_skips():
     text = "1..2\nok 1 a # SKIP no card\nok 2 b\n"
     equal(counts(text, skips=1), (1, 0, 1))

@@ -211,7 +211,9 @@ def test_a_terminal():
 def test_a_panic():
     result = run("echo c >/proc/sysrq-trigger; sleep 1000")
     failed(result, FAILED, "Kernel panic - not syncing: sysrq triggered crash")
-    contains(result.stderr.decode(), "the end of the kernel log")
+    excerpt = result.stderr.decode().partition("from the kernel log:\n")[2]
+    contains(excerpt.splitlines()[0], "Kernel panic - not syncing")
+    assert " ? " not in excerpt, excerpt
 
 
 def test_a_kernel_that_dies_before_its_first_program():
