@@ -301,18 +301,24 @@ static void sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag)
 						paccel_pages_dir(tag->job->pages));
 }
 
-/* The oldest transfer in flight must have ended by then. */
-static void set_deadline(struct paccel_engine *eng)
+/* The watchdog looks once the deadline has passed; if it is woken too early it looks again later. */
+static void set_alarm(struct paccel_engine *eng)
 {
-	unsigned long limit = msecs_to_jiffies(READ_ONCE(paccel_watchdog_ms));
+	s64 left = max_t(s64, ktime_ms_delta(eng->deadline, ktime_get()), 0);
+	unsigned long alarm = jiffies + msecs_to_jiffies(left + 1) + 1;
 
-	eng->deadline = jiffies + limit;
-	/* A watchdog that comes too early looks again later. */
-	if (eng->armed && time_before_eq(eng->alarm, eng->deadline + 1))
+	if (eng->armed && time_before_eq(eng->alarm, alarm))
 		return;
 	eng->armed = true;
-	eng->alarm = eng->deadline + 1;
-	mod_delayed_work(paccel_wq, &eng->watchdog, limit + 1);
+	eng->alarm = alarm;
+	mod_delayed_work(paccel_wq, &eng->watchdog, alarm - jiffies);
+}
+
+/* The oldest transfer in flight must have ended by then. Not in jiffies: those may lag behind. */
+static void set_deadline(struct paccel_engine *eng)
+{
+	eng->deadline = ktime_add_ms(ktime_get(), READ_ONCE(paccel_watchdog_ms));
+	set_alarm(eng);
 }
 
 /* Chosen and not started: as if it had never been. It is the last one. */
@@ -722,7 +728,7 @@ void paccel_spurious_irq(struct paccel_device *pd)
 
 static bool overdue(struct paccel_engine *eng)
 {
-	return eng->head != eng->tail && time_after_eq(jiffies, eng->deadline) &&
+	return eng->head != eng->tail && ktime_compare(ktime_get(), eng->deadline) >= 0 &&
 	       tag_at(eng, eng->head)->state == PACCEL_TAG_BUSY;
 }
 
@@ -751,12 +757,9 @@ static void engine_watchdog(struct work_struct *work)
 	eng->armed = false;
 	if (overdue(eng))
 		look_after(eng, &news);
-	if (eng->head != eng->tail && !eng->hung && !eng->armed) {
-		/* What is in flight now is younger than the alarm. */
-		eng->armed = true;
-		eng->alarm = time_after(eng->deadline, jiffies) ? eng->deadline + 1 : jiffies + 1;
-		mod_delayed_work(paccel_wq, &eng->watchdog, eng->alarm - jiffies);
-	}
+	/* What is in flight now may be younger than the alarm. */
+	if (eng->head != eng->tail && !eng->hung)
+		set_alarm(eng);
 	spin_unlock_irq(&eng->lock);
 	deliver(&news);
 	dma_fence_end_signalling(cookie);

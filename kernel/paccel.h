@@ -589,8 +589,8 @@ struct paccel_tag {
  * @queues: contexts that have work, in turn
  * @served: those that have something in flight as well, and a turn only if there is no other
  * @scrub: waits for the engine to be idle
- * @deadline: of the oldest transfer in flight, in jiffies
- * @alarm: when @watchdog comes
+ * @deadline: of the oldest transfer in flight
+ * @alarm: when @watchdog comes, in jiffies
  * @armed: and that it does
  * @last_end: when the card ended something
  * @bounce: coherent, pd->bounce_size bytes; of whoever has the transfer that needs it
@@ -619,7 +619,7 @@ struct paccel_engine {
 	struct list_head queues;
 	struct list_head served;
 	struct paccel_job *scrub;
-	unsigned long deadline;
+	ktime_t deadline;
 	unsigned long alarm;
 	bool armed;
 	ktime_t last_end;
