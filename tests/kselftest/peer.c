@@ -10,7 +10,7 @@
 #include "touch.h"
 
 #define SIZE (1 << 20)
-/* A copy of so many seconds at a rate of 1 MB/s, in transfers of one second. */
+/* What a card has in flight at most, in four transfers. */
 #define LONG (8 << 20)
 
 static bool forced(void)
@@ -251,12 +251,15 @@ TEST_F(peer, importer_unplugged)
 	ASSERT_EQ(0, driver_bind(self->b.bdf));
 }
 
-/* A copy of seconds, and proof that it has begun. */
-static void slow_copy(struct side_call *c, struct end *e, u32 dir)
+/* All of it is in flight at once. So it takes a second at SECOND, and seconds at SECONDS. */
+#define SECOND "8388608"
+#define SECONDS "1048576"
+
+/* Proof that it has begun is in here; the rate is the caller's. */
+static void long_copy(struct side_call *c, struct end *e, u32 dir)
 {
 	u64 before = stats_of(e->fd).xfers;
 
-	rate("4194304");
 	*c = (struct side_call){
 		.fn = side_copy, .fd = e->fd, .dir = dir,
 		.dst = dir == PACCEL_COPY_H2D ? e->mem : (uintptr_t)e->range,
@@ -280,11 +283,12 @@ TEST_F(peer, exporter_unplugged_under_a_copy)
 
 	LINKED();
 	for (int i = 0; i < 2; i++) {
-		slow_copy(&c, &self->b, dirs[i]);
+		rate(SECOND);
+		long_copy(&c, &self->b, dirs[i]);
 		xfers_note();
 		start = now_ms();
 		ASSERT_EQ(0, driver_unbind(self->a.bdf));
-		EXPECT_LT(now_ms() - start, 5000 * slow_factor());
+		EXPECT_LT(now_ms() - start, 2500 * slow_factor());
 		EXPECT_EQ(-EFAULT, side_call_end(&c));
 		rate("0");
 		ASSERT_EQ(0, driver_bind(self->a.bdf));
@@ -308,6 +312,7 @@ TEST_F(peer, exporter_unplugged_under_streams)
 	u32 streams[2];
 
 	LINKED();
+	/* A second: each stream has an engine. */
 	rate("16777216");
 	for (int i = 0; i < 2; i++)
 		test_cmd_stream_create(self->b.fd, &streams[i]);
@@ -317,7 +322,7 @@ TEST_F(peer, exporter_unplugged_under_streams)
 	xfers_note();
 	start = now_ms();
 	ASSERT_EQ(0, driver_unbind(self->a.bdf));
-	EXPECT_LT(now_ms() - start, 5000 * slow_factor());
+	EXPECT_LT(now_ms() - start, 2500 * slow_factor());
 	EXPECT_EQ(-EFAULT, outcome(self->b.fd, streams[0], points[0]));
 	EXPECT_EQ(-EFAULT, outcome(self->b.fd, streams[1], points[1]));
 	EXPECT_EQ(-ECANCELED, outcome(self->b.fd, streams[0], points[2]));
@@ -330,7 +335,8 @@ TEST_F(peer, importer_unplugged_under_a_copy)
 	struct side_call c;
 
 	LINKED();
-	slow_copy(&c, &self->b, PACCEL_COPY_D2H);
+	rate(SECONDS);
+	long_copy(&c, &self->b, PACCEL_COPY_D2H);
 	xfers_note();
 	ASSERT_EQ(0, driver_unbind(self->b.bdf));
 	EXPECT_EQ(-ENODEV, side_call_end(&c));
@@ -356,7 +362,7 @@ TEST_F(peer, exporter_unplugged_under_a_stuck_importer)
 	xfers_note();
 	start = now_ms();
 	ASSERT_EQ(0, driver_unbind(self->a.bdf));
-	EXPECT_LT(now_ms() - start, 5000 * slow_factor());
+	EXPECT_LT(now_ms() - start, 2500 * slow_factor());
 	/* Not before. */
 	EXPECT_TRUE(WAIT_FOR(side_call_done(&c), 100));
 	EXPECT_EQ(-ETIMEDOUT, side_call_end(&c));
@@ -379,17 +385,15 @@ TEST_F(peer, both_unplugged_under_copies)
 	LINKED();
 	for (int i = 0; i < 3; i++) {
 		test_cmd_host_dmabuf(self->a.fd, self->a.range, LONG, self->b.dmabuf, 0);
-		slow_copy(&c[0], &self->a, PACCEL_COPY_H2D);
-		slow_copy(&c[1], &self->b, PACCEL_COPY_D2H);
-		/* Two drivers take their time to hear of it. */
-		rate("1048576");
+		rate(SECONDS);
+		long_copy(&c[0], &self->a, PACCEL_COPY_H2D);
+		long_copy(&c[1], &self->b, PACCEL_COPY_D2H);
 		xfers_note();
 		child = spawn(unbinds, self->a.bdf);
 		ASSERT_EQ(0, driver_unbind(self->b.bdf));
 		EXPECT_EQ(0, reap_within(child, 20000));
-		/* Or they had ended before either driver heard of it. */
-		EXPECT_GE(0, side_call_end(&c[0]));
-		EXPECT_GE(0, side_call_end(&c[1]));
+		EXPECT_GT(0, side_call_end(&c[0]));
+		EXPECT_GT(0, side_call_end(&c[1]));
 		rate("0");
 		ASSERT_EQ(0, driver_bind(self->a.bdf));
 		ASSERT_EQ(0, driver_bind(self->b.bdf));

@@ -330,11 +330,9 @@ TEST_F(trace, equal_shares)
 	for (int i = 0; i < BUSY; i++)
 		turns[i] = turns_between(self->text, end, b[i].id);
 	EXPECT_LE(shared - 1, turns[0] + turns[1]);
-	/* Where the card is fast, a program that is late with its next one has missed a turn. */
-	if (card_depth() == 1)
-		EXPECT_GE(2, abs(turns[0] - turns[1])) TH_LOG("%d and %d", turns[0], turns[1]);
-	for (int i = 0; i < BUSY; i++)
-		EXPECT_LE(shared / 3, turns[i]) TH_LOG("%d and %d", turns[0], turns[1]);
+	/* A program that is late with its next one has missed a turn: 2 of 12 on the slow card. */
+	EXPECT_LE(6 * abs(turns[0] - turns[1]), turns[0] + turns[1])
+		TH_LOG("%d and %d", turns[0], turns[1]);
 	busy_end(_metadata, pid, r);
 }
 
