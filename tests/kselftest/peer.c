@@ -256,7 +256,7 @@ TEST_F(peer, importer_unplugged)
 #define SECONDS "1048576"
 
 /* Proof that it has begun is in here; the rate is the caller's. */
-static void long_copy(struct side_call *c, struct end *e, u32 dir)
+static void copy_begin(struct side_call *c, struct end *e, u32 dir)
 {
 	u64 before = stats_of(e->fd).xfers;
 
@@ -284,7 +284,7 @@ TEST_F(peer, exporter_unplugged_under_a_copy)
 	LINKED();
 	for (int i = 0; i < 2; i++) {
 		rate(SECOND);
-		long_copy(&c, &self->b, dirs[i]);
+		copy_begin(&c, &self->b, dirs[i]);
 		xfers_note();
 		start = now_ms();
 		ASSERT_EQ(0, driver_unbind(self->a.bdf));
@@ -336,7 +336,7 @@ TEST_F(peer, importer_unplugged_under_a_copy)
 
 	LINKED();
 	rate(SECONDS);
-	long_copy(&c, &self->b, PACCEL_COPY_D2H);
+	copy_begin(&c, &self->b, PACCEL_COPY_D2H);
 	xfers_note();
 	ASSERT_EQ(0, driver_unbind(self->b.bdf));
 	EXPECT_EQ(-ENODEV, side_call_end(&c));
@@ -386,8 +386,8 @@ TEST_F(peer, both_unplugged_under_copies)
 	for (int i = 0; i < 3; i++) {
 		test_cmd_host_dmabuf(self->a.fd, self->a.range, LONG, self->b.dmabuf, 0);
 		rate(SECONDS);
-		long_copy(&c[0], &self->a, PACCEL_COPY_H2D);
-		long_copy(&c[1], &self->b, PACCEL_COPY_D2H);
+		copy_begin(&c[0], &self->a, PACCEL_COPY_H2D);
+		copy_begin(&c[1], &self->b, PACCEL_COPY_D2H);
 		xfers_note();
 		child = spawn(unbinds, self->a.bdf);
 		ASSERT_EQ(0, driver_unbind(self->b.bdf));
