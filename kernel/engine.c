@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One DMA channel: what runs, what waits, and what is done when the card does not answer.
- *
- * Jobs wait in a queue per context; between transfers the engine goes round the contexts, and
- * round the jobs of each, so that a small copy waits for one transfer of each busy context at
- * most, and for what the card has been given already. A context that is alone has several in
- * flight, of four transfers' bytes at most, so that the card never waits for us; if there are
- * several contexts each has one.
+ * One DMA channel: what runs, and what is done when the card does not answer. Whose turn it is:
+ * turns.c; how it is stopped: stop.c.
  *
  * Transfers in flight stand in a ring of tags, in the order in which they were chosen, and leave it
  * in that order. Each is in the hands of one party: the lock's holder (PICKED, DONE), the worker
- * (WORK) or the card (BUSY). Where the CPU has no byte to move the next transfer is started in the
- * interrupt itself; else the worker moves the bytes first. It is also the one who verifies bytes.
- * There is one bounce buffer, so one transfer at a time can need it.
- *
- * A job of a stream may be given to the engine while its leader, the one before it, is in flight.
- * It is started only directly behind that, linked by the card, or when the leader has ended.
+ * (FILLING, EMPTYING) or the card (BUSY, HUNG). Where the CPU has no byte to move the next transfer
+ * is started in the interrupt itself; else the worker moves the bytes first. It is also the one who
+ * verifies bytes. There is one bounce buffer, so one transfer at a time can need it.
  */
-#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "engine.h"
 #include "trace.h"
 
 /* Of one engine: what a transfer that goes through it has at most. */
@@ -29,254 +20,6 @@
 
 /* So many transfers are announced to the card at once, at most. */
 #define PACCEL_UNKICKED 16
-
-/* What others are to be told once the lock is dropped. */
-struct engine_news {
-	struct list_head issued;	/* jobs of which nothing is left to start, referenced */
-	struct list_head ended;
-};
-
-static void no_news(struct engine_news *news)
-{
-	INIT_LIST_HEAD(&news->issued);
-	INIT_LIST_HEAD(&news->ended);
-}
-
-static void engine_queue_work(struct paccel_engine *eng)
-{
-	queue_work(paccel_wq, &eng->work);
-}
-
-/* Tells whoever waits. The job is nobody's any more; no lock is held. */
-static void job_end(struct paccel_job *job)
-{
-	void (*end)(struct paccel_job *job) = job->end;
-
-	list_del_init(&job->node);
-	trace_paccel_complete(job);
-	complete_all(&job->done);
-	if (end)
-		end(job);
-	paccel_job_put(job);
-}
-
-/* Likewise the first one, and those of the same stream behind it: one lock is enough for them. */
-static void stream_jobs_end(struct list_head *ended)
-{
-	struct paccel_job *first = list_first_entry(ended, struct paccel_job, node), *job, *next;
-	LIST_HEAD(jobs);
-
-	list_for_each_entry_safe(job, next, ended, node) {
-		if (job->stream != first->stream || job->deferred != first->deferred)
-			break;
-		trace_paccel_complete(job);
-		list_move_tail(&job->node, &jobs);
-	}
-	paccel_stream_jobs_end(&jobs);
-}
-
-static void deliver(struct engine_news *news)
-{
-	struct paccel_job *job, *next;
-
-	list_for_each_entry_safe(job, next, &news->issued, issued_node) {
-		list_del_init(&job->issued_node);
-		paccel_stream_job_issued(job);
-		paccel_job_put(job);
-	}
-	while (!list_empty(&news->ended)) {
-		job = list_first_entry(&news->ended, struct paccel_job, node);
-		if (job->stream)
-			stream_jobs_end(&news->ended);
-		else
-			job_end(job);
-	}
-}
-
-/* --- the ring of tags; eng->lock is held --- */
-
-static struct paccel_tag *tag_at(struct paccel_engine *eng, u64 cookie)
-{
-	return &eng->tags[cookie & (eng->pd->info.depth - 1)];
-}
-
-/* The one that was chosen last, if any is in flight. */
-static struct paccel_tag *last_tag(struct paccel_engine *eng)
-{
-	return eng->head == eng->tail ? NULL : tag_at(eng, eng->tail - 1);
-}
-
-/* --- queues; eng->lock is held --- */
-
-/*
- * A context that has work is behind all others that have; or, while the card has something of it,
- * among those that get a turn only if there is no other.
- */
-static void take_turn(struct paccel_engine *eng, struct paccel_queue *queue)
-{
-	if (!list_empty(&queue->jobs) && list_empty(&queue->node))
-		list_add_tail(&queue->node, queue->in_flight ? &eng->served : &eng->queues);
-}
-
-static void enqueue(struct paccel_engine *eng, struct paccel_job *job)
-{
-	job->waits = true;
-	if (job->op == PACCEL_JOB_SCRUB) {
-		eng->scrub = job;
-		return;
-	}
-	list_add_tail(&job->node, &job->queue->jobs);
-	take_turn(eng, job->queue);
-}
-
-static void dequeue(struct paccel_engine *eng, struct paccel_job *job)
-{
-	job->waits = false;
-	if (job->op == PACCEL_JOB_SCRUB) {
-		eng->scrub = NULL;
-		return;
-	}
-	list_del_init(&job->node);
-	if (list_empty(&job->queue->jobs))
-		list_del_init(&job->queue->node);
-}
-
-/* A leader has to be directly before it in the card, or out of it. */
-static bool behind_leader(struct paccel_engine *eng, struct paccel_job *job)
-{
-	struct paccel_tag *last = last_tag(eng);
-
-	return last && last->job == job->leader && !job->leader->waits;
-}
-
-static struct paccel_job *first_job(struct paccel_engine *eng, struct list_head *queues)
-{
-	struct paccel_queue *queue;
-	struct paccel_job *job;
-
-	list_for_each_entry(queue, queues, node)
-		list_for_each_entry(job, &queue->jobs, node)
-			if (!job->leader || behind_leader(eng, job))
-				return job;
-	return NULL;
-}
-
-/* Is there one context only that has anything waiting or in flight? It is in @served then. */
-static bool is_alone(struct paccel_engine *eng)
-{
-	return list_empty(&eng->queues) && list_is_singular(&eng->served) &&
-	       list_first_entry(&eng->served, struct paccel_queue, node)->in_flight ==
-	       eng->tail - eng->head;
-}
-
-/* Scrubbing waits for an idle engine, unless an allocation waits for it. */
-static struct paccel_job *next_job(struct paccel_engine *eng)
-{
-	struct paccel_job *job;
-
-	if (eng->scrub && READ_ONCE(eng->pd->pool.waiters))
-		return eng->scrub;
-	job = first_job(eng, &eng->queues);
-	if (!job && is_alone(eng))
-		job = first_job(eng, &eng->served);
-	return job ?: eng->scrub;
-}
-
-/* --- the end of jobs; eng->lock is held --- */
-
-/* Has its host memory been taken away? What the card has read or written there may be anything. */
-static bool is_revoked(const struct paccel_job *job)
-{
-	return job->pages && READ_ONCE(job->pages->revoked);
-}
-
-/* Nothing of it is in flight or waits. */
-static void job_over(struct paccel_engine *eng, struct paccel_job *job, struct list_head *ended)
-{
-	struct paccel_job *follower = job->follower;
-
-	/* All done is done, whatever wanted to stop it meanwhile. */
-	if (job->complete)
-		job->error = is_revoked(job) ? -EFAULT : 0;
-	else if (!job->error)
-		job->error = job->stop;
-	job->over = true;
-	WRITE_ONCE(eng->load, eng->load - 1);
-	if (job->leader)
-		job->leader->follower = NULL;
-	job->leader = NULL;
-	job->follower = NULL;
-	list_add_tail(&job->node, ended);
-	if (!follower)
-		return;
-	follower->leader = NULL;
-	if (!job->error)
-		return;
-	/* It may need what is missing now. */
-	if (!follower->stop)
-		follower->stop = -ECANCELED;
-	follower->deferred |= job->deferred;
-	if (follower->waits)
-		dequeue(eng, follower);
-	if (!follower->in_flight)
-		job_over(eng, follower, ended);
-}
-
-/* A waiting job gets no turn any more; what is in flight of it is the last. */
-static void withdraw(struct paccel_engine *eng, struct paccel_job *job, int error,
-		     struct list_head *ended)
-{
-	dequeue(eng, job);
-	job->deferred = true;
-	if (!job->stop)
-		job->stop = error;
-	if (!job->in_flight)
-		job_over(eng, job, ended);
-}
-
-/* A transfer of the job has left the ring: the job ends, or goes on. */
-static void settle(struct paccel_engine *eng, struct paccel_job *job, struct list_head *ended)
-{
-	bool over = job->complete || job->error || job->stop;
-
-	if (over && job->waits)
-		dequeue(eng, job);
-	if (job->in_flight) {
-		/* Whoever came meanwhile is first. */
-		if (job->waits && job->queue)
-			list_move_tail(&job->node, &job->queue->jobs);
-		return;
-	}
-	job->rewound = false;
-	if (over)
-		job_over(eng, job, ended);
-	else if (!job->waits)
-		enqueue(eng, job);
-	else if (job->queue)
-		list_move_tail(&job->node, &job->queue->jobs);
-}
-
-/* The transfer is not in flight any more. */
-static void drop_tag(struct paccel_engine *eng, struct paccel_tag *tag)
-{
-	struct paccel_queue *queue = tag->job->queue;
-
-	eng->bytes -= tag->step.x.len;
-	if (tag->step.bounce)
-		eng->bouncing = false;
-	tag->job->in_flight--;
-	if (!queue)
-		return;
-	if (--queue->in_flight)
-		return;
-	/*
-	 * Not when the turn began: whoever came meanwhile is first, and the next job of a stream is
-	 * there as late as that of another process.
-	 */
-	list_del_init(&queue->node);
-	if (!list_empty(&queue->jobs))
-		list_add_tail(&queue->node, &eng->queues);
-}
 
 /* --- one transfer; eng->lock is held where nothing else is said --- */
 
@@ -290,7 +33,7 @@ static void sync_for_card(struct paccel_engine *eng, struct paccel_tag *tag)
 						   paccel_pages_dir(tag->job->pages));
 }
 
-static void sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag)
+void paccel_tag_sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	struct paccel_seg seg = tag->step.x.segs;
 
@@ -301,7 +44,7 @@ static void sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag)
 						paccel_pages_dir(tag->job->pages));
 }
 
-/* The watchdog looks once the deadline has passed; if it is woken too early it looks again later. */
+/* The watchdog looks once the deadline has passed; woken too early, it looks again later. */
 static void set_alarm(struct paccel_engine *eng)
 {
 	s64 left = max_t(s64, ktime_ms_delta(eng->deadline, ktime_get()), 0);
@@ -325,13 +68,13 @@ static void set_deadline(struct paccel_engine *eng)
 static void take_back(struct paccel_engine *eng, struct paccel_tag *tag, struct engine_news *news)
 {
 	eng->tail--;
-	drop_tag(eng, tag);
+	paccel_turn_over(eng, tag);
 	tag->job->at = tag->step.at;
-	settle(eng, tag->job, &news->ended);
+	paccel_turn_settle(eng, tag->job, &news->ended);
 }
 
 /* The card begins what was started. */
-static void kick(struct paccel_engine *eng)
+void paccel_engine_kick_now(struct paccel_engine *eng)
 {
 	if (eng->unkicked && eng->pd->ops->kick)
 		eng->pd->ops->kick(eng);
@@ -398,7 +141,7 @@ static void retire(struct paccel_engine *eng, struct paccel_tag *tag, struct eng
 	struct paccel_job *job = tag->job;
 
 	eng->head++;
-	drop_tag(eng, tag);
+	paccel_turn_over(eng, tag);
 	if (tag->status == -EAGAIN) {
 		/* To be done again, and with it what was started behind it. */
 		if (!job->rewound)
@@ -413,7 +156,7 @@ static void retire(struct paccel_engine *eng, struct paccel_tag *tag, struct eng
 		paccel_job_count(job, &tag->step);
 		job->complete = tag->step.last && !job->error;
 	}
-	settle(eng, job, &news->ended);
+	paccel_turn_settle(eng, job, &news->ended);
 }
 
 /* Takes the oldest out of the ring, as far as they have ended. */
@@ -438,17 +181,21 @@ static void retire_all(struct paccel_engine *eng, struct engine_news *news)
 
 /* --- choosing; eng->lock is held --- */
 
-/* May something be put into the ring? */
 static bool has_room(struct paccel_engine *eng)
 {
-	struct paccel_tag *last = last_tag(eng);
-
 	if (eng->hold || eng->hung || eng->tail - eng->head == eng->pd->info.depth)
 		return false;
 	/* Three behind the one that runs: an interrupt can take as long as a transfer or two. */
-	if (eng->bytes > 3 * (u64)eng->pd->info.max_xfer)
-		return false;
-	return !last || (last->state != PACCEL_TAG_PICKED && last->state != PACCEL_TAG_FILLING);
+	return eng->bytes <= 3 * (u64)eng->pd->info.max_xfer;
+}
+
+/* May something be put into the ring? What is behind the worker's would be started before it. */
+static bool may_pick(struct paccel_engine *eng)
+{
+	struct paccel_tag *last = last_tag(eng);
+
+	return has_room(eng) &&
+	       (!last || (last->state != PACCEL_TAG_PICKED && last->state != PACCEL_TAG_FILLING));
 }
 
 /*
@@ -478,17 +225,17 @@ static struct paccel_job *next_valid_job(struct paccel_engine *eng, struct engin
 	struct paccel_job *job;
 
 	for (;;) {
-		job = next_job(eng);
+		job = paccel_turn_next(eng);
 		if (!job || !is_revoked(job))
 			return job;
-		withdraw(eng, job, -EFAULT, &news->ended);
+		paccel_turn_withdraw(eng, job, -EFAULT, &news->ended);
 	}
 }
 
 /* Chooses the next step, if there is one: it has the next tag then. */
 static struct paccel_tag *pick(struct paccel_engine *eng, struct engine_news *news)
 {
-	struct paccel_job *job = has_room(eng) ? next_valid_job(eng, news) : NULL;
+	struct paccel_job *job = may_pick(eng) ? next_valid_job(eng, news) : NULL;
 	struct paccel_tag *tag = tag_at(eng, eng->tail);
 
 	if (!job)
@@ -496,7 +243,7 @@ static struct paccel_tag *pick(struct paccel_engine *eng, struct engine_news *ne
 	paccel_job_plan(job, &tag->step);
 	if (must_wait(eng, job, &tag->step))
 		return NULL;
-	dequeue(eng, job);
+	paccel_turn_dequeue(eng, job);
 	tag->job = job;
 	tag->state = PACCEL_TAG_PICKED;
 	tag->status = 0;
@@ -513,11 +260,11 @@ static struct paccel_tag *pick(struct paccel_engine *eng, struct engine_news *ne
 	if (job->queue) {
 		job->queue->in_flight++;
 		list_del_init(&job->queue->node);
-		take_turn(eng, job->queue);
+		paccel_turn_take(eng, job->queue);
 	}
 	tag->step.last = paccel_job_issue(job, &tag->step);
 	if (!tag->step.last)
-		enqueue(eng, job);
+		paccel_turn_enqueue(eng, job);
 	return tag;
 }
 
@@ -542,7 +289,7 @@ static void go_on_unkicked(struct paccel_engine *eng, struct engine_news *news)
 static void go_on(struct paccel_engine *eng, struct engine_news *news)
 {
 	go_on_unkicked(eng, news);
-	kick(eng);
+	paccel_engine_kick_now(eng);
 }
 
 /* --- the worker --- */
@@ -610,7 +357,7 @@ static bool engine_turn(struct paccel_engine *eng)
 		go_on(eng, &news);
 		spin_unlock_irq(&eng->lock);
 	}
-	deliver(&news);
+	paccel_news_tell(&news);
 	return tag;
 }
 
@@ -691,11 +438,11 @@ void paccel_xfer_done(struct paccel_engine *eng, u64 cookie, u64 bytes, int stat
 	tag->status = !status || status == -ECANCELED ? status : -EIO;
 	count_time(eng, tag);
 	trace_paccel_done(eng, tag, status);
-	sync_for_cpu(eng, tag);
+	paccel_tag_sync_for_cpu(eng, tag);
 }
 
 /* Asks the card: has anything ended? */
-static bool ask(struct paccel_engine *eng)
+bool paccel_engine_ask(struct paccel_engine *eng)
 {
 	eng->heard = false;
 	if (!eng->deaf)
@@ -711,11 +458,11 @@ bool paccel_xfer_check(struct paccel_engine *eng)
 
 	no_news(&news);
 	spin_lock_irqsave(&eng->lock, flags);
-	heard = ask(eng);
+	heard = paccel_engine_ask(eng);
 	if (heard)
 		go_on(eng, &news);
 	spin_unlock_irqrestore(&eng->lock, flags);
-	deliver(&news);
+	paccel_news_tell(&news);
 	return heard;
 }
 
@@ -735,7 +482,7 @@ static bool overdue(struct paccel_engine *eng)
 /* The deadline has passed: either the interrupt was lost, or the card hangs. eng->lock is held. */
 static void look_after(struct paccel_engine *eng, struct engine_news *news)
 {
-	if (ask(eng) && !overdue(eng)) {
+	if (paccel_engine_ask(eng) && !overdue(eng)) {
 		atomic64_inc(&eng->pd->count.lost_irqs);
 		go_on(eng, news);
 	}
@@ -761,7 +508,7 @@ static void engine_watchdog(struct work_struct *work)
 	if (eng->head != eng->tail && !eng->hung)
 		set_alarm(eng);
 	spin_unlock_irq(&eng->lock);
-	deliver(&news);
+	paccel_news_tell(&news);
 	dma_fence_end_signalling(cookie);
 }
 
@@ -813,10 +560,10 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			leader->follower = job;
 		}
 		WRITE_ONCE(eng->load, eng->load + 1);
-		enqueue(eng, job);
+		paccel_turn_enqueue(eng, job);
 		go_on_unkicked(eng, &news);
 		if (!more || eng->unkicked >= PACCEL_UNKICKED)
-			kick(eng);
+			paccel_engine_kick_now(eng);
 		if (!list_empty(&job->issued_node)) {
 			list_del_init(&job->issued_node);
 			/* Not the last: the caller has one. */
@@ -825,7 +572,7 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 		}
 	}
 	spin_unlock_irqrestore(&eng->lock, flags);
-	deliver(&news);
+	paccel_news_tell(&news);
 	return ret;
 }
 
@@ -834,7 +581,7 @@ void paccel_engine_kick(struct paccel_engine *eng)
 	unsigned long flags;
 
 	spin_lock_irqsave(&eng->lock, flags);
-	kick(eng);
+	paccel_engine_kick_now(eng);
 	spin_unlock_irqrestore(&eng->lock, flags);
 }
 
@@ -848,226 +595,18 @@ void paccel_engine_cancel(struct paccel_job *job, int error)
 	no_news(&news);
 	spin_lock_irqsave(&eng->lock, flags);
 	if (job->waits)
-		withdraw(eng, job, error, &news.ended);
+		paccel_turn_withdraw(eng, job, error, &news.ended);
 	else if (!job->over && !job->stop)
 		job->stop = error;
 	spin_unlock_irqrestore(&eng->lock, flags);
-	deliver(&news);
-}
-
-/* Withdraws all jobs of the queues; eng->lock is held. */
-static void withdraw_all(struct paccel_engine *eng, struct list_head *queues, int error,
-			 struct list_head *ended)
-{
-	while (!list_empty(queues)) {
-		struct paccel_queue *queue = list_first_entry(queues, struct paccel_queue, node);
-
-		withdraw(eng, list_first_entry(&queue->jobs, struct paccel_job, node), error,
-			 ended);
-	}
-}
-
-/* --- stopping an engine; pd->reset_lock is held --- */
-
-/*
- * The card goes no further than the transfer that it is at, and all that has ended until then has
- * been told: so nothing has begun of what is behind a transfer that is done again. What the card
- * says while it is reset is not listened to.
- */
-static void engine_halt(struct paccel_engine *eng)
-{
-	eng->pd->ops->halt(eng);
-	spin_lock_irq(&eng->lock);
-	ask(eng);
-	eng->deaf = true;
-	spin_unlock_irq(&eng->lock);
-}
-
-/*
- * Nothing is started any more, and nobody but the card has a transfer in hand. What the card has
- * now are the last transfers of their jobs: unless they complete the job, it fails with @error (if
- * that is not 0). Scrubbing begins again instead.
- */
-void paccel_engine_hold(struct paccel_engine *eng, int error)
-{
-	u64 i;
-
-	spin_lock_irq(&eng->lock);
-	kick(eng);
-	eng->hold++;
-	for (i = eng->head; i != eng->tail; i++) {
-		struct paccel_tag *tag = tag_at(eng, i);
-
-		if (tag->state == PACCEL_TAG_BUSY && tag->job->op != PACCEL_JOB_SCRUB &&
-		    !tag->job->stop)
-			tag->job->stop = error;
-	}
-	spin_unlock_irq(&eng->lock);
-	flush_work(&eng->work);
-	if (eng->pd->ops->halt)
-		engine_halt(eng);
-}
-
-/*
- * Where the card had got to. An engine that links works in order: what it has passed without a word
- * cannot be done again, for what was behind it may have overwritten what it worked on.
- */
-static u64 passed_to(struct paccel_engine *eng)
-{
-	u64 i = eng->tail;
-
-	if (!(eng->pd->info.flags & PACCEL_HW_LINK))
-		return eng->head;
-	while (i != eng->head && tag_at(eng, i - 1)->state == PACCEL_TAG_BUSY)
-		i--;
-	return i;
-}
-
-/* How a transfer ends that the card still had in hand. */
-static int abort_status(struct paccel_engine *eng, struct paccel_tag *tag, bool passed, int error)
-{
-	/* Nobody else has that memory. */
-	if (tag->job->op == PACCEL_JOB_SCRUB)
-		return -EAGAIN;
-	if (error)
-		return error;
-	if (!passed)
-		return -EAGAIN;
-	atomic64_inc(&eng->pd->count.timeouts);
-	return -ETIMEDOUT;
-}
-
-/*
- * Takes back what the card had in hand: with @error, or to be done again if that is 0; what hung
- * has its own. The card has been quiesced, or this engine reset, or the card given up: a late
- * completion finds nothing that it could belong to.
- */
-void paccel_engine_abort(struct paccel_engine *eng, int error)
-{
-	u64 i, passed;
-
-	spin_lock_irq(&eng->lock);
-	/* It may have ended well, and its interrupt not have come yet. */
-	if (!error)
-		ask(eng);
-	passed = passed_to(eng);
-	for (i = eng->head; i != eng->tail; i++) {
-		struct paccel_tag *tag = tag_at(eng, i);
-
-		if (tag->state == PACCEL_TAG_BUSY) {
-			tag->status = abort_status(eng, tag, i < passed, error);
-			sync_for_cpu(eng, tag);
-		} else if (tag->state != PACCEL_TAG_HUNG) {
-			continue;
-		}
-		tag->state = PACCEL_TAG_DONE;
-	}
-	eng->hung = false;
-	spin_unlock_irq(&eng->lock);
-	engine_queue_work(eng);
-	flush_work(&eng->work);
-}
-
-void paccel_engine_unhold(struct paccel_engine *eng)
-{
-	spin_lock_irq(&eng->lock);
-	if (!--eng->hold)
-		eng->deaf = false;
-	spin_unlock_irq(&eng->lock);
-	engine_queue_work(eng);
-}
-
-bool paccel_engine_hung(struct paccel_engine *eng)
-{
-	return READ_ONCE(eng->hung);
-}
-
-/* New jobs are refused with @error; if that is not 0, so are all that wait. */
-static void engine_refuse(struct paccel_engine *eng, int error)
-{
-	struct engine_news news;
-
-	no_news(&news);
-	spin_lock_irq(&eng->lock);
-	eng->refuse = error;
-	if (error) {
-		withdraw_all(eng, &eng->queues, error, &news.ended);
-		withdraw_all(eng, &eng->served, error, &news.ended);
-		if (eng->scrub)
-			withdraw(eng, eng->scrub, error, &news.ended);
-	}
-	spin_unlock_irq(&eng->lock);
-	deliver(&news);
-}
-
-/* --- all engines of a card --- */
-
-static struct paccel_engine *engines_end(struct paccel_device *pd)
-{
-	return pd->engines + pd->info.engines;
-}
-
-void paccel_engines_hold(struct paccel_device *pd, int error)
-{
-	struct paccel_engine *eng;
-
-	for (eng = pd->engines; eng < engines_end(pd); eng++)
-		paccel_engine_hold(eng, error);
-}
-
-void paccel_engines_abort(struct paccel_device *pd, int error)
-{
-	struct paccel_engine *eng;
-
-	for (eng = pd->engines; eng < engines_end(pd); eng++)
-		paccel_engine_abort(eng, error);
-}
-
-void paccel_engines_refuse(struct paccel_device *pd, int error)
-{
-	struct paccel_engine *eng;
-
-	for (eng = pd->engines; eng < engines_end(pd); eng++)
-		engine_refuse(eng, error);
-}
-
-void paccel_engines_unhold(struct paccel_device *pd)
-{
-	struct paccel_engine *eng;
-
-	for (eng = pd->engines; eng < engines_end(pd); eng++)
-		paccel_engine_unhold(eng);
-}
-
-static bool in_hand(struct paccel_engine *eng, const struct paccel_pages *pages)
-{
-	bool found = false;
-	u64 i;
-
-	spin_lock_irq(&eng->lock);
-	for (i = eng->head; i != eng->tail; i++)
-		found = found || tag_at(eng, i)->job->pages == pages;
-	spin_unlock_irq(&eng->lock);
-	return found;
-}
-
-/*
- * The pages are revoked: no transfer of theirs is planned any more. Waits until those that were
- * have ended; the watchdog sees to it that they do.
- */
-void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *pages)
-{
-	struct paccel_engine *eng;
-
-	for (eng = pd->engines; eng < engines_end(pd); eng++)
-		while (in_hand(eng, pages))
-			usleep_range(100, 1000);
+	paccel_news_tell(&news);
 }
 
 void paccel_engines_init(struct paccel_device *pd)
 {
 	unsigned int i;
 
+	init_waitqueue_head(&pd->evicted);
 	for (i = 0; i < PACCEL_MAX_ENGINES; i++) {
 		struct paccel_engine *eng = &pd->engines[i];
 

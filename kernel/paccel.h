@@ -539,7 +539,7 @@ u32 paccel_job_checksum(struct paccel_job *job, const struct paccel_step *step, 
 bool paccel_job_issue(struct paccel_job *job, const struct paccel_step *step);
 void paccel_job_count(struct paccel_job *job, const struct paccel_step *step);
 
-/* --- engine.c: one DMA channel --- */
+/* --- engine.c, turns.c, stop.c: one DMA channel --- */
 
 /* The jobs of one context on one engine; under eng->lock. */
 struct paccel_queue {
@@ -701,6 +701,7 @@ struct paccel_counters {
  * @debugfs: its folder there
  * @pool: device memory
  * @engines: info.engines of them
+ * @evicted: told when a transfer whose pages are revoked is not in flight any more
  * @ctxs: every open context; under @ctxs_lock
  * @ctxs_lock: @ctxs
  * @mapped: every paccel_pages that is mapped for the card; under @mapped_lock
@@ -736,6 +737,7 @@ struct paccel_device {
 	struct dentry *debugfs;
 	struct paccel_pool pool;
 	struct paccel_engine engines[PACCEL_MAX_ENGINES];
+	wait_queue_head_t evicted;
 	struct list_head ctxs;
 	struct mutex ctxs_lock;		/* ctxs */
 	struct list_head mapped;

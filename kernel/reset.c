@@ -111,21 +111,20 @@ int paccel_reset(struct paccel_device *pd)
 	return ret;
 }
 
-/* The engine alone: 0 if that has helped. */
+/* The engine alone: 0 if that has helped, else it is still held. */
 static int restart_engine(struct paccel_engine *eng)
 {
-	int ret;
+	int ret = -EOPNOTSUPP;
 
-	if (!eng->pd->ops->reset_engine)
-		return -EOPNOTSUPP;
 	paccel_engine_hold(eng, 0);
-	ret = eng->pd->ops->reset_engine(eng);
-	if (!ret) {
-		atomic64_inc(&eng->pd->count.engine_resets);
-		paccel_engine_abort(eng, 0);
-	}
+	if (eng->pd->ops->reset_engine)
+		ret = eng->pd->ops->reset_engine(eng);
+	if (ret)
+		return ret;
+	atomic64_inc(&eng->pd->count.engine_resets);
+	paccel_engine_abort(eng, 0);
 	paccel_engine_unhold(eng);
-	return ret;
+	return 0;
 }
 
 /* What hung ends, what others have in flight is done again. */
@@ -149,6 +148,7 @@ static void recover(struct paccel_device *pd)
 		paccel_dump(pd, pd->ops->reset_engine ? "the engine does not come back" :
 							"the card is restarted");
 		paccel_engines_hold(pd, 0);
+		paccel_engine_unhold(eng);
 		restart(pd, 0);
 		paccel_engines_unhold(pd);
 		return;

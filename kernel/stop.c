@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stopping an engine: for a reset of it or of the card, for suspend, when the card goes, and when
+ * host memory is taken away. What the card had in hand fails, or is done again.
+ */
+#include "engine.h"
+
+/* Withdraws all jobs of the queues; eng->lock is held. */
+static void withdraw_all(struct paccel_engine *eng, struct list_head *queues, int error,
+			 struct list_head *ended)
+{
+	while (!list_empty(queues)) {
+		struct paccel_queue *queue = list_first_entry(queues, struct paccel_queue, node);
+
+		paccel_turn_withdraw(eng, list_first_entry(&queue->jobs, struct paccel_job, node), error,
+			 ended);
+	}
+}
+
+/* --- stopping an engine; pd->reset_lock is held --- */
+
+/*
+ * The card goes no further than the transfer that it is at, and all that has ended until then has
+ * been told: so nothing has begun of what is behind a transfer that is done again. What the card
+ * says while it is reset is not listened to.
+ */
+static void engine_halt(struct paccel_engine *eng)
+{
+	eng->pd->ops->halt(eng);
+	spin_lock_irq(&eng->lock);
+	paccel_engine_ask(eng);
+	eng->deaf = true;
+	spin_unlock_irq(&eng->lock);
+}
+
+/*
+ * Nothing is started any more, and nobody but the card has a transfer in hand. What the card has
+ * now are the last transfers of their jobs: unless they complete the job, it fails with @error (if
+ * that is not 0). Scrubbing begins again instead.
+ */
+void paccel_engine_hold(struct paccel_engine *eng, int error)
+{
+	u64 i;
+
+	spin_lock_irq(&eng->lock);
+	paccel_engine_kick_now(eng);
+	eng->hold++;
+	for (i = eng->head; i != eng->tail; i++) {
+		struct paccel_tag *tag = tag_at(eng, i);
+
+		if (tag->state == PACCEL_TAG_BUSY && tag->job->op != PACCEL_JOB_SCRUB &&
+		    !tag->job->stop)
+			tag->job->stop = error;
+	}
+	spin_unlock_irq(&eng->lock);
+	flush_work(&eng->work);
+	if (eng->pd->ops->halt)
+		engine_halt(eng);
+}
+
+/*
+ * Where the card had got to. An engine that links works in order: what it has passed without a word
+ * cannot be done again, for what was behind it may have overwritten what it worked on.
+ */
+static u64 passed_to(struct paccel_engine *eng)
+{
+	u64 i = eng->tail;
+
+	if (!(eng->pd->info.flags & PACCEL_HW_LINK))
+		return eng->head;
+	while (i != eng->head && tag_at(eng, i - 1)->state == PACCEL_TAG_BUSY)
+		i--;
+	return i;
+}
+
+/* How a transfer ends that the card still had in hand. */
+static int abort_status(struct paccel_engine *eng, struct paccel_tag *tag, bool passed, int error)
+{
+	/* Nobody else has that memory. */
+	if (tag->job->op == PACCEL_JOB_SCRUB)
+		return -EAGAIN;
+	if (error)
+		return error;
+	if (!passed)
+		return -EAGAIN;
+	atomic64_inc(&eng->pd->count.timeouts);
+	return -ETIMEDOUT;
+}
+
+/*
+ * Takes back what the card had in hand: with @error, or to be done again if that is 0; what hung
+ * has its own. The card has been quiesced, or this engine reset, or the card given up: a late
+ * completion finds nothing that it could belong to.
+ */
+void paccel_engine_abort(struct paccel_engine *eng, int error)
+{
+	u64 i, passed;
+
+	spin_lock_irq(&eng->lock);
+	/* It may have ended well, and its interrupt not have come yet. */
+	if (!error)
+		paccel_engine_ask(eng);
+	passed = passed_to(eng);
+	for (i = eng->head; i != eng->tail; i++) {
+		struct paccel_tag *tag = tag_at(eng, i);
+
+		if (tag->state == PACCEL_TAG_BUSY) {
+			tag->status = abort_status(eng, tag, i < passed, error);
+			paccel_tag_sync_for_cpu(eng, tag);
+		} else if (tag->state != PACCEL_TAG_HUNG) {
+			continue;
+		}
+		tag->state = PACCEL_TAG_DONE;
+	}
+	eng->hung = false;
+	spin_unlock_irq(&eng->lock);
+	engine_queue_work(eng);
+	flush_work(&eng->work);
+}
+
+void paccel_engine_unhold(struct paccel_engine *eng)
+{
+	spin_lock_irq(&eng->lock);
+	if (!--eng->hold)
+		eng->deaf = false;
+	spin_unlock_irq(&eng->lock);
+	engine_queue_work(eng);
+}
+
+bool paccel_engine_hung(struct paccel_engine *eng)
+{
+	return READ_ONCE(eng->hung);
+}
+
+/* New jobs are refused with @error; if that is not 0, so are all that wait. */
+static void engine_refuse(struct paccel_engine *eng, int error)
+{
+	struct engine_news news;
+
+	no_news(&news);
+	spin_lock_irq(&eng->lock);
+	eng->refuse = error;
+	if (error) {
+		withdraw_all(eng, &eng->queues, error, &news.ended);
+		withdraw_all(eng, &eng->served, error, &news.ended);
+		if (eng->scrub)
+			paccel_turn_withdraw(eng, eng->scrub, error, &news.ended);
+	}
+	spin_unlock_irq(&eng->lock);
+	paccel_news_tell(&news);
+}
+
+/* --- all engines of a card --- */
+
+void paccel_engines_hold(struct paccel_device *pd, int error)
+{
+	struct paccel_engine *eng;
+
+	for (eng = pd->engines; eng < engines_end(pd); eng++)
+		paccel_engine_hold(eng, error);
+}
+
+void paccel_engines_abort(struct paccel_device *pd, int error)
+{
+	struct paccel_engine *eng;
+
+	for (eng = pd->engines; eng < engines_end(pd); eng++)
+		paccel_engine_abort(eng, error);
+}
+
+void paccel_engines_refuse(struct paccel_device *pd, int error)
+{
+	struct paccel_engine *eng;
+
+	for (eng = pd->engines; eng < engines_end(pd); eng++)
+		engine_refuse(eng, error);
+}
+
+void paccel_engines_unhold(struct paccel_device *pd)
+{
+	struct paccel_engine *eng;
+
+	for (eng = pd->engines; eng < engines_end(pd); eng++)
+		paccel_engine_unhold(eng);
+}
+
+static bool in_hand(struct paccel_engine *eng, const struct paccel_pages *pages)
+{
+	bool found = false;
+	u64 i;
+
+	spin_lock_irq(&eng->lock);
+	for (i = eng->head; i != eng->tail; i++)
+		found = found || tag_at(eng, i)->job->pages == pages;
+	spin_unlock_irq(&eng->lock);
+	return found;
+}
+
+/*
+ * The pages are revoked: no transfer of theirs is planned any more. Waits until those that were
+ * have ended; the watchdog sees to it that they do.
+ */
+void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *pages)
+{
+	struct paccel_engine *eng;
+
+	for (eng = pd->engines; eng < engines_end(pd); eng++)
+		wait_event(pd->evicted, !in_hand(eng, pages));
+}

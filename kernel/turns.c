@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whose turn it is on an engine, and the end of jobs.
+ *
+ * Jobs wait in a queue per context; between transfers the engine goes round the contexts, and
+ * round the jobs of each, so that a small copy waits for one transfer of each busy context at
+ * most, and for what the card has been given already. A context that is alone has several in
+ * flight, of four transfers' bytes at most, so that the card never waits for us; if there are
+ * several contexts each has one.
+ *
+ * A job of a stream may be given to the engine while its leader, the one before it, is in flight.
+ * It gets a turn only directly behind that, linked by the card, or when the leader has ended.
+ */
+#include "engine.h"
+#include "trace.h"
+
+/* Tells whoever waits. The job is nobody's any more; no lock is held. */
+static void job_end(struct paccel_job *job)
+{
+	void (*end)(struct paccel_job *job) = job->end;
+
+	list_del_init(&job->node);
+	trace_paccel_complete(job);
+	complete_all(&job->done);
+	if (end)
+		end(job);
+	paccel_job_put(job);
+}
+
+/* Likewise the first one, and those of the same stream behind it: one lock is enough for them. */
+static void stream_jobs_end(struct list_head *ended)
+{
+	struct paccel_job *first = list_first_entry(ended, struct paccel_job, node), *job, *next;
+	LIST_HEAD(jobs);
+
+	list_for_each_entry_safe(job, next, ended, node) {
+		if (job->stream != first->stream || job->deferred != first->deferred)
+			break;
+		trace_paccel_complete(job);
+		list_move_tail(&job->node, &jobs);
+	}
+	paccel_stream_jobs_end(&jobs);
+}
+
+void paccel_news_tell(struct engine_news *news)
+{
+	struct paccel_job *job, *next;
+
+	list_for_each_entry_safe(job, next, &news->issued, issued_node) {
+		list_del_init(&job->issued_node);
+		paccel_stream_job_issued(job);
+		paccel_job_put(job);
+	}
+	while (!list_empty(&news->ended)) {
+		job = list_first_entry(&news->ended, struct paccel_job, node);
+		if (job->stream)
+			stream_jobs_end(&news->ended);
+		else
+			job_end(job);
+	}
+}
+
+/* --- queues; eng->lock is held --- */
+
+/*
+ * A context that has work is behind all others that have; or, while the card has something of it,
+ * among those that get a turn only if there is no other.
+ */
+void paccel_turn_take(struct paccel_engine *eng, struct paccel_queue *queue)
+{
+	if (!list_empty(&queue->jobs) && list_empty(&queue->node))
+		list_add_tail(&queue->node, queue->in_flight ? &eng->served : &eng->queues);
+}
+
+void paccel_turn_enqueue(struct paccel_engine *eng, struct paccel_job *job)
+{
+	job->waits = true;
+	if (job->op == PACCEL_JOB_SCRUB) {
+		eng->scrub = job;
+		return;
+	}
+	list_add_tail(&job->node, &job->queue->jobs);
+	paccel_turn_take(eng, job->queue);
+}
+
+void paccel_turn_dequeue(struct paccel_engine *eng, struct paccel_job *job)
+{
+	job->waits = false;
+	if (job->op == PACCEL_JOB_SCRUB) {
+		eng->scrub = NULL;
+		return;
+	}
+	list_del_init(&job->node);
+	if (list_empty(&job->queue->jobs))
+		list_del_init(&job->queue->node);
+}
+
+/* A leader has to be directly before it in the card, or out of it. */
+static bool behind_leader(struct paccel_engine *eng, struct paccel_job *job)
+{
+	struct paccel_tag *last = last_tag(eng);
+
+	return last && last->job == job->leader && !job->leader->waits;
+}
+
+static struct paccel_job *first_job(struct paccel_engine *eng, struct list_head *queues)
+{
+	struct paccel_queue *queue;
+	struct paccel_job *job;
+
+	list_for_each_entry(queue, queues, node)
+		list_for_each_entry(job, &queue->jobs, node)
+			if (!job->leader || behind_leader(eng, job))
+				return job;
+	return NULL;
+}
+
+/* Is there one context only that has anything waiting or in flight? It is in @served then. */
+bool paccel_turn_is_alone(struct paccel_engine *eng)
+{
+	return list_empty(&eng->queues) && list_is_singular(&eng->served) &&
+	       list_first_entry(&eng->served, struct paccel_queue, node)->in_flight ==
+	       eng->tail - eng->head;
+}
+
+/* Scrubbing waits for an idle engine, unless an allocation waits for it. */
+struct paccel_job *paccel_turn_next(struct paccel_engine *eng)
+{
+	struct paccel_job *job;
+
+	if (eng->scrub && READ_ONCE(eng->pd->pool.waiters))
+		return eng->scrub;
+	job = first_job(eng, &eng->queues);
+	if (!job && paccel_turn_is_alone(eng))
+		job = first_job(eng, &eng->served);
+	return job ?: eng->scrub;
+}
+
+/* --- the end of jobs; eng->lock is held --- */
+
+/* Nothing of it is in flight or waits. */
+static void job_over(struct paccel_engine *eng, struct paccel_job *job, struct list_head *ended)
+{
+	struct paccel_job *follower = job->follower;
+
+	/* All done is done, whatever wanted to stop it meanwhile. */
+	if (job->complete)
+		job->error = is_revoked(job) ? -EFAULT : 0;
+	else if (!job->error)
+		job->error = job->stop;
+	job->over = true;
+	WRITE_ONCE(eng->load, eng->load - 1);
+	if (job->leader)
+		job->leader->follower = NULL;
+	job->leader = NULL;
+	job->follower = NULL;
+	list_add_tail(&job->node, ended);
+	if (!follower)
+		return;
+	follower->leader = NULL;
+	if (!job->error)
+		return;
+	/* It may need what is missing now. */
+	if (!follower->stop)
+		follower->stop = -ECANCELED;
+	follower->deferred |= job->deferred;
+	if (follower->waits)
+		paccel_turn_dequeue(eng, follower);
+	if (!follower->in_flight)
+		job_over(eng, follower, ended);
+}
+
+/* A waiting job gets no turn any more; what is in flight of it is the last. */
+void paccel_turn_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error,
+		     struct list_head *ended)
+{
+	paccel_turn_dequeue(eng, job);
+	job->deferred = true;
+	if (!job->stop)
+		job->stop = error;
+	if (!job->in_flight)
+		job_over(eng, job, ended);
+}
+
+/* A transfer of the job has left the ring: the job ends, or goes on. */
+void paccel_turn_settle(struct paccel_engine *eng, struct paccel_job *job, struct list_head *ended)
+{
+	bool over = job->complete || job->error || job->stop;
+
+	if (over && job->waits)
+		paccel_turn_dequeue(eng, job);
+	if (job->in_flight) {
+		/* Whoever came meanwhile is first. */
+		if (job->waits && job->queue)
+			list_move_tail(&job->node, &job->queue->jobs);
+		return;
+	}
+	job->rewound = false;
+	if (over)
+		job_over(eng, job, ended);
+	else if (!job->waits)
+		paccel_turn_enqueue(eng, job);
+	else if (job->queue)
+		list_move_tail(&job->node, &job->queue->jobs);
+}
+
+/* The transfer is not in flight any more. */
+void paccel_turn_over(struct paccel_engine *eng, struct paccel_tag *tag)
+{
+	struct paccel_queue *queue = tag->job->queue;
+
+	eng->bytes -= tag->step.x.len;
+	if (tag->step.bounce)
+		eng->bouncing = false;
+	tag->job->in_flight--;
+	if (is_revoked(tag->job))
+		wake_up(&eng->pd->evicted);
+	if (!queue)
+		return;
+	if (--queue->in_flight)
+		return;
+	/*
+	 * Not when the turn began: whoever came meanwhile is first, and the next job of a stream is
+	 * there as late as that of another process.
+	 */
+	list_del_init(&queue->node);
+	if (!list_empty(&queue->jobs))
+		list_add_tail(&queue->node, &eng->queues);
+}
