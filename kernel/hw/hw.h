@@ -51,6 +51,8 @@ struct paccel_seg {
  * @list: paccel_hw_info.list_size bytes of coherent memory, of this transfer as long as it is in
  *	flight: for a list of its pieces, or whatever the card wants
  * @list_dma: where the card finds that
+ * @quiet: no interrupt is needed when it has ended well, if another transfer is started behind it
+ *	before kick(); only a hint
  * @cookie: of this transfer alone; to be given to paccel_xfer_done()
  * @dev: offset into the card's memory, in bytes: where to, or, of D2H, where from; CHECKSUM: 0
  * @dev_src: D2D, CHECKSUM: where from
@@ -65,6 +67,7 @@ struct paccel_xfer {
 	enum paccel_xfer_op op;
 	bool linked;
 	bool verify;
+	bool quiet;
 	u64 cookie;
 	void *list;
 	dma_addr_t list_dma;

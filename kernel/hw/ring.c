@@ -26,14 +26,14 @@ enum {
 	RING_CQ_TAIL = 0x84, RING_GENERATION = 0x90, RING_ENGINE_STATUS = 0x94,
 };
 
+enum { RING_RUNNING = 1, RING_HALTED = 2 /* engines */, RING_OK = 1, RING_CANCELLED = 13 };
+
 #define RING_CONTROL_SIZE	SZ_1M
 
 #define RING_STATUS_MASTER	BIT(1)
 #define RING_CONTROL_MASTER	BIT(0)
 #define RING_COMMAND_RESET	2
 #define RING_COMMAND_TAG	BIT(8)
-#define RING_RUNNING		1
-#define RING_HALTED		2
 #define RING_MAGIC_VALUE	0x474e4952
 #define RING_MAJOR		1
 /* Lists, D2D, FILL and checksums are needed, all others are known. */
@@ -49,8 +49,6 @@ enum {
 #define RING_FLAG_LINK		BIT_ULL(8 + 5)
 /* Of descriptors and completions. */
 #define RING_WORDS		8
-#define RING_OK			1
-#define RING_CANCELLED		13
 #define RING_GONE		(~0u)
 #define RING_DEPTH		64	/* of an engine: its rings have room for as many */
 #define RING_SEGS		256
@@ -58,6 +56,7 @@ enum {
 /* Under the engine's lock, or while the engine is held. */
 struct ring_engine {
 	void __iomem *regs, *sq, *cq;
+	u64 last;	/* word 0 of the last descriptor */
 	u32 generation, sq_tail, cq_head, first_cookie;
 };
 
@@ -111,7 +110,7 @@ static int ring_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 	u64 d[RING_WORDS] = { };
 	unsigned int i;
 
-	d[0] = opcodes[x->op] | RING_FLAG_IRQ | (u64)re->generation << 32 |
+	d[0] = opcodes[x->op] | (x->quiet ? 0 : RING_FLAG_IRQ) | (u64)re->generation << 32 |
 	       (x->linked ? RING_FLAG_LINK : 0) | (x->verify ? RING_FLAG_CHECKSUM : 0);
 	d[1] = x->cookie;
 	d[2] = x->op == PACCEL_XFER_H2D ? ring_host(x, &d[0]) :
@@ -125,6 +124,7 @@ static int ring_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 	}
 	for (i = 0; i < RING_WORDS; i++)
 		writeq(d[i], entry + i * sizeof(u64));
+	re->last = d[0];
 	re->first_cookie = x->cookie - re->sq_tail++;
 	return 0;
 }
@@ -133,7 +133,8 @@ static void ring_kick(struct paccel_engine *eng)
 {
 	struct ring_engine *re = ring_engine(eng);
 
-	/* The card takes the descriptors when it sees the index. */
+	/* Whatever is quiet, the last one is not. The card takes them when it sees the index. */
+	writeq(re->last | RING_FLAG_IRQ, ring_entry(eng->pd->hw, re->sq, re->sq_tail - 1));
 	wmb();
 	writel(re->sq_tail, re->regs + RING_SQ_TAIL);
 	/* An engine that says after this that it runs will look at the index again. */
@@ -172,12 +173,11 @@ static void ring_poll(struct paccel_engine *eng)
 	writel(tail, re->regs + RING_CQ_HEAD);
 }
 
-static int ring_wait(void __iomem *reg, u32 mask, u32 want, u64 limit_us)
+static int ring_wait(void __iomem *reg, u32 mask, u32 want, u64 us)
 {
 	u32 value;
 
-	return readl_poll_timeout(reg, value, value != RING_GONE && (value & mask) == want, 10,
-				  limit_us);
+	return readl_poll_timeout(reg, value, value != RING_GONE && (value & mask) == want, 10, us);
 }
 
 /* A reset, of the card or of an engine, and the card's word that it is done. May sleep. */

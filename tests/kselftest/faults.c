@@ -108,6 +108,19 @@ static u64 limit_of(const Kind *kind)
 }
 
 /*
+ * Makes the card interrupt. What it says late of a transfer in the middle of a long copy is not
+ * worth an interrupt: it is found with the next one.
+ */
+static bool stir(int fd)
+{
+	u64 mem;
+
+	return !_test_cmd_mem_alloc(fd, page_size, 0, &mem) &&
+	       !_test_cmd_fill(fd, mem, page_size, 0, 1) &&
+	       !_test_cmd_mem_free(fd, mem, page_size);
+}
+
+/*
  * What the driver has counted. @alone: nothing was in flight that could have called it to the
  * completion whose interrupt was lost.
  */
@@ -115,17 +128,18 @@ static void check_counts(struct __test_metadata *_metadata, FIXTURE_DATA(faults)
 			 const Kind *kind, u64 times, bool alone)
 {
 	struct counts *b = &self->before, now;
+	u64 bogus = b->bogus + kind->add.bogus * times;
 
 	/* A restart may still be under way, and what comes too late is yet to come. */
 	EXPECT_TRUE(WAIT_FOR(card_counter("resets") == b->resets + kind->add.resets * times, 5000));
 	EXPECT_TRUE(WAIT_FOR(card_counter("engine_resets") ==
 			     b->engine_resets + kind->add.engine_resets * times, 5000));
-	EXPECT_TRUE(WAIT_FOR(card_counter("bogus") == b->bogus + kind->add.bogus * times, 5000));
+	EXPECT_TRUE(WAIT_FOR(card_counter("bogus") == bogus || !stir(self->fd), 5000));
 	now = counts_now();
 	EXPECT_EQ(b->timeouts + kind->add.timeouts * times, now.timeouts);
 	EXPECT_EQ(b->engine_resets + kind->add.engine_resets * times, now.engine_resets);
 	EXPECT_EQ(b->resets + kind->add.resets * times, now.resets);
-	EXPECT_EQ(b->bogus + kind->add.bogus * times, now.bogus);
+	EXPECT_EQ(bogus, now.bogus);
 	EXPECT_EQ(b->leaked_pages, now.leaked_pages);
 	if (alone)
 		EXPECT_EQ(b->lost_irqs + kind->add.lost_irqs * times, now.lost_irqs);
