@@ -107,6 +107,8 @@ FIXTURE_SETUP(trace)
 	self->text = malloc(TEXT);
 	snprintf(self->dir, sizeof(self->dir), TRACEFS "/instances/paccel-%d", getpid());
 	ASSERT_EQ(0, mkdir(self->dir, 0755)) TH_LOG("%s: %d", self->dir, errno);
+	/* Names of processes come from tracepoints of the scheduler: those are not wanted here. */
+	ASSERT_EQ(0, trace_write(self, "options/record-cmd", "0"));
 	ASSERT_EQ(0, trace_write(self, "events/paccel/enable", "1"));
 }
 
