@@ -48,7 +48,7 @@ int paccel_engine_irqs(struct paccel_device *pd, unsigned int first)
 	int ret = pci_alloc_irq_vectors(pd->pdev, nr, nr, PCI_IRQ_MSIX | PCI_IRQ_MSI);
 
 	if (ret < 0)
-		return ret;
+		return dev_err_probe(&pd->pdev->dev, ret, "no %u MSI-X or MSI vectors\n", nr);
 	ret = devm_add_action_or_reset(&pd->pdev->dev, free_vectors, pd->pdev);
 	for (i = 0; !ret && i < pd->info.engines; i++) {
 		unsigned int cpu = cpumask_local_spread(i, dev_to_node(&pd->pdev->dev));
