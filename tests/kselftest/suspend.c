@@ -6,7 +6,7 @@
  * can be read, opened or even closed there afterwards. So this program runs alone in
  * a guest, last, linked statically, from a copy in /tmp.
  */
-#include "paccel_test.h"
+#include "ring_test.h"
 
 #define SIZE 500
 
@@ -90,6 +90,122 @@ TEST_F(suspend, memory_and_interrupts_survive)
 	EXPECT_EQ(-1, pattern_diff(self->got, SIZE, 4));
 	ASSERT_EQ(0, card_attr_u64("lost_irqs", &lost_then));
 	EXPECT_EQ(lost, lost_then);
+}
+
+/* --- streams at work ----------------------------------------------------- */
+
+#define STREAMS 3
+#define CELL 64
+
+/*
+ * A stream and its memory: two cells of the card, and a cell of registered memory for each step to
+ * come from and to go to.
+ */
+struct chain {
+	u32 stream;
+	s64 last;
+	u64 a, b;
+	u8 *in, *out;
+};
+
+/*
+ * What a has goes to b and out, and then something new to a: who does a transfer twice, not at
+ * all, or behind the next one has wrong bytes from there on. A ring card is given dozens of these
+ * at once, each linked to the one before.
+ */
+static bool chain_queue(struct chain *c, int fd, int steps)
+{
+	for (int i = 0; i < steps; i++) {
+		c->last = submit(fd, c->stream, op_copy(PACCEL_COPY_D2D, c->b, c->a, CELL),
+				 op_d2h(c->out + i * CELL, c->b, CELL),
+				 op_h2d(c->a, c->in + i * CELL, CELL));
+		if (c->last != i + 1)
+			return false;
+	}
+	return true;
+}
+
+static bool chain_open(struct chain *c, int fd, u32 stream, int seed)
+{
+	c->stream = stream;
+	c->in = map_pages(1);
+	c->out = map_pages(1);
+	pattern_fill(c->in, page_size, seed);
+	return !_test_cmd_mem_alloc(fd, CELL, 0, &c->a) &&
+	       !_test_cmd_mem_alloc(fd, CELL, 0, &c->b) &&
+	       !_test_cmd_host_register(fd, c->in, page_size, 0) &&
+	       !_test_cmd_host_register(fd, c->out, page_size, 0);
+}
+
+/* Each step has put out what the one before it has taken in; the first one zeroes. */
+static long chain_diff(struct chain *c, int steps)
+{
+	if (!all_bytes(c->out, CELL, 0))
+		return 0;
+	return bytes_diff(c->out + CELL, c->in, (steps - 1) * CELL);
+}
+
+/* Does every stream have something left to do? */
+static bool all_at_work(const struct rig *r, const struct chain *c)
+{
+	for (int i = 0; i < STREAMS; i++)
+		if (page_done(r->page, c[i].stream) >= (u64)c[i].last)
+			return false;
+	return true;
+}
+
+/*
+ * The devices sleep while streams are at work: what the card had in hand is done again, what waited
+ * is done afterwards, everything in its order, and nobody is told of a failure.
+ */
+TEST_F(suspend, with_streams_at_work)
+{
+	bool ring = !strcmp(card_kind(), "ring");
+	/* So many that none of it is over with the last sleep. */
+	int steps = ring ? 60 : 6, sleeps = ring ? 3 : 1;
+	struct counts before = counts_now(), now;
+	struct chain c[STREAMS] = {};
+	u64 pinned = pins(), xfers;
+	struct rig r;
+
+	if (!pm_test_is_there())
+		SKIP(return, "no /sys/power/pm_test");
+	ASSERT_EQ(0, rig_open(&r, 0));
+	for (int i = 0; i < STREAMS; i++)
+		ASSERT_TRUE(chain_open(&c[i], r.fd, i ? stream_create(r.fd) : (int)r.stream,
+				       10 + i));
+	EXPECT_LT(pinned, pins());
+	card_slow();
+	xfers = stats_of(r.fd).xfers;
+	for (int i = 0; i < STREAMS; i++)
+		ASSERT_TRUE(chain_queue(&c[i], r.fd, steps));
+	for (int i = 0; i < sleeps; i++) {
+		/* It moves between one sleep and the next. */
+		ASSERT_TRUE(WAIT_FOR(xfers_passed(r.fd, xfers), 5000));
+		ASSERT_TRUE(all_at_work(&r, c));
+		EXPECT_EQ(0, sleep_and_wake());
+		ASSERT_TRUE(all_at_work(&r, c)) TH_LOG("over in sleep %d", i);
+		xfers = stats_of(r.fd).xfers;
+	}
+	card_behave();
+	for (int i = 0; i < STREAMS; i++) {
+		EXPECT_EQ(0, outcome(r.fd, c[i].stream, c[i].last));
+		EXPECT_EQ(-1, chain_diff(&c[i], steps)) TH_LOG("stream %d", i);
+	}
+	now = counts_now();
+	EXPECT_EQ(before.resets + sleeps, now.resets);
+	now.resets = before.resets;
+	EXPECT_EQ(0, memcmp(&before, &now, sizeof(now)));
+	EXPECT_TRUE(card_health_is("ok"));
+
+	/* The same streams, with nothing in the way. */
+	EXPECT_LT(0, submit(r.fd, c[0].stream, op_fill(c[0].b, CELL, 0x3c, 1)));
+	EXPECT_EQ(0, outcome(r.fd, c[0].stream, c[0].last + 1));
+	test_cmd_copy_d2h(r.fd, c[0].out, c[0].b, CELL);
+	EXPECT_TRUE(all_bytes(c[0].out, CELL, 0x3c));
+	rig_close(&r);
+	EXPECT_TRUE(WAIT_FOR(pins() == pinned, 5000));
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == stats_of(self->fd).mine, 5000));
 }
 
 PACCEL_TEST_MAIN
