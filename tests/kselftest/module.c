@@ -17,7 +17,8 @@ static int cycles(void)
 /* The parameters as they are, in the form in which they are given. */
 static void current_parameters(char *buf, size_t size)
 {
-	const char *names[] = { "scrub", "watchdog_ms", "quiesce_ms", "edu_dma_bits" };
+	const char *names[] = { "scrub", "verify", "watchdog_ms", "quiesce_ms", "p2p",
+				"edu_dma_bits" };
 	char value[32];
 	size_t n = 0;
 
@@ -220,6 +221,15 @@ TEST_F(module, bad_parameters_are_refused)
 		{ "quiesce_ms=0", "quiesce_ms must be 1 to" },
 		{ "quiesce_ms=60001", "quiesce_ms must be 1 to" },
 		{ "scrub=maybe", "scrub" },
+		{ "verify=maybe", "invalid for parameter `verify'" },
+		{ "verify=2", "invalid for parameter `verify'" },
+		{ "verify=", "invalid for parameter `verify'" },
+		{ "p2p=maybe", "p2p must be auto, force or off" },
+		{ "p2p=Force", "p2p must be auto, force or off" },
+		{ "p2p=1", "p2p must be auto, force or off" },
+		{ "p2p=force,off", "p2p must be auto, force or off" },
+		{ "p2p=", "p2p must be auto, force or off" },
+		{ "p2p", "invalid for parameter `p2p'" },
 		{ "edu_dma_bits=many", "edu_dma_bits" },
 	};
 	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -232,6 +242,8 @@ TEST_F(module, bad_parameters_are_refused)
 		EXPECT_FALSE(module_loaded());
 		/* And the log says what would be right. */
 		EXPECT_TRUE(log_says(kmsg, bad[i][1])) TH_LOG("%s", bad[i][1]);
+		/* What was taken must not hide the next one. */
+		EXPECT_TRUE(!module_loaded() || unload());
 	}
 	close(kmsg);
 }
