@@ -167,7 +167,7 @@ static bool interrupted(int ret)
 
 static int map_somehow(struct paccel_pages *p)
 {
-	int ret = -EOPNOTSUPP, idx;
+	int ret = -EOPNOTSUPP, first, idx;
 
 	if (p->pd->direct) {
 		if (!paccel_enter(p->pd, &idx))
@@ -175,8 +175,12 @@ static int map_somehow(struct paccel_pages *p)
 		ret = map_for_card(p);
 		paccel_exit(idx);
 	}
+	first = ret;
 	if (ret && !interrupted(ret))
 		ret = map_for_cpu(p->foreign);
+	/* It is not that it cannot be done, if the card's way wanted memory alone. */
+	if (ret && !interrupted(ret) && first == -ENOMEM)
+		ret = first;
 	/* A wait for fences that anything interrupts: from the start, even without SA_RESTART. */
 	if (interrupted(ret))
 		return -ERESTARTNOINTR;
