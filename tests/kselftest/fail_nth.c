@@ -3,7 +3,8 @@
  * Every allocation and every access to user memory on the way of a call that succeeds
  * fails once: the first, then the second, and so on until the call gets through. Each
  * time the error is one that the contract names, nothing is left behind, and the next
- * call succeeds. Needs a kernel with fault injection.
+ * call succeeds. What a card cannot do is refused, with nothing left behind, too. Needs a kernel
+ * with fault injection.
  *
  * Runs with scrub=0, so that allocations cost no transfers.
  */
@@ -74,7 +75,7 @@ struct world {
 	char node[64];
 	int fd, opened;
 	int device, shared, dmabuf;	/* dma-bufs of mem, of host memory; a new one */
-	u64 mem, addr, offset;
+	u64 mem, size, addr, offset;	/* size: of mem, whole granules */
 	u8 *host;	/* registered */
 	u8 *pageable;
 	u8 *own;
@@ -87,6 +88,8 @@ struct world {
 	struct rig fresh;	/* a file that lives for one call */
 	int made;
 	u8 *lent;	/* driver's own, of shared */
+	int peer;	/* a dma-buf of the memory of a card that this one reaches, or of its own */
+	bool reaches;
 
 	struct paccel_mem_stats rest;	/* between calls */
 	long locked;
@@ -99,6 +102,8 @@ struct call {
 	/* After it has succeeded, and after it has failed. */
 	void (*undo)(struct world *w);
 	void (*drop)(struct world *w);
+	/* Can this card do it at all? Else it is EOPNOTSUPP. */
+	bool (*served)(struct world *w);
 	int transfers;
 };
 
@@ -224,6 +229,11 @@ static int call_import(struct world *w)
 	return _test_cmd_mem_import(w->fd, w->device, &w->addr, &length);
 }
 
+static void free_import(struct world *w)
+{
+	MUST(_test_cmd_mem_free(w->fd, w->addr, w->size));
+}
+
 static int call_import_elsewhere(struct world *w)
 {
 	u64 length;
@@ -234,6 +244,52 @@ static int call_import_elsewhere(struct world *w)
 static void open_other(struct world *w)
 {
 	w->opened = open(w->node, O_RDWR | O_CLOEXEC);
+}
+
+/* --- device memory in a BAR ---------------------------------------------- */
+
+#define MAPPED 0x5d
+/* Where nothing else is: no page table either, each is made and freed by the call. */
+#define FAR ((void *)0x100000000000)
+
+static bool can_map(struct world *w)
+{
+	return info_of(w->fd).caps & PACCEL_CAP_MAPPABLE;
+}
+
+/* Want of memory while a page is put in is the kernel's to mend: it tries again. */
+static int map_and_touch(struct world *w, int fd, u64 offset)
+{
+	w->own = mmap(FAR, page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd,
+		      offset);
+	if (w->own == MAP_FAILED)
+		return -errno;
+	return *(volatile u8 *)w->own == MAPPED ? 0 : -EIO;
+}
+
+static int call_map_device(struct world *w)
+{
+	return map_and_touch(w, w->fd, PACCEL_MMAP_DEVICE + (w->mem & ~(page_size - 1)));
+}
+
+static int call_map_dmabuf(struct world *w)
+{
+	return map_and_touch(w, w->device, 0);
+}
+
+static void unmap_device(struct world *w)
+{
+	MUST(munmap(w->own, page_size));
+}
+
+static bool can_reach(struct world *w)
+{
+	return w->reaches;
+}
+
+static int call_register_peer(struct world *w)
+{
+	return _test_cmd_host_dmabuf(w->fd, w->pageable, w->size, w->peer, 0);
 }
 
 static int call_register_dmabuf(struct world *w)
@@ -269,6 +325,48 @@ static int call_d2d(struct world *w)
 static int call_fill(struct world *w)
 {
 	return _test_cmd_fill(w->fd, w->mem, SIZE, 7, 1);
+}
+
+/* --- verified ------------------------------------------------------------ */
+
+static bool can_verify(struct world *w)
+{
+	return info_of(w->fd).caps & PACCEL_CAP_VERIFY;
+}
+
+static int copy_verified(struct world *w, u32 dir, u64 dst, u64 src)
+{
+	struct paccel_copy copy = {
+		.size = sizeof(copy), .flags = PACCEL_COPY_VERIFY, .dir = dir, .dst = dst,
+		.src = src, .width = 16, .rows = 1,
+	};
+
+	return paccel_call(w->fd, PACCEL_IOC_COPY, &copy);
+}
+
+static int call_h2d_verified(struct world *w)
+{
+	return copy_verified(w, PACCEL_COPY_H2D, w->mem, (uintptr_t)w->pageable + page_size - 8);
+}
+
+static int call_d2h_verified(struct world *w)
+{
+	return copy_verified(w, PACCEL_COPY_D2H, (uintptr_t)w->pageable + page_size - 8, w->mem);
+}
+
+static int call_d2d_verified(struct world *w)
+{
+	return copy_verified(w, PACCEL_COPY_D2D, w->mem + 32, w->mem);
+}
+
+static int call_fill_verified(struct world *w)
+{
+	struct paccel_fill fill = {
+		.size = sizeof(fill), .flags = PACCEL_FILL_VERIFY, .addr = w->mem, .length = SIZE,
+		.pattern = 7, .pattern_size = 1,
+	};
+
+	return paccel_call(w->fd, PACCEL_IOC_FILL, &fill);
 }
 
 static int call_reset(struct world *w)
@@ -356,14 +454,30 @@ static void open_rig(struct world *w)
 	MUST(rig_open(&w->fresh, SIZE));
 }
 
-static int call_submit_copies(struct world *w)
+static int submit_copies(struct world *w, u32 flags)
 {
 	struct rig *r = &w->fresh;
-	s64 rc = submit(r->fd, r->stream, op_fence(w->pending), op_h2d(r->mem, r->own, 16),
-			op_copy(PACCEL_COPY_D2D, r->mem, r->mem + 16, 16),
-			op_fill(r->mem, 16, 1, 1), op_d2h(r->own, r->mem, 16));
+	struct paccel_op ops[] = {
+		op_fence(w->pending), op_h2d(r->mem, r->own, 16),
+		op_copy(PACCEL_COPY_D2D, r->mem, r->mem + 16, 16), op_fill(r->mem, 16, 1, 1),
+		op_d2h(r->own, r->mem, 16),
+	};
+	s64 rc;
 
+	for (size_t i = 1; i < ARRAY_SIZE(ops); i++)
+		ops[i].flags = flags;
+	rc = _test_cmd_submit(r->fd, r->stream, ops, ARRAY_SIZE(ops));
 	return rc < 0 ? rc : 0;
+}
+
+static int call_submit_copies(struct world *w)
+{
+	return submit_copies(w, 0);
+}
+
+static int call_submit_verified(struct world *w)
+{
+	return submit_copies(w, PACCEL_OP_VERIFY);
 }
 
 static void close_rig(struct world *w)
@@ -415,24 +529,53 @@ CASE(mmap, .prepare = alloc_own, .undo = unmap_own, .drop = free_own);
 CASE(host_register, .undo = unregister);
 CASE(export_device, .undo = close_dmabuf);
 CASE(export_host, .undo = close_dmabuf);
-CASE(import, .undo = free_mem);
+CASE(import, .undo = free_import);
 CASE(import_elsewhere, .prepare = open_other, .undo = undo_open, .drop = undo_open);
 CASE(register_dmabuf, .undo = unregister);
+CASE(register_peer, .undo = unregister, .served = can_reach);
+CASE(map_device, .undo = unmap_device, .served = can_map);
+CASE(map_dmabuf, .undo = unmap_device, .served = can_map);
 CASE(host_free, .prepare = do_register, .drop = unregister);
 CASE(h2d, .transfers = 1);
 CASE(d2h, .transfers = 1);
 CASE(h2d_registered, .transfers = 1);
 CASE(d2d, .transfers = 2);
 CASE(fill, .transfers = 1);
+CASE(h2d_verified, .served = can_verify, .transfers = 1);
+CASE(d2h_verified, .served = can_verify, .transfers = 1);
+CASE(d2d_verified, .served = can_verify, .transfers = 2);
+CASE(fill_verified, .served = can_verify, .transfers = 1);
 CASE(stream_create, .prepare = open_fresh, .undo = undo_open, .drop = undo_open);
 CASE(stream_destroy, .prepare = do_stream_create, .drop = drop_stream);
 CASE(stream_clear);
 CASE(page_map, .undo = undo_page_map);
 CASE(submit, .undo = undo_submit, .drop = drop_submit);
 CASE(submit_copies, .prepare = open_rig, .undo = close_rig, .drop = close_rig);
+CASE(submit_verified, .prepare = open_rig, .undo = close_rig, .drop = close_rig,
+     .served = can_verify);
 CASE(wait);
 CASE(fence_export, .undo = undo_fence_export);
 CASE(reset);
+
+/* With p2p=force cards reach each other; the memory is another card's then. */
+static void find_peer(struct world *w)
+{
+	char value[16], bdf[32];
+	u64 mem;
+
+	w->peer = w->device;
+	if (!module_param("p2p", value, sizeof(value)) || strncmp(value, "force", 5))
+		return;
+	for (int i = 0; card_nth(i, bdf) && !w->reaches; i++) {
+		int fd = strcmp(bdf, card_bdf()) ? card_open_at(bdf, O_RDWR) : -1;
+
+		if (fd < 0)
+			continue;
+		MUST(_test_cmd_mem_alloc(fd, w->size, 0, &mem));
+		MUST(_test_cmd_mem_export(fd, PACCEL_EXPORT_DEVICE, mem, &w->peer));
+		w->reaches = true;
+	}
+}
 
 FIXTURE_SETUP(fail_nth)
 {
@@ -449,7 +592,10 @@ FIXTURE_SETUP(fail_nth)
 	/* The card is this program's alone: what is left is of a test before, and on its way out. */
 	ASSERT_TRUE(WAIT_FOR(stats_of(self->w.fd).used == 0, PATIENCE_MS));
 	ASSERT_TRUE(card_settle(self->w.fd));
-	ASSERT_EQ(0, _test_cmd_mem_alloc(self->w.fd, SIZE, 0, &self->w.mem));
+	self->w.size = in_granules(self->w.fd, SIZE);
+	ASSERT_EQ(0, _test_cmd_mem_alloc(self->w.fd, self->w.size, 0, &self->w.mem));
+	if (can_map(&self->w))
+		ASSERT_EQ(0, _test_cmd_fill(self->w.fd, self->w.mem, SIZE, MAPPED, 1));
 	self->w.host = map_pages(1);
 	self->w.pageable = map_pages(2);
 	memset(self->w.pageable, 1, 2 * page_size);
@@ -470,6 +616,7 @@ FIXTURE_SETUP(fail_nth)
 					  &self->w.device));
 	ASSERT_EQ(0, _test_cmd_mem_export(self->w.fd, PACCEL_EXPORT_HOST, (uintptr_t)self->w.lent,
 					  &self->w.shared));
+	find_peer(&self->w);
 	self->w.rest = stats_of(self->w.fd);
 	self->w.locked = locked_kb();
 }
@@ -515,12 +662,18 @@ static void nothing_left(struct __test_metadata *_metadata, struct world *w)
 	EXPECT_EQ(w->locked, locked_kb());
 }
 
+/* How the call ends if nothing fails. */
+static int end_of(const struct call *c, struct world *w)
+{
+	return !c->served || c->served(w) ? 0 : -EOPNOTSUPP;
+}
+
 /* One call whose nth failure point fails: false if it has none so many. */
 static bool fail_at(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *self,
 		    const struct call *c, int nth)
 {
+	int rc, end = end_of(c, &self->w);
 	bool taken;
-	int rc;
 
 	maybe(c->prepare, &self->w);
 	nth_arm(self->nth_fd, nth);
@@ -530,10 +683,10 @@ static bool fail_at(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *s
 		maybe(c->undo, &self->w);
 	else
 		maybe(c->drop, &self->w);
-	ASSERT_TRUE(rc == 0 || rc == -ENOMEM || rc == -EFAULT)
+	ASSERT_TRUE(rc == end || rc == -ENOMEM || rc == -EFAULT)
 		TH_LOG("failure %d: rc %d", nth, rc);
 	/* A failure that was not taken is none. */
-	ASSERT_TRUE(taken || rc == 0) TH_LOG("not taken: rc %d", rc);
+	ASSERT_TRUE(taken || rc == end) TH_LOG("not taken: rc %d", rc);
 	nothing_left(_metadata, &self->w);
 	return taken;
 }
@@ -541,14 +694,14 @@ static bool fail_at(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *s
 TEST_F(fail_nth, sweep)
 {
 	const struct call *c = &variant->c;
-	int nth = 1, failed = 0;
+	int nth = 1, failed = 0, end = end_of(c, &self->w);
 
 	while (fail_at(_metadata, self, c, nth)) {
 		/* Without a failure it works, as if nothing had been; transfers are dear. */
 		if (!c->transfers || nth % 8 == 0) {
 			maybe(c->prepare, &self->w);
-			ASSERT_EQ(0, c->call(&self->w));
-			maybe(c->undo, &self->w);
+			ASSERT_EQ(end, c->call(&self->w));
+			maybe(end ? c->drop : c->undo, &self->w);
 			nothing_left(_metadata, &self->w);
 		}
 		failed++;
