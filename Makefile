@@ -109,8 +109,8 @@ storm-long: $(KERNELS:%=storm-long-%)
 storm-long-debug: STORM := PACCEL_OPS=100000 PACCEL_SECONDS=30
 $(filter-out storm-long-debug,$(KERNELS:%=storm-long-%)): STORM := PACCEL_OPS=1000000 PACCEL_SECONDS=300
 $(KERNELS:%=storm-long-%): storm-long-%: $(BUILD)/kernel/%/paccel.ko kselftest ringdev
-	@qemu/run --kernel $* $(STORM_CARD) --timeout 900 -- \
-		env $(STORM) tests/kselftest/run limit=800 storm faults
+	@qemu/run --kernel $* $(STORM_CARD) --timeout 1200 -- \
+		env $(STORM) tests/kselftest/run limit=1100 storm faults
 
 bench: $(MODULE) ## ratios against the card's limit, a table and build/bench.json
 

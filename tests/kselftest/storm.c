@@ -3,7 +3,8 @@
  * Four processes with several streams each do random operations, every one against its own model of
  * what is in the card and in its memory: first on a card that is well, then on one that does
  * everything wrong that it can. Whatever ended well must be right; what failed has to say so, and
- * the model does not know what its destination holds until that is written again.
+ * the model does not know what its destination holds until that is written again. A part of the
+ * operations is verified; where bits are wrong as well, only what these have written is known.
  *
  * The seed is printed; PACCEL_SEED=N repeats a run as far as time allows, PACCEL_OPS=N and
  * PACCEL_SECONDS=N make it longer. The watchdog is the module's, and the storm the card's: nothing
@@ -24,6 +25,9 @@
 
 #define OPS 100000
 #define SECONDS 30
+/* One operation in so many is verified; in so many, where that is all that counts. */
+#define VERIFIED 4
+#define VERIFIED_MOSTLY 2
 #define STORM_WATCHDOG_MS (200 * slow_factor())
 /* One descriptor in so many. */
 #define STORM_EVERY 150
@@ -60,13 +64,13 @@ struct domain {
 
 /* Of one player, seen by all. */
 struct score {
-	u64 beats, ops, failed, allocs;
+	u64 beats, ops, failed, allocs, corrupt, compared;
 	int line;		/* what went wrong */
 	u32 seed;
 };
 
 struct shared {
-	bool faults, stop, calm;
+	bool faults, wrong_bits, stop, calm;
 	u64 ops;		/* of each; 0: until it is stopped */
 	struct score score[PLAYERS];
 };
@@ -107,6 +111,8 @@ static u64 below(struct player *p, u64 n)
 /* What may be the end of work while the card misbehaves. */
 static bool allowed(int error)
 {
+	if (error == -EBADMSG)
+		return all->wrong_bits && !all->calm;
 	return all->faults && !all->calm && (error == -EIO || error == -ETIMEDOUT);
 }
 
@@ -206,6 +212,7 @@ struct plan {
 	struct paccel_op op;
 	struct region *to, *from;
 	struct rect rt, rf;
+	bool verified;
 };
 
 static bool plan_fill(struct player *p, struct plan *plan)
@@ -222,8 +229,8 @@ static bool plan_fill(struct player *p, struct plan *plan)
 	return true;
 }
 
-/* A random operation of the domain; false: there is none. */
-static bool plan_op(struct player *p, struct domain *d, struct plan *plan, bool sync)
+/* A random operation of the domain, but whether it is verified; false: there is none. */
+static bool plan_any(struct player *p, struct domain *d, struct plan *plan, bool sync)
 {
 	struct region *hosts[] = { &d->own, &d->registered, &d->pageable };
 	struct region *host = hosts[below(p, sync ? 3 : 2)], *block = some_block(p, d, NULL);
@@ -256,7 +263,17 @@ static bool plan_op(struct player *p, struct domain *d, struct plan *plan, bool 
 	return true;
 }
 
-/* As if it had been done. */
+static bool plan_op(struct player *p, struct domain *d, struct plan *plan, bool sync)
+{
+	if (!plan_any(p, d, plan, sync))
+		return false;
+	plan->verified = !below(p, all->wrong_bits ? VERIFIED_MOSTLY : VERIFIED);
+	if (plan->verified)
+		plan->op.flags |= PACCEL_OP_VERIFY;
+	return true;
+}
+
+/* As if it had been done. What may have wrong bits that nobody was told of is not known. */
 static void plan_model(struct plan *plan)
 {
 	if (plan->from)
@@ -264,14 +281,18 @@ static void plan_model(struct plan *plan)
 	else
 		model_fill(plan->to, plan->rt.at, plan->rt.width, plan->op.fill.pattern,
 			   plan->op.fill.pattern_size);
+	if (all->wrong_bits && !plan->verified)
+		model_forget(plan->to, plan->rt);
 }
 
+/* It went well, so this is what it should be. */
 static void look_at(struct player *p, struct region *r, struct rect rect)
 {
 	for (u64 row = 0; row < rect.rows; row++) {
 		u64 at = rect.at + row * rect.pitch;
 		long diff = model_diff(r, at, rect.width, r->host + at);
 
+		p->score->compared += rect.width && r->known[at];
 		if (diff >= 0)
 			WRONG(p, "byte %llu of %llu + %llu: %02x instead of %02x",
 			      (unsigned long long)diff, (unsigned long long)at,
@@ -294,6 +315,7 @@ static void settle(struct player *p, struct domain *d)
 	if (cleared.error) {
 		failed = cleared.failed_point;
 		p->score->failed++;
+		p->score->corrupt += cleared.error == -EBADMSG;
 		if (!allowed(cleared.error))
 			WRONG(p, "error %d", cleared.error);
 	}
@@ -344,6 +366,25 @@ static void do_batch(struct player *p, struct domain *d)
 	settle(p, d);
 }
 
+/* The same as a call of its own. */
+static int call_op(int fd, const struct paccel_op *op, bool verified)
+{
+	struct paccel_copy copy = {
+		.size = sizeof(copy), .flags = verified ? PACCEL_COPY_VERIFY : 0,
+		.dir = op->copy.dir, .dst = op->copy.dst, .src = op->copy.src,
+		.width = op->copy.width, .rows = op->copy.rows,
+		.dst_pitch = op->copy.dst_pitch, .src_pitch = op->copy.src_pitch,
+	};
+	struct paccel_fill fill = {
+		.size = sizeof(fill), .flags = verified ? PACCEL_FILL_VERIFY : 0,
+		.addr = op->fill.addr, .length = op->fill.length, .pattern = op->fill.pattern,
+		.pattern_size = op->fill.pattern_size,
+	};
+
+	return op->op == PACCEL_OP_COPY ? paccel_call(fd, PACCEL_IOC_COPY, &copy) :
+					  paccel_call(fd, PACCEL_IOC_FILL, &fill);
+}
+
 static void do_sync(struct player *p, struct domain *d)
 {
 	u64 start = now_ms();
@@ -353,22 +394,15 @@ static void do_sync(struct player *p, struct domain *d)
 	settle(p, d);
 	if (!plan_op(p, d, &plan, true))
 		return;
-	if (plan.from)
-		rc = _test_cmd_copy_2d(p->fd, plan.op.copy.dir, plan.op.copy.dst,
-				       plan.op.copy.src,
-				       (struct copy_2d){ plan.op.copy.width, plan.op.copy.rows,
-							 plan.op.copy.dst_pitch,
-							 plan.op.copy.src_pitch });
-	else
-		rc = _test_cmd_fill(p->fd, plan.op.fill.addr, plan.op.fill.length,
-				    plan.op.fill.pattern, plan.op.fill.pattern_size);
+	rc = call_op(p->fd, &plan.op, plan.verified);
 	if (now_ms() - start > PATIENT_MS)
 		WRONG(p, "a call took %llu ms", (unsigned long long)(now_ms() - start));
 	p->score->ops++;
 	plan_model(&plan);
 	if (rc) {
 		p->score->failed++;
-		if (!allowed(rc))
+		p->score->corrupt += rc == -EBADMSG;
+		if (!allowed(rc) || (rc == -EBADMSG && !plan.verified))
 			WRONG(p, "a call says %d", rc);
 		model_forget(plan.to, plan.rt);
 	} else if (plan.to->host) {
@@ -430,7 +464,8 @@ static void do_alloc(struct player *p, struct domain *d)
 	p->used += length;
 	region_model(r, length);
 	memset(r->shadow, 0, length);
-	memset(r->known, 1, length);
+	/* Scrubbing is not verified here, either. */
+	memset(r->known, !all->wrong_bits, length);
 	r->serial = ++p->serial;
 }
 
@@ -640,6 +675,16 @@ static bool all_play(void)
 	return true;
 }
 
+/* Where bits are to be wrong, somebody has been told so. */
+static bool has_met_all(void)
+{
+	bool met = !all->wrong_bits;
+
+	for (int i = 0; i < PLAYERS; i++)
+		met |= __atomic_load_n(&all->score[i].corrupt, __ATOMIC_RELAXED) > 0;
+	return met;
+}
+
 /* Until all have played their part, or the time is over. A card that has been given up is reset. */
 static int watch(Storm *self, u64 seconds)
 {
@@ -650,7 +695,7 @@ static int watch(Storm *self, u64 seconds)
 		usleep(50000);
 		if (!end && all_play())
 			end = now_ms() + seconds * 1000;
-		if (all->faults && end && now_ms() > end)
+		if (all->faults && end && now_ms() > end && has_met_all())
 			all->stop = true;
 		if (all->faults && card_health_is("failed") && !_test_cmd_reset(self->fd))
 			resets++;
@@ -665,7 +710,7 @@ static int watch(Storm *self, u64 seconds)
 /* The card behaves: all that is known is there, and nothing is left. */
 static void game_over(struct __test_metadata *_metadata, Storm *self)
 {
-	u64 total = info_of(self->fd).mem_size, sum[3] = {}, mem;
+	u64 total = info_of(self->fd).mem_size, sum[5] = {}, mem;
 	u8 *got = map_pages(total / page_size);
 
 	if (all->faults)
@@ -679,14 +724,18 @@ static void game_over(struct __test_metadata *_metadata, Storm *self)
 		sum[0] += all->score[i].ops;
 		sum[1] += all->score[i].failed;
 		sum[2] += all->score[i].allocs;
+		sum[3] += all->score[i].corrupt;
+		sum[4] += all->score[i].compared;
 	}
-	printf("# %llu operations, %llu times a failure, %llu allocations\n",
-	       (unsigned long long)sum[0], (unsigned long long)sum[1],
-	       (unsigned long long)sum[2]);
+	printf("# %llu operations, %llu times a failure, %llu times wrong bits, %llu allocations, "
+	       "%llu rows compared\n", (unsigned long long)sum[0], (unsigned long long)sum[1],
+	       (unsigned long long)sum[3], (unsigned long long)sum[2], (unsigned long long)sum[4]);
+	EXPECT_LT(0, sum[4]);
+	EXPECT_EQ(all->wrong_bits, sum[3] > 0);
 	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0, 10000));
 	EXPECT_TRUE(WAIT_FOR(pins() == self->pinned, 10000))
 		TH_LOG("%ld", (long)(pins() - self->pinned));
-	if (scrub_is_on()) {
+	if (scrub_is_on() && !all->wrong_bits) {
 		test_cmd_mem_alloc(self->fd, total, 0, &mem);
 		memset(got, 0xff, total);
 		test_cmd_copy_d2h(self->fd, got, mem, total);
@@ -702,6 +751,7 @@ static void game_over(struct __test_metadata *_metadata, Storm *self)
 TEST_F_TIMEOUT(storm, fair_weather, LONG)
 {
 	struct counts before = counts_now(), now;
+	u64 corrupt = card_counter("corrupt");
 
 	/* Not on a machine that has other things to do. */
 	ASSERT_TRUE(watchdog_set(60000));
@@ -711,6 +761,7 @@ TEST_F_TIMEOUT(storm, fair_weather, LONG)
 	game_over(_metadata, self);
 	now = counts_now();
 	EXPECT_EQ(0, memcmp(&before, &now, sizeof(now)));
+	EXPECT_EQ(corrupt, card_counter("corrupt"));
 }
 
 TEST_F_TIMEOUT(storm, all_kinds, LONG)
@@ -736,6 +787,27 @@ TEST_F_TIMEOUT(storm, all_kinds, LONG)
 	EXPECT_LT(b.timeouts, n.timeouts);
 	EXPECT_LT(b.bogus, n.bogus);
 	EXPECT_LT(b.engine_resets, n.engine_resets);
+}
+
+/*
+ * Bits are wrong, too, and engines hang meanwhile and are reset. What was verified and has ended
+ * well is right, in host memory at once and in the card at the end.
+ */
+TEST_F_TIMEOUT(storm, wrong_bits, LONG)
+{
+	u64 seconds = number("PACCEL_SECONDS", slow_factor() > 1 ? SECONDS / 10 : SECONDS) / 3;
+	u64 corrupt = card_counter("corrupt");
+
+	all->faults = true;
+	all->wrong_bits = true;
+	ASSERT_TRUE(watchdog_set(STORM_WATCHDOG_MS));
+	players_start(self);
+	ASSERT_EQ(0, ring_order("storm every=%lu kinds=corrupt,fail,stall,twice,wrong-length seed=%u",
+				number("PACCEL_EVERY", STORM_EVERY / 3), self->seed));
+	ASSERT_EQ(0, watch(self, seconds)) TH_LOG("a line of this program, or nothing has happened");
+	ASSERT_EQ(0, ring_order("clear"));
+	game_over(_metadata, self);
+	EXPECT_LT(corrupt, card_counter("corrupt"));
 }
 
 /* --- none is lost -------------------------------------------------------- */
