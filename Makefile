@@ -97,7 +97,7 @@ check: ## every test; the last line counts them
 	@tests/check
 
 check-long: check ## the tests that take longer, too
-	@tests/check faults-6.12 silence-6.12 peers-debug
+	@tests/check peers-debug
 	@$(MAKE) --no-print-directory storm-long
 	@$(MAKE) --no-print-directory ringdev-fuzz FUZZ_SECONDS=600
 
