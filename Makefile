@@ -18,6 +18,9 @@ endif
 CFLAGS    ?= -O2 -g
 NO_INSTALL ?=
 FILE      ?=
+CARD      ?= edu
+# The ring card is a process of ours.
+CARD_NEEDS := $(if $(filter ring%,$(CARD)),ringdev)
 FUZZ_SECONDS ?= 30
 
 KERNELS   := 6.1 6.12 debug
@@ -83,11 +86,11 @@ docs: ## the reference of the interfaces, from the headers, in build/docs
 
 # --- guests ------------------------------------------------------------------------
 
-run: all ## boots a guest with a card and copies a file through it: make run FILE=path
-	@qemu/demo $(FILE)
+run: all $(CARD_NEEDS) ## boots a guest with a card and copies a file through it: FILE=path CARD=edu
+	@qemu/demo $(CARD) $(FILE)
 
-shell: all ## a shell in a guest with a card
-	@qemu/run --card edu --tty -- /bin/bash
+shell: all $(CARD_NEEDS) ## a shell in a guest with a card: CARD=ring,mem=256M,engines=4
+	@qemu/run --card $(CARD) --tty -- /bin/bash
 
 # --- tests -------------------------------------------------------------------------
 
