@@ -185,6 +185,7 @@ static void free_ranges(struct range *range)
 static void device_destroy(struct accel_device *dev)
 {
 	peers_closed(dev);
+	staged_closed(dev);
 	if (dev->fd >= 0)
 		close(dev->fd);
 	free_ranges(dev->ranges);

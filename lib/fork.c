@@ -19,6 +19,7 @@ static void in_child(void)
 {
 	KEEP_ERRNO;
 
+	staged_in_child();
 	callbacks_in_child();
 	device_disown_all();
 	table_unlock();
@@ -28,10 +29,12 @@ static void before(void)
 {
 	table_lock();
 	callbacks_before_fork();
+	staged_before_fork();
 }
 
 static void in_parent(void)
 {
+	staged_after_fork();
 	callbacks_after_fork();
 	table_unlock();
 }

@@ -4,11 +4,12 @@
  */
 #include "private.h"
 
+#include <linux/paccel.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-int device_ioctl(struct accel_device *dev, unsigned long request, void *arg)
+static int command(struct accel_device *dev, unsigned long request, void *arg)
 {
 	int rc;
 
@@ -16,6 +17,23 @@ int device_ioctl(struct accel_device *dev, unsigned long request, void *arg)
 		rc = ioctl(dev->fd, request, arg);
 	while (rc < 0 && errno == EINTR);
 	return rc < 0 ? -errno : 0;
+}
+
+/* Those that need what the library may have kept for itself: locked memory, ranges, streams. */
+static bool meets_limit(unsigned long request, int err)
+{
+	return (err == -ENOMEM || err == -ENOSPC) &&
+	       (request == PACCEL_IOC_HOST_ALLOC || request == PACCEL_IOC_HOST_REGISTER ||
+		request == PACCEL_IOC_MEM_EXPORT || request == PACCEL_IOC_STREAM_CREATE);
+}
+
+int device_ioctl(struct accel_device *dev, unsigned long request, void *arg)
+{
+	int err = command(dev, request, arg);
+
+	while (meets_limit(request, err) && staged_give_up())
+		err = command(dev, request, arg);
+	return err;
 }
 
 int general_error(const struct accel_device *dev, int err)

@@ -9,7 +9,8 @@
  * and insertions only, never while an ioctl can wait for the card or for user memory.
  *
  * Streams, events and staged bytes have one lock for each card (accel_device.lock), callbacks one
- * for the process. The order is: table lock, card, callbacks. None is held while anything waits.
+ * for the process, and so has what is kept for copies between cards. The order is: table lock, card,
+ * callbacks, kept. None is held while anything waits.
  */
 #ifndef LIBACCEL_PRIVATE_H
 #define LIBACCEL_PRIVATE_H
@@ -405,10 +406,17 @@ int copy_run(struct copy *copy);
 /* By whoever can, complete on return. */
 int copy_now(const struct copy *copy);
 
-/* By one card; enum paccel_copy_dir. */
+/* By one card; enum paccel_copy_dir. Without a sentence, and with one. */
+int copy_ioctl(struct accel_device *dev, uint32_t dir, const struct copy *copy);
 int copy_submit(struct accel_device *dev, uint32_t dir, const struct copy *copy);
-/* Between two cards, through host memory. */
+/* Between two cards, through host memory: staged.c. */
 int copy_staged(const struct copy *copy);
+/* What is kept for such copies: is there any? Then it is not any more; and a handle is closed. */
+bool staged_give_up(void);
+void staged_closed(const struct accel_device *dev);
+void staged_before_fork(void);
+void staged_after_fork(void);
+void staged_in_child(void);
 /* Between two cards, directly if they reach each other: peer.c. */
 int copy_between(const struct copy *copy);
 /* By the processor. */

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The three ways in which bytes move: by one card, between two cards through host memory, by the
- * processor.
+ * Bytes that one card moves, or the processor.
  */
 #define _GNU_SOURCE
 #include "private.h"
 
 #include <linux/paccel.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define STAGE_BYTES ((size_t)1 << 20)
-
-static size_t min_size(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 static int not_accessible(const struct operand *host, uintptr_t ptr, size_t size)
 {
@@ -44,7 +35,7 @@ uint64_t wire_address(const struct operand *operand)
 	return operand->dev ? device_address(operand->dev, operand->ptr) : operand->ptr;
 }
 
-int copy_submit(struct accel_device *dev, uint32_t dir, const struct copy *copy)
+int copy_ioctl(struct accel_device *dev, uint32_t dir, const struct copy *copy)
 {
 	struct paccel_copy cmd = {
 		.size = sizeof(cmd),
@@ -56,41 +47,15 @@ int copy_submit(struct accel_device *dev, uint32_t dir, const struct copy *copy)
 		.dst_pitch = copy->dpitch,
 		.src_pitch = copy->spitch,
 	};
-	int err = device_ioctl(dev, PACCEL_IOC_COPY, &cmd);
+
+	return device_ioctl(dev, PACCEL_IOC_COPY, &cmd);
+}
+
+int copy_submit(struct accel_device *dev, uint32_t dir, const struct copy *copy)
+{
+	int err = copy_ioctl(dev, dir, copy);
 
 	return err ? copy_failed(dev, err, copy) : 0;
-}
-
-/* One block of a copy, with its rows packed in the buffer. */
-static int stage_block(const struct copy *whole, size_t row, size_t column, size_t rows,
-		       size_t width, void *buffer)
-{
-	struct copy out = *whole, in = *whole;
-	int err;
-
-	out.src.ptr += row * whole->spitch + column;
-	in.dst.ptr += row * whole->dpitch + column;
-	out.dst = in.src = (struct operand){ "buffer", (uintptr_t)buffer, .size = rows * width };
-	out.dpitch = in.spitch = width;
-	out.rows = in.rows = rows;
-	out.width = in.width = width;
-	err = copy_submit(out.src.dev, PACCEL_COPY_D2H, &out);
-	return err ? err : copy_submit(in.dst.dev, PACCEL_COPY_H2D, &in);
-}
-
-int copy_staged(const struct copy *copy)
-{
-	size_t width = min_size(copy->width, STAGE_BYTES);
-	size_t rows = min_size(copy->rows, STAGE_BYTES / width);
-	void *buffer = malloc(width * rows);
-	int err = buffer ? 0 : fail(-ENOMEM, "out of memory");
-
-	for (size_t row = 0; row < copy->rows && !err; row += rows)
-		for (size_t column = 0; column < copy->width && !err; column += width)
-			err = stage_block(copy, row, column, min_size(rows, copy->rows - row),
-					  min_size(width, copy->width - column), buffer);
-	free(buffer);
-	return err;
 }
 
 /*

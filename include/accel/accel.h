@@ -483,7 +483,10 @@ int accel_memory_copy_d2d(struct accel_device *dev, void *dst, const void *src, 
  * @src: device memory of @src_dev
  * @size: bytes, at least 1
  *
- * Goes through host memory, in pieces of at most 1 MiB. Thread-safe.
+ * Goes directly where the cards reach each other, and through host memory elsewhere: there both
+ * cards work at once if 4 MiB can be locked, and each handle has a stream and a host range left,
+ * which are kept until a call of the library needs them. Otherwise, and for up to 1 MiB, they take
+ * turns. Thread-safe.
  *
  * Return: 0, or an error of copies.
  */

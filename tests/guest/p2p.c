@@ -6,9 +6,10 @@
 #include "../unit/tap.h"
 
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
-#define SIZE (3u << 20)
+#define SIZE (6u << 20)
 
 static struct accel_device *a, *b;
 static unsigned char *from, *to;
@@ -104,6 +105,75 @@ static void test_on_a_stream(void)
 	expect(accel_stream_destroy(stream), 0);
 }
 
+/* An order to the process of a card. */
+static void order(unsigned int card, const char *words)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "guestctl fault card%u %s", card, words);
+	ok(!system(command));
+}
+
+/* One that is slow has its blocks waited for: what comes too early is not what was there. */
+static void test_slow_cards(void)
+{
+	for (unsigned int slow = 0; slow < 2; slow++) {
+		order(slow, "set rate=64M");
+		expect(accel_device_memory_set(b, to, 0, SIZE), 0);
+		copy_and_look(0, 0, SIZE);
+		copy_and_look(4097, 1, SIZE - 5000);
+		test_rows();
+		order(slow, "set rate=0");
+	}
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static double time_of(void *dst, const void *src)
+{
+	double start = seconds();
+
+	expect(accel_memory_copy(dst, src, SIZE), 0);
+	return seconds() - start;
+}
+
+/* What the one card writes while the other reads takes the time of one of the two, not of both. */
+static void test_both_at_once(void)
+{
+	double best = 9;
+
+	order(0, "set rate=16M");
+	order(1, "set rate=16M");
+	for (int i = 0; i < 3; i++) {
+		double in = time_of(got, from), out = time_of(to, host);
+		double ratio = time_of(to, from) / (in > out ? in : out);
+
+		best = ratio < best ? ratio : best;
+	}
+	order(0, "set rate=0");
+	order(1, "set rate=0");
+	printf("# card to card takes %.2f times as long as one way\n", best);
+	ok(best < 1.6);
+}
+
+/* In the middle, of either card: it is named, and the next copy works. */
+static void test_failures(void)
+{
+	for (unsigned int card = 0; card < (forced ? 1 : 2); card++) {
+		order(card, forced ? "fail" : "fail after=2");
+		refused(accel_memory_copy_p2p(b, a, to, from, SIZE), -EIO,
+			card ? "/dev/paccel1" : "/dev/paccel0");
+		order(card, "clear");
+		copy_and_look(0, 0, SIZE);
+	}
+}
+
 static void test_closed(void)
 {
 	expect(accel_device_close(b), 0);
@@ -139,6 +209,12 @@ int main(void)
 	tap_done("freed");
 	test_on_a_stream();
 	tap_done("on_a_stream");
+	test_slow_cards();
+	tap_done("slow_cards");
+	test_both_at_once();
+	tap_done("both_at_once");
+	test_failures();
+	tap_done("failures");
 	test_closed();
 	tap_done("closed");
 	return tap_end();

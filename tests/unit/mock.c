@@ -21,6 +21,7 @@ static struct card cards[MOCK_CARDS];
 struct file files[FILES];
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+bool peers_reach;
 static bool unloaded;
 static unsigned int instances, calls[COMMANDS];
 static uint64_t last_offset;
@@ -83,7 +84,7 @@ void mock_reset(void)
 	memset(cards, 0, sizeof(cards));
 	memset(calls, 0, sizeof(calls));
 	memset(faults, 0, sizeof(faults));
-	unloaded = false;
+	unloaded = peers_reach = false;
 	clock_shift = 0;
 	forget_fences();
 	forget_dmabufs();
@@ -94,6 +95,14 @@ struct card *card_at(unsigned int node)
 {
 	for (int i = 0; i < MOCK_CARDS; i++)
 		if (cards[i].memory && cards[i].node == node)
+			return &cards[i];
+	return NULL;
+}
+
+struct card *card_of(unsigned int instance)
+{
+	for (int i = 0; i < MOCK_CARDS; i++)
+		if (cards[i].memory && cards[i].present && cards[i].instance == instance)
 			return &cards[i];
 	return NULL;
 }
@@ -189,6 +198,11 @@ void mock_corrupt(unsigned int node)
 	card_at(node)->corrupt = true;
 }
 
+void mock_peers(bool reach)
+{
+	peers_reach = reach;
+}
+
 void mock_unload(void)
 {
 	unloaded = true;
@@ -227,6 +241,19 @@ void mock_fail(unsigned int what, unsigned int nth, int err)
 	pthread_mutex_unlock(&lock);
 }
 
+void mock_fail_operation(unsigned int node, unsigned int nth, int err)
+{
+	pthread_mutex_lock(&lock);
+	card_at(node)->fail_nth = nth;
+	card_at(node)->fail_err = err;
+	pthread_mutex_unlock(&lock);
+}
+
+int take_card_fault(struct card *card)
+{
+	return card->fail_nth && !--card->fail_nth ? card->fail_err : 0;
+}
+
 int take_fault(unsigned int what)
 {
 	return faults[what].nth && !--faults[what].nth ? faults[what].err : 0;
@@ -250,6 +277,14 @@ unsigned int mock_calls(unsigned int nr)
 	count = calls[nr];
 	pthread_mutex_unlock(&lock);
 	return count;
+}
+
+void mock_wait_calls(unsigned int nr, unsigned int count)
+{
+	pthread_mutex_lock(&lock);
+	while (calls[nr] < count)
+		pthread_cond_wait(&moved, &lock);
+	pthread_mutex_unlock(&lock);
 }
 
 unsigned int mock_all_calls(void)
@@ -283,6 +318,33 @@ unsigned int mock_files(void)
 
 	for (int i = 0; i < FILES; i++)
 		count += files[i].used;
+	return count;
+}
+
+unsigned int mock_host_ranges(unsigned int node)
+{
+	unsigned int count = 0;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < FILES; i++)
+		for (int j = 0; files[i].used && files[i].card->node == node &&
+				j < MOCK_HOST_RANGES; j++)
+			count += files[i].hosts[j].live;
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
+unsigned int mock_streams(unsigned int node)
+{
+	unsigned int count = 0;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < FILES; i++)
+		for (int j = 0; files[i].used && files[i].card->node == node && j < MOCK_STREAMS;
+		     j++)
+			count += files[i].streams[j].used &&
+				 (!files[i].streams[j].destroyed || files[i].streams[j].jobs);
+	pthread_mutex_unlock(&lock);
 	return count;
 }
 
@@ -400,8 +462,14 @@ int add_alloc(struct file *file, uint64_t addr, uint64_t length, bool imported)
 	return 0;
 }
 
+/* A context, or another card that it is registered with. */
 static bool somebody_has(const struct card *card, uint64_t addr)
 {
+	for (int i = 0; i < FILES; i++)
+		for (int j = 0; files[i].used && j < MOCK_HOST_RANGES; j++)
+			if (files[i].hosts[j].live && files[i].hosts[j].peer == card &&
+			    files[i].hosts[j].peer_addr == addr)
+				return true;
 	for (int i = 0; i < FILES; i++)
 		for (int j = 0; files[i].used && files[i].card == card && j < ALLOCS; j++)
 			if (files[i].allocs[j].live && files[i].allocs[j].addr == addr)
@@ -409,12 +477,17 @@ static bool somebody_has(const struct card *card, uint64_t addr)
 	return false;
 }
 
+static void let_go(struct card *card, uint64_t addr, uint64_t length)
+{
+	if (!somebody_has(card, addr))
+		memset(card->state + (addr - MOCK_BASE) / MOCK_GRANULE, WAITING,
+		       granules_of(length));
+}
+
 static void drop_alloc(struct file *file, struct alloc *alloc)
 {
 	alloc->live = false;
-	if (!somebody_has(file->card, alloc->addr))
-		memset(file->card->state + (alloc->addr - MOCK_BASE) / MOCK_GRANULE, WAITING,
-		       granules_of(alloc->length));
+	let_go(file->card, alloc->addr, alloc->length);
 }
 
 static int place_alloc(struct file *file, uint64_t length, __u64 *addr)
@@ -524,9 +597,15 @@ static int do_device_info(const struct file *file, struct paccel_device_info *cm
 
 /* ---- Host memory ---- */
 
-static void close_memory(const struct host *host)
+static void drop_host(struct host *host)
 {
-	plain_close(host->memfd);
+	struct host dropped = *host;
+
+	*host = (struct host){ .memfd = -1 };
+	if (dropped.memfd >= 0)
+		plain_close(dropped.memfd);
+	if (dropped.peer)
+		let_go(dropped.peer, dropped.peer_addr, dropped.length);
 }
 
 static uint64_t locked_bytes(void)
@@ -535,19 +614,20 @@ static uint64_t locked_bytes(void)
 
 	for (int i = 0; i < FILES; i++)
 		for (int j = 0; files[i].used && j < MOCK_HOST_RANGES; j++)
-			if (files[i].hosts[j].live)
+			if (files[i].hosts[j].live && !files[i].hosts[j].peer)
 				bytes += (files[i].hosts[j].length + PAGE - 1) / PAGE * PAGE;
 	return bytes;
 }
 
-static int new_host(struct file *file, uint64_t length, struct host **host)
+/* Nobody pays for another card's memory. */
+static int new_host(struct file *file, uint64_t length, bool charged, struct host **host)
 {
 	struct rlimit limit;
 
 	if (!length || length > MOCK_HOST_MAX)
 		return EINVAL;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (locked_bytes() + (length + PAGE - 1) / PAGE * PAGE > limit.rlim_cur)
+	if (charged && locked_bytes() + (length + PAGE - 1) / PAGE * PAGE > limit.rlim_cur)
 		return ENOMEM;
 	for (int i = 0; i < MOCK_HOST_RANGES; i++) {
 		if (file->hosts[i].live)
@@ -562,7 +642,7 @@ static int new_host(struct file *file, uint64_t length, struct host **host)
 static int do_host_alloc(struct file *file, struct paccel_host_alloc *cmd)
 {
 	struct host *host;
-	int err = cmd->flags ? EINVAL : new_host(file, cmd->length, &host);
+	int err = cmd->flags ? EINVAL : new_host(file, cmd->length, true, &host);
 
 	if (err)
 		return err;
@@ -604,29 +684,34 @@ static bool can_pin(uint64_t addr, uint64_t length, bool write)
 
 static int do_host_register(struct file *file, const struct paccel_host_register *cmd)
 {
+	struct shared shared = { .fd = -1 };
 	struct host *host;
 	int err;
 
 	bool dmabuf = cmd->flags & PACCEL_HOST_DMABUF;
 	bool read_only = cmd->flags & PACCEL_HOST_READ_ONLY;
-	int memfd = -1;
 
 	if (cmd->flags & ~(PACCEL_HOST_READ_ONLY | PACCEL_HOST_DMABUF) || cmd->reserved ||
 	    (!dmabuf && cmd->fd) || cmd->addr + cmd->length < cmd->addr)
 		return EINVAL;
 	if (host_overlaps(file, cmd->addr, cmd->length))
 		return EEXIST;
-	err = new_host(file, cmd->length, &host);
+	err = dmabuf ? dmabuf_memory(file->card, cmd->fd, cmd->length, !read_only, &shared) : 0;
 	if (err)
 		return err;
-	if (dmabuf)
-		memfd = dmabuf_memory(cmd->fd, cmd->length, !read_only);
-	if (dmabuf && memfd < 0)
-		return -memfd;
+	err = new_host(file, cmd->length, !shared.peer, &host);
+	if (err) {
+		if (shared.fd >= 0)
+			plain_close(shared.fd);
+		return err;
+	}
 	if (!dmabuf && !can_pin(cmd->addr, cmd->length, !read_only))
 		return EFAULT;
 	host->addr = cmd->addr;
-	host->memfd = memfd;
+	host->memfd = shared.fd;
+	host->fd_addr = cmd->addr - shared.at;
+	host->peer = shared.peer;
+	host->peer_addr = shared.peer_addr;
 	host->read_only = read_only;
 	host->live = true;
 	return 0;
@@ -642,9 +727,7 @@ static int do_host_free(struct file *file, const struct paccel_host_free *cmd)
 		if (!host->live ||
 		    (cmd->addr ? host->addr != cmd->addr : host->offset != cmd->offset))
 			continue;
-		if (host->memfd >= 0)
-			close_memory(host);
-		*host = (struct host){ .memfd = -1 };
+		drop_host(host);
 		return 0;
 	}
 	return ENOENT;
@@ -694,7 +777,8 @@ int mock_sys_mapped(int fd, uint64_t offset, void *addr)
 {
 	pthread_mutex_lock(&lock);
 	if (offset != MOCK_PAGE_OFFSET && offset < PACCEL_MMAP_DEVICE)
-		host_by_offset(fd, offset)->addr = (uintptr_t)addr;
+		host_by_offset(fd, offset)->addr = host_by_offset(fd, offset)->fd_addr =
+			(uintptr_t)addr;
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -811,7 +895,7 @@ int check_copy(const struct file *file, const struct paccel_copy *cmd)
 	return host && host->read_only ? EFAULT : 0;
 }
 
-static void wait_hold(struct card *card)
+void wait_hold(struct card *card)
 {
 	card->held++;
 	pthread_cond_broadcast(&moved);
@@ -848,9 +932,12 @@ static int do_copy(struct file *file, const struct paccel_copy *cmd)
 	if (!file->card->present)
 		return ENODEV;
 	host = host_around(file, cmd->dir == PACCEL_COPY_D2H ? cmd->dst : cmd->src, cmd->width);
+	/* Taken away. */
+	if (host && host->peer && !host->peer->present)
+		return EFAULT;
 	/* A dma-buf is not where its addresses are; all else is. */
 	return host && host->memfd >= 0 && !host->offset
-		       ? run_copy(file, cmd, host->memfd, host->addr)
+		       ? run_copy(file, cmd, host->memfd, host->fd_addr)
 		       : run_copy(file, cmd, -1, 0);
 }
 
@@ -940,6 +1027,7 @@ static int dispatch(struct file *file, unsigned long request, void *arg)
 	if (*(uint32_t *)arg != commands[nr].size)
 		return E2BIG;
 	calls[nr]++;
+	pthread_cond_broadcast(&moved);
 	memcpy(&last[nr], arg, commands[nr].size);
 	err = take_fault(nr);
 	if (!err)
@@ -1046,8 +1134,8 @@ static void drop_file(struct file *file)
 	end_streams(file, PACCEL_PAGE_CLOSED, -ECANCELED);
 	close_streams(file);
 	for (int i = 0; i < MOCK_HOST_RANGES; i++)
-		if (file->hosts[i].live && file->hosts[i].memfd >= 0)
-			close_memory(&file->hosts[i]);
+		if (file->hosts[i].live)
+			drop_host(&file->hosts[i]);
 	for (int i = 0; live_card && i < ALLOCS; i++)
 		if (file->allocs[i].live)
 			drop_alloc(file, &file->allocs[i]);
@@ -1059,6 +1147,7 @@ bool mock_sys_close(int fd)
 	struct file *file;
 
 	pthread_mutex_lock(&lock);
+	fence_closed(fd);
 	file = file_at(fd);
 	if (file && file->pid == getpid())
 		drop_file(file);

@@ -37,7 +37,9 @@ void mock_lose(unsigned int node);
 void mock_quota(unsigned int node, uint64_t bytes);
 /* Bytes that a failed scrub has set aside. */
 void mock_set_aside(unsigned int node, uint64_t bytes);
-/* Copies stop in flight; wait until so many are; let them go on. */
+/* Cards that can be mapped reach each other's memory, or do not, which is how it begins. */
+void mock_peers(bool reach);
+/* Copies and exports of device memory stop in flight; wait until so many are; let them go on. */
 void mock_hold(unsigned int node);
 void mock_wait_held(unsigned int node, unsigned int copies);
 void mock_release(unsigned int node);
@@ -58,6 +60,11 @@ void mock_foreign(unsigned int node);
 /* The nth next call of a command (PACCEL_NR_*), system call, or copy or fill of a stream fails. */
 enum { MOCK_OPEN = 64, MOCK_MMAP, MOCK_OPENDIR, MOCK_OPERATION, MOCK_ANY };
 void mock_fail(unsigned int what, unsigned int nth, int err);
+/* The same for copies and fills of streams of one card. */
+void mock_fail_operation(unsigned int node, unsigned int nth, int err);
+/* Until a command was called so often, and until no stream can go on. */
+void mock_wait_calls(unsigned int nr, unsigned int count);
+void mock_wait_idle(void);
 
 /* How often a command was called, and what the last call was given. */
 unsigned int mock_calls(unsigned int nr);
@@ -68,6 +75,9 @@ const void *mock_last(unsigned int nr);
 /* Contents of device memory, by device address. */
 uint8_t *mock_memory(unsigned int node, uint64_t addr);
 unsigned int mock_files(void);
+/* Host ranges and streams that all files of a card have. */
+unsigned int mock_host_ranges(unsigned int node);
+unsigned int mock_streams(unsigned int node);
 /* Flags of the last open. */
 int mock_open_flags(void);
 int mock_last_fd(void);

@@ -21,6 +21,8 @@ struct card {
 	bool present, foreign, hold, corrupt, mappable;
 	int memfd; /* of the memory, if it can be mapped */
 	unsigned int node, held, instance;
+	unsigned int fail_nth;
+	int fail_err;
 	uint64_t size, quota, set_aside;
 	size_t granules;
 	uint8_t *memory, *state; /* of each granule */
@@ -36,7 +38,18 @@ struct alloc {
 struct host {
 	uint64_t addr, length, offset;
 	int memfd;
+	uint64_t fd_addr; /* what the first byte of that stands for */
 	bool live, read_only;
+	struct card *peer; /* whose memory it is, and where; NULL: nobody's */
+	uint64_t peer_addr;
+};
+
+/* The memory of a dma-buf. */
+struct shared {
+	int fd;
+	uint64_t at; /* its first byte there */
+	struct card *peer;
+	uint64_t peer_addr;
 };
 
 struct job;
@@ -69,8 +82,13 @@ extern pthread_cond_t moved;
 
 /* An errno that a test has arranged, or 0. */
 int take_fault(unsigned int what);
+int take_card_fault(struct card *card);
 struct card *card_at(unsigned int node);
+extern bool peers_reach;
+struct card *card_of(unsigned int instance);
 bool inside(const struct file *file, uint64_t addr, uint64_t length);
+/* Until the test lets the card go on; without the lock. */
+void wait_hold(struct card *card);
 /* As the kernel reaches user memory: a bad address is an answer and no signal. */
 bool access_host(uint64_t addr, void *buffer, uint64_t length, bool write);
 /* The live host range that a range lies in wholly, or NULL. */
@@ -95,6 +113,8 @@ int do_fence_export(struct file *file, struct paccel_fence_export *cmd);
 void end_streams(struct file *file, enum paccel_page_state state, int err);
 void close_streams(struct file *file);
 void forget_fences(void);
+/* A descriptor is being closed. */
+void fence_closed(int fd);
 /* In the child of a fork there is no thread that does work. */
 void engine_lost(void);
 
@@ -102,8 +122,9 @@ void engine_lost(void);
 
 int do_mem_export(struct file *file, struct paccel_mem_export *cmd);
 int do_mem_import(struct file *file, struct paccel_mem_import *cmd);
-/* The memory of a dma-buf that is not device memory, or a negative errno. */
-int dmabuf_memory(int fd, uint64_t length, bool write);
+/* The memory of a dma-buf for a card, or an errno. */
+int dmabuf_memory(const struct card *card, int fd, uint64_t length, bool write,
+		  struct shared *shared);
 void forget_dmabufs(void);
 /* What tells one file from another; 0 if it is none. */
 ino_t file_id(int fd);

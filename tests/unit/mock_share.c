@@ -21,7 +21,8 @@ struct buf {
 	uint64_t addr, length;
 };
 
-static struct buf bufs[BUFS];
+static struct buf bufs[BUFS]; /* the last ones */
+static unsigned int next_buf;
 
 void plain_close(int fd)
 {
@@ -52,10 +53,10 @@ static struct buf *buf_of(int fd)
 
 static void add_buf(int fd, unsigned int instance, uint64_t addr, uint64_t length)
 {
-	struct buf *buf = bufs;
+	struct buf *buf = buf_of(fd);
 
-	while (buf->id && buf->id != file_id(fd))
-		buf++;
+	if (!buf)
+		buf = &bufs[next_buf++ % BUFS];
 	*buf = (struct buf){ file_id(fd), instance, addr, length };
 }
 
@@ -80,6 +81,8 @@ static int export_device(struct file *file, struct paccel_mem_export *cmd)
 			continue;
 		cmd->fd = memfd_create("dmabuf", MFD_CLOEXEC);
 		add_buf(cmd->fd, file->card->instance, alloc->addr, alloc->length);
+		if (file->card->hold)
+			wait_hold(file->card);
 		return 0;
 	}
 	return ENOENT;
@@ -128,15 +131,32 @@ int do_mem_import(struct file *file, struct paccel_mem_import *cmd)
 	return add_alloc(file, buf->addr, buf->length, true);
 }
 
-int dmabuf_memory(int fd, uint64_t length, bool write)
+/* Device memory of another card: where it lies in that. */
+static int peer_memory(const struct card *card, const struct buf *buf, struct shared *shared)
+{
+	struct card *peer = card_of(buf->instance);
+
+	if (!peers_reach || !peer || peer == card || !peer->mappable)
+		return EOPNOTSUPP;
+	shared->peer = peer;
+	shared->peer_addr = buf->addr;
+	shared->at = buf->addr - MOCK_BASE;
+	shared->fd = fcntl(peer->memfd, F_DUPFD_CLOEXEC, 0);
+	return 0;
+}
+
+int dmabuf_memory(const struct card *card, int fd, uint64_t length, bool write,
+		  struct shared *shared)
 {
 	const struct buf *buf = buf_of(fd);
 
+	*shared = (struct shared){ .fd = -1 };
 	if (!buf || length > buf->length)
-		return -EINVAL;
-	if (buf->instance)
-		return -EOPNOTSUPP;
+		return EINVAL;
 	if (write && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
-		return -EACCES;
-	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		return EACCES;
+	if (buf->instance)
+		return peer_memory(card, buf, shared);
+	shared->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return 0;
 }

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FENCES 64
+#define FENCES 256
 
 /* A point, or the end of what another driver does. */
 struct fence {
@@ -24,6 +24,7 @@ struct fence {
 	uint64_t point;
 	bool ended;
 	int err;
+	unsigned int users; /* the descriptor, and operations */
 };
 
 /* An operation, with what SUBMIT has found for it. */
@@ -44,7 +45,7 @@ struct job {
 
 static struct fence fences[FENCES];
 static pthread_t engine;
-static bool engine_runs;
+static bool engine_runs, engine_idle;
 
 static struct paccel_slot *slot_of(struct file *file, unsigned int stream)
 {
@@ -76,7 +77,22 @@ static int new_fence(struct fence **fence)
 	while ((*fence)->id)
 		++*fence;
 	(*fence)->id = file_id(fd);
+	(*fence)->users = 1;
 	return fd;
+}
+
+static void put_fence(struct fence *fence)
+{
+	if (!--fence->users)
+		*fence = (struct fence){ .id = 0 };
+}
+
+void fence_closed(int fd)
+{
+	struct fence *fence = fence_of(fd);
+
+	if (fence)
+		put_fence(fence);
 }
 
 int mock_fence(void)
@@ -144,9 +160,12 @@ static void fail_point(struct file *file, unsigned int stream, uint64_t point, i
 
 static void close_works(struct job *job)
 {
-	for (unsigned int i = 0; i < job->nr; i++)
+	for (unsigned int i = 0; i < job->nr; i++) {
 		if (job->works[i].fd >= 0)
 			plain_close(job->works[i].fd);
+		if (job->works[i].fence)
+			put_fence(job->works[i].fence);
+	}
 	free(job);
 }
 
@@ -224,6 +243,8 @@ static int run_transfer(struct file *file, struct job *job, const struct work *w
 		file->card->held--;
 	job->held = false;
 	err = take_fault(MOCK_OPERATION);
+	if (!err)
+		err = take_card_fault(file->card);
 	if (!err && work->op.op == PACCEL_OP_COPY)
 		err = run_copy(file, &copy, work->fd, work->fd_addr);
 	else if (!err)
@@ -305,9 +326,20 @@ static void *run_engine(void *arg)
 {
 	pthread_mutex_lock(&lock);
 	for (;;)
-		if (!run_all())
+		if (!run_all()) {
+			engine_idle = true;
+			pthread_cond_broadcast(&moved);
 			pthread_cond_wait(&moved, &lock);
+		}
 	return arg;
+}
+
+void mock_wait_idle(void)
+{
+	pthread_mutex_lock(&lock);
+	while (!engine_idle)
+		pthread_cond_wait(&moved, &lock);
+	pthread_mutex_unlock(&lock);
 }
 
 static void start_engine(void)
@@ -473,7 +505,7 @@ static int hold_memory(struct work *work, const struct host *host)
 		return EFAULT;
 	if (host->memfd >= 0) {
 		work->fd = fcntl(host->memfd, F_DUPFD_CLOEXEC, 0);
-		work->fd_addr = host->addr;
+		work->fd_addr = host->fd_addr;
 	}
 	return 0;
 }
@@ -533,7 +565,10 @@ static int prepare(struct file *file, struct work *work)
 		return prepare_wait(file, &work->op.wait);
 	case PACCEL_OP_WAIT_FENCE:
 		work->fence = fence_of(work->op.fd.fd);
-		return work->fence ? 0 : EINVAL;
+		if (!work->fence)
+			return EINVAL;
+		work->fence->users++;
+		return 0;
 	case PACCEL_OP_EVENTFD:
 		return prepare_eventfd(work);
 	default:
@@ -597,6 +632,7 @@ int do_submit(struct file *file, struct paccel_submit *cmd)
 	for (end = &stream->jobs; *end; end = &(*end)->next)
 		;
 	*end = job;
+	engine_idle = false;
 	start_engine();
 	pthread_cond_broadcast(&moved);
 	return 0;

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies between two cards that do not reach each other: through host memory, in blocks.
+ *
+ * Both cards work at once. There are two locked buffers: while the one card writes a block into one
+ * of them, the other card reads the block before out of the other. Each card has a stream for that,
+ * and waits for fences of the other one: that a buffer is full, and that it is empty again.
+ *
+ * To make all that takes longer than to copy some MiB, so the last one is kept. As the program does
+ * not know of what it has (locked memory, streams, host ranges), it is given up as soon as a command
+ * finds a limit reached. Where it cannot be made, and for what is one block, the cards take turns
+ * with ordinary memory.
+ */
+#define _GNU_SOURCE
+#include "private.h"
+
+#include <linux/paccel.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Charged four times to RLIMIT_MEMLOCK, 8 MiB by default: two buffers, registered with two cards. */
+#define BUFFER_BYTES ((size_t)1 << 20)
+
+/* ---- Blocks ---- */
+
+struct blocks {
+	const struct copy *copy;
+	size_t width, rows; /* of a whole one */
+	size_t row, column; /* where the next one begins */
+};
+
+static size_t min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct blocks blocks_of(const struct copy *copy)
+{
+	size_t width = min_size(copy->width, BUFFER_BYTES);
+
+	return (struct blocks){
+		.copy = copy,
+		.width = width,
+		.rows = min_size(copy->rows, BUFFER_BYTES / width),
+	};
+}
+
+/* Into a buffer, in which its rows are packed, and out of it. False: there is none any more. */
+static bool next_block(struct blocks *at, void *buffer, struct copy *in, struct copy *out)
+{
+	const struct copy *whole = at->copy;
+	size_t rows = min_size(at->rows, whole->rows - at->row);
+	size_t width = min_size(at->width, whole->width - at->column);
+
+	if (!rows)
+		return false;
+	*in = *out = *whole;
+	in->src.ptr += at->row * whole->spitch + at->column;
+	out->dst.ptr += at->row * whole->dpitch + at->column;
+	in->dst = out->src = (struct operand){ "buffer", (uintptr_t)buffer, .size = rows * width };
+	in->dpitch = out->spitch = width;
+	in->rows = out->rows = rows;
+	in->width = out->width = width;
+	at->column += width;
+	if (at->column == whole->width) {
+		at->column = 0;
+		at->row += rows;
+	}
+	return true;
+}
+
+/* ---- One after the other ---- */
+
+static int step_failed(const struct accel_device *dev, int err, const struct copy *copy)
+{
+	if (err != -EFAULT)
+		return general_error(dev, err);
+	return fail(err,
+		    "dst " ADDR " or src " ADDR " was freed by another thread, or memory was "
+		    "unmapped that is still registered",
+		    copy->dst.ptr, copy->src.ptr);
+}
+
+static int copy_stepwise(const struct copy *copy)
+{
+	struct blocks blocks = blocks_of(copy);
+	void *buffer = malloc(blocks.width * blocks.rows);
+	int err = buffer ? 0 : fail(-ENOMEM, "out of memory");
+	struct copy in, out;
+
+	while (!err && next_block(&blocks, buffer, &in, &out)) {
+		err = copy_ioctl(in.src.dev, PACCEL_COPY_D2H, &in);
+		if (err) {
+			err = step_failed(in.src.dev, err, copy);
+			break;
+		}
+		err = copy_ioctl(out.dst.dev, PACCEL_COPY_H2D, &out);
+		if (err)
+			err = step_failed(out.dst.dev, err, copy);
+	}
+	free(buffer);
+	return err;
+}
+
+/* ---- Both at once ---- */
+
+/* What one of the two cards has of it. A block is one point of its stream. */
+struct end {
+	struct accel_device *dev;
+	bool registered;
+	uint32_t stream; /* 0: none */
+	uint64_t first, last; /* points: before this copy, and the last one that is queued */
+	uint64_t failed; /* the block that failed first */
+	int error;
+};
+
+struct pipe {
+	struct end from, to;
+	char *buffers;
+	int empty[2]; /* fences of the card that reads them; -1 if nothing was ever in there */
+};
+
+static bool end_open(struct end *end, const void *buffers)
+{
+	struct paccel_host_register pin = { .size = sizeof(pin),
+					    .addr = (uintptr_t)buffers,
+					    .length = 2 * BUFFER_BYTES };
+	struct paccel_stream_create create = { .size = sizeof(create) };
+
+	end->registered = !device_ioctl(end->dev, PACCEL_IOC_HOST_REGISTER, &pin);
+	if (!end->registered || device_ioctl(end->dev, PACCEL_IOC_STREAM_CREATE, &create))
+		return false;
+	end->stream = create.stream;
+	end->last = create.point;
+	return true;
+}
+
+static void end_close(const struct end *end, const void *buffers)
+{
+	struct paccel_stream_destroy destroy = { .size = sizeof(destroy), .stream = end->stream };
+	struct paccel_host_free unpin = { .size = sizeof(unpin), .addr = (uintptr_t)buffers };
+
+	if (end->stream)
+		device_ioctl(end->dev, PACCEL_IOC_STREAM_DESTROY, &destroy);
+	if (end->registered)
+		device_ioctl(end->dev, PACCEL_IOC_HOST_FREE, &unpin);
+}
+
+static void fence_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void pipe_close(const struct pipe *pipe)
+{
+	end_close(&pipe->from, pipe->buffers);
+	end_close(&pipe->to, pipe->buffers);
+	munmap(pipe->buffers, 2 * BUFFER_BYTES);
+}
+
+static bool pipe_make(struct pipe *pipe)
+{
+	pipe->buffers = mmap(NULL, 2 * BUFFER_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pipe->buffers == MAP_FAILED)
+		return false;
+	keep_from_children(pipe->buffers, 2 * BUFFER_BYTES);
+	if (end_open(&pipe->from, pipe->buffers) && end_open(&pipe->to, pipe->buffers))
+		return true;
+	pipe_close(pipe);
+	return false;
+}
+
+/*
+ * The one that is kept, and idle. Its cards may be closed by others at any time, so it is looked at,
+ * taken and closed under the lock, the innermost one.
+ */
+static struct pipe kept;
+static bool is_kept;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void close_kept(void)
+{
+	pipe_close(&kept);
+	is_kept = false;
+}
+
+bool staged_give_up(void)
+{
+	bool was;
+
+	pthread_mutex_lock(&kept_lock);
+	was = is_kept;
+	if (was)
+		close_kept();
+	pthread_mutex_unlock(&kept_lock);
+	return was;
+}
+
+void staged_closed(const struct accel_device *dev)
+{
+	pthread_mutex_lock(&kept_lock);
+	if (is_kept && (kept.from.dev == dev || kept.to.dev == dev))
+		close_kept();
+	pthread_mutex_unlock(&kept_lock);
+}
+
+void staged_before_fork(void)
+{
+	pthread_mutex_lock(&kept_lock);
+}
+
+void staged_after_fork(void)
+{
+	pthread_mutex_unlock(&kept_lock);
+}
+
+/* It is the parent's, with its memory. */
+void staged_in_child(void)
+{
+	is_kept = false;
+	pthread_mutex_unlock(&kept_lock);
+}
+
+/* It serves both directions. */
+static bool take_kept(struct pipe *pipe)
+{
+	bool same, swapped;
+
+	pthread_mutex_lock(&kept_lock);
+	same = is_kept && kept.from.dev == pipe->from.dev && kept.to.dev == pipe->to.dev;
+	swapped = is_kept && kept.from.dev == pipe->to.dev && kept.to.dev == pipe->from.dev;
+	if (same || swapped) {
+		pipe->from = same ? kept.from : kept.to;
+		pipe->to = same ? kept.to : kept.from;
+		pipe->buffers = kept.buffers;
+		is_kept = false;
+	}
+	pthread_mutex_unlock(&kept_lock);
+	return same || swapped;
+}
+
+static void keep(const struct pipe *pipe)
+{
+	pthread_mutex_lock(&kept_lock);
+	if (is_kept)
+		close_kept();
+	kept = *pipe;
+	is_kept = true;
+	pthread_mutex_unlock(&kept_lock);
+}
+
+static bool pipe_open(struct pipe *pipe, const struct copy *copy)
+{
+	*pipe = (struct pipe){
+		.from.dev = copy->src.dev,
+		.to.dev = copy->dst.dev,
+		.empty = { -1, -1 },
+	};
+	if (!take_kept(pipe) && !pipe_make(pipe))
+		return false;
+	pipe->from.first = pipe->from.last;
+	pipe->to.first = pipe->to.last;
+	return true;
+}
+
+/* Queues a half of a block, behind a fence if there is one, and gives the fence of its end. */
+static int push(struct end *end, uint32_t dir, const struct copy *half, int behind, int *fence)
+{
+	struct paccel_op ops[2];
+	struct paccel_submit submit = { .size = sizeof(submit),
+					.stream = end->stream,
+					.ops = (uintptr_t)ops,
+					.op_size = sizeof(ops[0]) };
+	struct paccel_fence_export export = { .size = sizeof(export), .stream = end->stream };
+	int err;
+
+	if (behind >= 0) {
+		op_init(&ops[0], PACCEL_OP_WAIT_FENCE);
+		ops[0].fd.fd = behind;
+		submit.nr_ops++;
+	}
+	copy_operation(half, dir, &ops[submit.nr_ops++]);
+	err = device_ioctl(end->dev, PACCEL_IOC_SUBMIT, &submit);
+	if (err)
+		return err;
+	end->last = export.point = submit.point;
+	err = device_ioctl(end->dev, PACCEL_IOC_FENCE_EXPORT, &export);
+	if (!err)
+		*fence = export.fd;
+	return err;
+}
+
+static int push_block(struct pipe *pipe, int *empty, const struct copy *in, const struct copy *out)
+{
+	int full = -1;
+	int err = push(&pipe->from, PACCEL_COPY_D2H, in, *empty, &full);
+
+	fence_close(empty);
+	if (!err)
+		err = push(&pipe->to, PACCEL_COPY_H2D, out, full, empty);
+	fence_close(&full);
+	return err;
+}
+
+/* Waits for all that is queued, and asks what has failed. */
+static int settle(struct end *end)
+{
+	struct paccel_point point = { .stream = end->stream, .point = end->last };
+	struct paccel_wait wait = {
+		.size = sizeof(wait),
+		.deadline_ns = INT64_MAX,
+		.points = (uintptr_t)&point,
+		.nr_points = 1,
+		.point_size = sizeof(point),
+	};
+	struct paccel_stream_clear clear = { .size = sizeof(clear), .stream = end->stream };
+	int err = device_ioctl(end->dev, PACCEL_IOC_WAIT, &wait);
+
+	if (err || !point.error)
+		return err;
+	err = device_ioctl(end->dev, PACCEL_IOC_STREAM_CLEAR, &clear);
+	end->error = clear.error;
+	end->failed = clear.failed_point - end->first;
+	return err;
+}
+
+/* A card that waits for what has failed fails as well, but not before: two blocks later, or last. */
+static const struct end *who_failed(const struct pipe *pipe)
+{
+	if (pipe->from.error && (!pipe->to.error || pipe->from.failed <= pipe->to.failed))
+		return &pipe->from;
+	return pipe->to.error ? &pipe->to : NULL;
+}
+
+/*
+ * False if this is no way for the copy: something could not be had, or a card does not even tell
+ * what it has done. The other way works then, or finds out what is wrong.
+ */
+static bool copy_pipelined(const struct copy *copy, int *result)
+{
+	struct blocks blocks = blocks_of(copy);
+	const struct end *failed;
+	struct copy in, out;
+	struct pipe pipe;
+	unsigned int i = 0;
+	int err = 0, lost;
+
+	if (!pipe_open(&pipe, copy))
+		return false;
+	while (!err && next_block(&blocks, pipe.buffers + i * BUFFER_BYTES, &in, &out)) {
+		err = push_block(&pipe, &pipe.empty[i], &in, &out);
+		i = !i;
+	}
+	fence_close(&pipe.empty[0]);
+	fence_close(&pipe.empty[1]);
+	lost = settle(&pipe.from);
+	lost = settle(&pipe.to) ?: lost;
+	failed = lost ? NULL : who_failed(&pipe);
+	if (lost || err || failed)
+		pipe_close(&pipe);
+	else
+		keep(&pipe);
+	*result = failed ? copy_failed(failed->dev, failed->error, copy) : 0;
+	return failed || !(lost || err);
+}
+
+int copy_staged(const struct copy *copy)
+{
+	int err;
+
+	if (copy->width * copy->rows > BUFFER_BYTES && copy_pipelined(copy, &err))
+		return err;
+	return copy_stepwise(copy);
+}
