@@ -85,14 +85,17 @@ static int after_stream(const struct copy *copy)
 
 int copy_queue(const struct copy *copy)
 {
+	const struct accel_device *dev = copy->stream->dev;
 	uint32_t dir = copy_direction(copy);
 	bool queued = false;
 	int err = 0;
 
 	if (dir)
 		return queue_pinned(copy, dir);
-	if (copy->dst.dev == copy->stream->dev && !copy->src.dev)
+	if (copy->dst.dev == dev && !copy->src.dev)
 		err = queue_staged(copy, &queued);
+	else if (copy->dst.dev && copy->src.dev == dev)
+		err = copy_between_queue(copy, &queued);
 	return err || queued ? err : after_stream(copy);
 }
 

@@ -211,34 +211,53 @@ static void put(struct peer *peer)
 		peer_end(peer);
 }
 
-static int copy_direct(const struct copy *copy, const struct peer *peer)
+/* The copy as one of the card that writes: the other card's memory is its host memory. */
+static struct copy as_host(const struct copy *copy, const struct peer *peer)
 {
-	struct paccel_copy cmd = {
-		.size = sizeof(cmd),
-		.dir = PACCEL_COPY_D2H,
-		.dst = peer->at + (copy->dst.ptr - peer->base),
-		.src = wire_address(&copy->src),
-		.width = copy->width,
-		.rows = copy->rows,
-		.dst_pitch = copy->dpitch,
-		.src_pitch = copy->spitch,
-	};
+	struct copy direct = *copy;
 
-	return device_ioctl(copy->src.dev, PACCEL_IOC_COPY, &cmd);
+	direct.dst.dev = NULL;
+	direct.dst.ptr = peer->at + (copy->dst.ptr - peer->base);
+	return direct;
 }
 
+/*
+ * -EFAULT: there is no direct way, or perhaps that memory was taken away, as the card is gone or has
+ * lost it. Through the host there is either a way or a sentence for it.
+ */
 int copy_between(const struct copy *copy)
 {
 	struct peer *peer = get(copy->src.dev, copy->dst.dev, copy->dst.ptr);
-	int err = peer && peer->size ? copy_direct(copy, peer) : -EFAULT;
+	struct copy direct;
+	int err = -EFAULT;
 
+	if (peer && peer->size) {
+		direct = as_host(copy, peer);
+		err = copy_ioctl(copy->src.dev, PACCEL_COPY_D2H, &direct);
+	}
 	if (peer)
 		put(peer);
-	/*
-	 * Perhaps that memory was taken away: the card is gone, or has lost it. Through the host
-	 * there is either a way or a sentence for it.
-	 */
 	if (err == -EFAULT)
 		return copy_staged(copy);
 	return err ? general_error(copy->src.dev, err) : 0;
+}
+
+/* Queued work keeps what it needs: the registration may end before the copy does. */
+int copy_between_queue(const struct copy *copy, bool *queued)
+{
+	struct peer *peer = get(copy->src.dev, copy->dst.dev, copy->dst.ptr);
+	struct submitted done;
+	struct paccel_op op;
+	struct copy direct;
+	int err = -EFAULT;
+
+	if (peer && peer->size) {
+		direct = as_host(copy, peer);
+		copy_operation(&direct, PACCEL_COPY_D2H, &op);
+		err = stream_submit(copy->stream, &op, 1, &done);
+	}
+	if (peer)
+		put(peer);
+	*queued = err != -EFAULT;
+	return err && *queued ? submit_error(copy->stream, err) : 0;
 }

@@ -419,6 +419,8 @@ void staged_after_fork(void);
 void staged_in_child(void);
 /* Between two cards, directly if they reach each other: peer.c. */
 int copy_between(const struct copy *copy);
+/* On a stream of the card that has the source; nothing is queued where that does not do. */
+int copy_between_queue(const struct copy *copy, bool *queued);
 /* By the processor. */
 int copy_host(const struct copy *copy);
 /* The sentence for an error of the driver. */

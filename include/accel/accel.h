@@ -553,7 +553,8 @@ int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *s
  * @src: device memory of @src_dev
  * @size: bytes, at least 1
  *
- * Between two cards the call waits for the stream, and the copy is complete on return. With the
+ * On a stream of @src_dev the copy is queued where the cards reach each other. Elsewhere, and on a
+ * stream of @dst_dev, the call waits for the stream, and the copy is complete on return. With the
  * same card twice it is accel_async_memory_copy_d2d(). Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (@stream is of neither card); an error of copies; or an error of streams.

@@ -174,6 +174,38 @@ static void test_failures(void)
 	}
 }
 
+/* Of the card that has the source, and so does the work by itself where it can. */
+static void test_on_a_stream_of_the_source(void)
+{
+	struct accel_stream *stream;
+	unsigned char *next;
+
+	expect(accel_stream_create(a, &stream), 0);
+	expect(accel_device_memory_set(b, to, 0, SIZE), 0);
+	order(0, "set rate=16M");
+	expect(accel_async_memory_copy_p2p(b, a, stream, to, from, SIZE), 0);
+	ok(accel_stream_query(stream) == (forced ? -EINPROGRESS : 0));
+	expect(accel_stream_synchronize(stream), 0);
+	expect(accel_memory_copy(got, to, SIZE), 0);
+	ok(!memcmp(got, host, SIZE));
+
+	/* What is freed under the copy is not given to anybody before it has ended. */
+	expect(accel_async_memory_copy_p2p(b, a, stream, to, from, SIZE), 0);
+	expect(accel_device_memory_deallocate(b, to, SIZE), 0);
+	ok(accel_stream_query(stream) == (forced ? -EINPROGRESS : 0));
+	next = memory(b);
+	expect(accel_stream_synchronize(stream), 0);
+	order(0, "set rate=0");
+	to = next;
+	expect(accel_memory_copy(got, to, SIZE), 0);
+	for (size_t i = 0; i < SIZE; i++)
+		if (got[i]) {
+			ok(!"memory that was free is empty");
+			break;
+		}
+	expect(accel_stream_destroy(stream), 0);
+}
+
 static void test_closed(void)
 {
 	expect(accel_device_close(b), 0);
@@ -209,6 +241,8 @@ int main(void)
 	tap_done("freed");
 	test_on_a_stream();
 	tap_done("on_a_stream");
+	test_on_a_stream_of_the_source();
+	tap_done("on_a_stream_of_the_source");
 	test_slow_cards();
 	tap_done("slow_cards");
 	test_both_at_once();
