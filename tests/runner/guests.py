@@ -172,7 +172,8 @@ def test_small_guest_with_iommu_and_arguments():
 def test_left_over_processes_are_ended():
     start = time.monotonic()
     equal(run("sleep 1000 & setsid sleep 1000 & exit 0").returncode, 0)
-    assert time.monotonic() - start < 60
+    # Not when they have ended by themselves.
+    assert time.monotonic() - start < 500
 
 
 def read_until(fd, text):
