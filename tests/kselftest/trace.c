@@ -105,10 +105,13 @@ FIXTURE_SETUP(trace)
 {
 	ASSERT_EQ(0, rig_open(&self->r, 256));
 	self->text = malloc(TEXT);
+	/*
+	 * Names of processes come from tracepoints of the scheduler, which are not wanted here: the
+	 * kernel would patch what all that runs goes through. An instance has the switch of its maker.
+	 */
+	ASSERT_EQ(0, file_write(TRACEFS "/options/record-cmd", "0"));
 	snprintf(self->dir, sizeof(self->dir), TRACEFS "/instances/paccel-%d", getpid());
 	ASSERT_EQ(0, mkdir(self->dir, 0755)) TH_LOG("%s: %d", self->dir, errno);
-	/* Names of processes come from tracepoints of the scheduler: those are not wanted here. */
-	ASSERT_EQ(0, trace_write(self, "options/record-cmd", "0"));
 	ASSERT_EQ(0, trace_write(self, "events/paccel/enable", "1"));
 }
 
@@ -116,6 +119,7 @@ FIXTURE_TEARDOWN(trace)
 {
 	trace_write(self, "events/paccel/enable", "0");
 	EXPECT_EQ(0, rmdir(self->dir));
+	EXPECT_EQ(0, file_write(TRACEFS "/options/record-cmd", "1"));
 	rig_close(&self->r);
 }
 
