@@ -83,10 +83,10 @@ FIXTURE_SETUP(faults)
 FIXTURE_TEARDOWN(faults)
 {
 	card_behave();
-	/* What is late would be counted by the next one. */
+	/* What is late would be counted by the next one: a reset asks every engine. */
 	usleep(variant->late * WATCHDOG_MS * 1000);
 	EXPECT_EQ(0, module_param_set("watchdog_ms", self->old_watchdog));
-	if (!card_health_is("ok"))
+	if (variant->late || !card_health_is("ok"))
 		EXPECT_EQ(0, _test_cmd_reset(self->fd));
 	close(self->fd);
 }
