@@ -288,26 +288,34 @@ TEST_F(watchdog, out_of_service)
 		bind_again(_metadata, self);
 }
 
-/* Bus mastering is taken away in the middle of a transfer: the data never came. */
+/*
+ * Bus mastering is taken away in the middle of a transfer: the data never came. On a busy host it
+ * may come too late.
+ */
 TEST_F(watchdog, bus_master_lost_in_flight)
 {
 	struct side_call copy = { .fn = side_copy, .fd = self->fd,
 				  .dir = PACCEL_COPY_D2H, .src = self->mem,
 				  .dst = (uintptr_t)self->host,
 				  .shape = { SIZE, 1, 0, 0 } };
+	int tries = 5, ret = 0;
 	u64 xfers;
 
 	ASSERT_TRUE(watchdog(soon(), self->old_quiesce));
-	memset(self->host, 0, SIZE);
-	xfers = stats_of(self->fd).xfers;
-	side_call_start(&copy);
-	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
-	card_bus_master(false);
-	EXPECT_EQ(-EIO, side_call_end(&copy));
+	while (!ret && tries--) {
+		card_bus_master(true);
+		memset(self->host, 0, SIZE);
+		xfers = stats_of(self->fd).xfers;
+		side_call_start(&copy);
+		ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+		card_bus_master(false);
+		ret = side_call_end(&copy);
+	}
+	EXPECT_EQ(-EIO, ret);
 	EXPECT_TRUE(all_bytes(self->host, SIZE, 0));
 }
 
-/* The same to a stream: what is behind the copy is not run. On a busy host it may come too late. */
+/* The same to a stream: what is behind the copy is not run. Here, too, it may come too late. */
 TEST_F(watchdog, bus_master_lost_under_a_stream)
 {
 	u64 xfers = 0;
