@@ -39,6 +39,7 @@ static inline struct paccel_tag *last_tag(struct paccel_engine *eng)
 {
 	return eng->head == eng->tail ? NULL : tag_at(eng, eng->tail - 1);
 }
+
 /* Has its host memory been taken away? What the card has read or written there may be anything. */
 static inline bool is_revoked(const struct paccel_job *job)
 {

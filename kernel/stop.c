@@ -11,9 +11,9 @@ static void withdraw_all(struct paccel_engine *eng, struct list_head *queues, in
 {
 	while (!list_empty(queues)) {
 		struct paccel_queue *queue = list_first_entry(queues, struct paccel_queue, node);
+		struct paccel_job *job = list_first_entry(&queue->jobs, struct paccel_job, node);
 
-		paccel_turn_withdraw(eng, list_first_entry(&queue->jobs, struct paccel_job, node), error,
-			 ended);
+		paccel_turn_withdraw(eng, job, error, ended);
 	}
 }
 

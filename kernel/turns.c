@@ -172,7 +172,7 @@ static void job_over(struct paccel_engine *eng, struct paccel_job *job, struct l
 
 /* A waiting job gets no turn any more; what is in flight of it is the last. */
 void paccel_turn_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error,
-		     struct list_head *ended)
+			  struct list_head *ended)
 {
 	paccel_turn_dequeue(eng, job);
 	job->deferred = true;

@@ -133,9 +133,9 @@ static void ring_kick(struct paccel_engine *eng)
 {
 	struct ring_engine *re = ring_engine(eng);
 
-	/* Whatever is quiet, the last one is not. The card takes them when it sees the index. */
+	/* Whatever is quiet, the last one is not. */
 	writeq(re->last | RING_FLAG_IRQ, ring_entry(eng->pd->hw, re->sq, re->sq_tail - 1));
-	wmb();
+	wmb();	/* the card takes them when it sees the index */
 	writel(re->sq_tail, re->regs + RING_SQ_TAIL);
 	/* An engine that says after this that it runs will look at the index again. */
 	mb();
