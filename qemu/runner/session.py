@@ -109,9 +109,10 @@ def guest_files(options, kernel, nonce):
     }
     command = (assignments(exported, "export ") + f"cd {shlex.quote(os.getcwd())} || exit 126\n"
                + "exec " + shlex.join(options.command) + "\n")
+    # The command's PATH goes through here: no names of programs.
     files = {
-        "env": assignments(env).encode(),
-        "command": command.encode(errors="surrogateescape"),
+        "settings": assignments(env).encode(),
+        "job": command.encode(errors="surrogateescape"),
         "shares": "".join(path + "\n" for path in shares(options, kernel)).encode(),
     }
     for name in ("main", "guestctl"):

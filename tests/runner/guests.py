@@ -162,6 +162,13 @@ def test_eight_cards_pulled_and_plugged():
     contains(lines[4], "error: this guest has no nosuch")
 
 
+def test_a_command_without_a_shell():
+    command = [RUN, "--module", "none", "--", "env", "WORD=a b", "printenv", "WORD"]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=PATIENCE,
+                            capture_output=True, check=False)
+    equal((result.returncode, result.stdout), (0, b"a b\n"))
+
+
 def test_small_guest_with_iommu_and_arguments():
     result = run("cat /proc/cmdline; nproc; ls /sys/class/iommu", "--iommu", "--smp", "1",
                  "--mem", "256M", "--append", "pci=nomsi my.word=1")
