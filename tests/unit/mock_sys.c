@@ -57,22 +57,33 @@ static const char *in_class(const char *path, char real[4096])
 	return real;
 }
 
+/*
+ * TSan sees closedir() close a descriptor and does not see opendir() open it: where another thread
+ * had that number before, it takes the one for a race with the other.
+ */
+static DIR *open_dir(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? NULL : fdopendir(fd);
+}
+
 CATCH(DIR *, opendir, const char *path)
 {
 	char real[4096];
 	int err;
 
 	if (!strcmp(path, CLASS))
-		return REAL(opendir)(in_class(path, real));
+		return open_dir(in_class(path, real));
 	if (strcmp(path, "/dev"))
-		return REAL(opendir)(path);
+		return open_dir(path);
 	err = mock_sys_fault(MOCK_OPENDIR);
 	if (err) {
 		errno = err;
 		return NULL;
 	}
 	fake_at = 0;
-	return fake_dir = REAL(opendir)("/");
+	return fake_dir = open_dir("/");
 }
 
 CATCH(struct dirent64 *, readdir64, DIR *dir)
