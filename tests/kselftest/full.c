@@ -13,7 +13,7 @@
 #define EACH_US 1000
 #define LARGEST_MS 1000
 /* To write all of it once. */
-#define SCRUB_MS 10000
+#define SCRUB_MS 30000
 
 FIXTURE(full) {
 	int fd;
