@@ -223,6 +223,24 @@ static void bind_again(struct __test_metadata *_metadata, FIXTURE_DATA(watchdog)
 }
 
 /*
+ * One call, and another behind it: the sum of their outcomes. On a busy host the first one's
+ * transfer may have ended before the driver looks whether the card stops: then it is the second
+ * one's for which the card is given up, and both have hung.
+ */
+static int hang_both(struct __test_metadata *_metadata, FIXTURE_DATA(watchdog) *self,
+		     struct side_call *hung, struct side_call *behind)
+{
+	u64 xfers = stats_of(self->fd).xfers;
+
+	card_ignore_stop(true);
+	EXPECT_TRUE(watchdog(TOO_SHORT, "10"));
+	side_call_start(hung);
+	EXPECT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	side_call_start(behind);
+	return side_call_end(hung) + side_call_end(behind);
+}
+
+/*
  * The card does not stop in time either: it is given up. What it does when it wakes
  * up reaches nobody's memory.
  */
@@ -234,7 +252,7 @@ TEST_F(watchdog, out_of_service)
 	struct side_call behind = { .fn = side_hang, .fd = card_open(),
 				    .dir = PACCEL_COPY_H2D, .shape = { 8, 1, 0, 0 } };
 	u64 xfers, addr, offset;
-	int stream;
+	int stream, sum;
 	u8 *own;
 
 	/* No pages of programs: they might be kept. */
@@ -246,14 +264,15 @@ TEST_F(watchdog, out_of_service)
 	test_cmd_host_alloc(behind.fd, page_size, &offset);
 	behind.src = (uintptr_t)host_map(behind.fd, page_size, offset);
 	test_cmd_mem_alloc(behind.fd, 8, 0, &behind.dst);
-	card_ignore_stop(true);
-	ASSERT_TRUE(watchdog(TOO_SHORT, "10"));
-	xfers = stats_of(self->fd).xfers;
-	side_call_start(&hung);
-	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
-	side_call_start(&behind);
+	sum = hang_both(_metadata, self, &hung, &behind);
+	for (int i = 1; i < PATIENCE && sum == -2 * ETIMEDOUT; i++) {
+		card_ignore_stop(false);
+		ASSERT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
+		test_cmd_reset(self->fd);
+		sum = hang_both(_metadata, self, &hung, &behind);
+	}
 	/* One hung; the other one has not even been started, or never again. */
-	EXPECT_EQ(-ETIMEDOUT - EIO, side_call_end(&hung) + side_call_end(&behind));
+	EXPECT_EQ(-ETIMEDOUT - EIO, sum);
 	EXPECT_FALSE(healthy());
 
 	/* What needs the card says so at once, and nothing is started. */
