@@ -241,13 +241,11 @@ FIXTURE_TEARDOWN(chaos)
 {
 	u8 *host = map_pages(self->total / page_size + 1);
 	struct paccel_mem_stats s;
-	char health[16];
 	int fd = card_open();
 	u64 addr = 0;
 
 	ASSERT_LE(0, fd);
-	EXPECT_LT(0, card_attr_read("health", health, sizeof(health)));
-	EXPECT_STREQ("ok", health);
+	EXPECT_TRUE(card_health_is("ok"));
 	EXPECT_TRUE(WAIT_FOR(stats_of(fd).used == 0, 10000));
 	EXPECT_EQ(0, _test_cmd_mem_alloc(fd, self->total, 0, &addr));
 	EXPECT_EQ(0, _test_cmd_copy_d2h(fd, host, addr, self->total));

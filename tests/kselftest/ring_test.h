@@ -14,13 +14,6 @@ static inline u64 card_counter(const char *name)
 	return n;
 }
 
-static inline bool card_health_is(const char *health)
-{
-	char text[32];
-
-	return card_attr_read("health", text, sizeof(text)) > 0 && !strcmp(text, health);
-}
-
 /* A hang is noticed after this, and nothing that is well takes as long. */
 #define WATCHDOG_MS 400
 /* More than what the page says, for a machine that has other things to do. */

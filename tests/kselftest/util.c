@@ -234,6 +234,13 @@ int card_attr_u64(const char *attr, u64 *value)
 	return end == buf || *end ? -EINVAL : 0;
 }
 
+bool card_health_is(const char *health)
+{
+	char text[32];
+
+	return card_attr_read("health", text, sizeof(text)) > 0 && !strcmp(text, health);
+}
+
 int card_attr_write(const char *attr, const char *text)
 {
 	char path[128];

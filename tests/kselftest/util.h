@@ -43,6 +43,7 @@ int card_open(void);
 int card_attr_read(const char *attr, char *buf, size_t size);
 int card_attr_u64(const char *attr, u64 *value);
 int card_attr_write(const char *attr, const char *text);
+bool card_health_is(const char *health);
 
 /* --- PCI ----------------------------------------------------------------- */
 

@@ -38,13 +38,6 @@ static u64 counter(const char *name)
 	return n;
 }
 
-static bool healthy(void)
-{
-	char text[16];
-
-	return card_attr_read("health", text, sizeof(text)) > 0 && !strcmp(text, "ok");
-}
-
 FIXTURE_SETUP(watchdog)
 {
 	self->fd = card_open();
@@ -67,7 +60,7 @@ FIXTURE_TEARDOWN(watchdog)
 	card_behave();
 	card_bus_master(true);
 	EXPECT_EQ(0, _test_cmd_reset(self->fd));
-	EXPECT_TRUE(healthy());
+	EXPECT_TRUE(card_health_is("ok"));
 	pattern_fill(self->host, SIZE, 9);
 	EXPECT_EQ(0, _test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE));
 	memset(self->host, 0, SIZE);
@@ -153,7 +146,7 @@ TEST_F(watchdog, hung_transfer)
 	EXPECT_EQ(timeouts + 4, counter("timeouts"));
 	/* The last restart may still be under way: the call does not wait for it. */
 	EXPECT_TRUE(WAIT_FOR(restarts() == resets + 4, 5000));
-	EXPECT_TRUE(healthy());
+	EXPECT_TRUE(card_health_is("ok"));
 	/* Without a reset by hand the card is as good as new. */
 	ASSERT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
 	test_cmd_copy_h2d(self->fd, self->mem, self->host, 8);
@@ -273,7 +266,7 @@ TEST_F(watchdog, out_of_service)
 	}
 	/* One hung; the other one has not even been started, or never again. */
 	EXPECT_EQ(-ETIMEDOUT - EIO, sum);
-	EXPECT_FALSE(healthy());
+	EXPECT_FALSE(card_health_is("ok"));
 
 	/* What needs the card says so at once, and nothing is started. */
 	xfers = stats_of(self->fd).xfers;
@@ -296,7 +289,7 @@ TEST_F(watchdog, out_of_service)
 	card_ignore_stop(false);
 	ASSERT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
 	test_cmd_reset(self->fd);
-	EXPECT_TRUE(healthy());
+	EXPECT_TRUE(card_health_is("ok"));
 	EXPECT_EQ(1, submit(self->fd, stream, op_point(stream, 0)));
 	EXPECT_TRUE(all_bytes(own, SIZE, 0xc3));
 	test_cmd_mem_alloc(self->fd, 1, 0, &addr);
