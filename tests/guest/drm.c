@@ -4,6 +4,7 @@
  * and a virtio-gpu: vgem shares memory, virtio-gpu has syncobjs.
  */
 #define _GNU_SOURCE
+#include "../kselftest/foreign.h"
 #include "../unit/tap.h"
 
 #include <accel/drm.h>
@@ -200,6 +201,22 @@ static void memory_refusals(void)
 static struct accel_stream *first, *second;
 static void *device, *host;
 
+/* What is queued on it from now on waits until the gate is opened by foreign_signal(). */
+static void gate_before(struct accel_stream *stream, struct foreign *gate)
+{
+	uint32_t syncobj;
+	int fence;
+
+	ok(foreign_open(gate));
+	fence = foreign_fence(gate);
+	ok(fence >= 0);
+	ok(!drmSyncobjCreate(gpu, 0, &syncobj));
+	ok(!drmSyncobjImportSyncFile(gpu, syncobj, fence));
+	answers(accel_drm_stream_wait(stream, gpu, syncobj, 0), 0);
+	ok(!drmSyncobjDestroy(gpu, syncobj));
+	close(fence);
+}
+
 static void streams_open(void)
 {
 	expect(accel_stream_create(dev, &first), 0);
@@ -212,21 +229,24 @@ static void streams_open(void)
 static void round_trip(uint32_t syncobj, uint64_t point)
 {
 	uint64_t waits = point;
+	struct foreign gate;
 
+	gate_before(first, &gate);
 	fill(host, (unsigned char)(3 + point));
 	expect(accel_async_device_memory_set(dev, first, device, 0, SIZE), 0);
 	expect(accel_async_memory_copy_h2d(dev, first, device, host, SIZE), 0);
 	answers(accel_drm_stream_signal(first, gpu, syncobj, point), 0);
 	answers(accel_drm_stream_wait(second, gpu, syncobj, point), 0);
 	expect(accel_async_memory_copy_d2h(dev, second, (char *)host + 1000, device, SIZE), 0);
-	/* The card takes 100 ms for each. */
 	ok(point ? drmSyncobjTimelineWait(gpu, &syncobj, &waits, 1, 0, 0, NULL) == -ETIME :
 		   drmSyncobjWait(gpu, &syncobj, 1, 0, 0, NULL) == -ETIME);
+	foreign_signal(&gate);
 	expect(accel_stream_synchronize(second), 0);
 	ok(!memcmp(host, (char *)host + 1000, SIZE));
 	expect(accel_stream_query(first), 0);
 	ok(!(point ? drmSyncobjTimelineWait(gpu, &syncobj, &waits, 1, (int64_t)now_ns(), 0, NULL) :
 		     drmSyncobjWait(gpu, &syncobj, 1, (int64_t)now_ns(), 0, NULL)));
+	foreign_close(&gate);
 }
 
 static void binary_syncobj(void)

@@ -4,6 +4,7 @@
  * takes 100 ms: so there are few; what needs none of the card is done often.
  */
 #define _GNU_SOURCE
+#include "../kselftest/foreign.h"
 #include "../unit/tap.h"
 
 #include <linux/seccomp.h>
@@ -25,6 +26,7 @@ static struct accel_device *dev, *other;
 static struct accel_stream *stream, *second;
 static char *device, *host;
 static volatile bool no_call;
+static struct foreign gate;
 
 #define RUN(test) run(test, #test)
 
@@ -44,6 +46,21 @@ static void open_cards(void)
 	device = ptr;
 	expect(accel_host_memory_allocate(dev, &ptr, SIZE), 0);
 	host = ptr;
+	ok(foreign_open(&gate));
+}
+
+/* What is queued from now on waits until let_go(). */
+static void hold(struct accel_stream *s)
+{
+	int fence = foreign_fence(&gate);
+
+	expect(accel_stream_wait_fence(s, fence), 0);
+	close(fence);
+}
+
+static void let_go(void)
+{
+	foreign_signal(&gate);
 }
 
 static void run(void (*test)(void), const char *name)
@@ -52,6 +69,7 @@ static void run(void (*test)(void), const char *name)
 	test();
 	expect(accel_device_close(dev), 0);
 	expect(accel_device_close(other), 0);
+	foreign_close(&gate);
 	tap_done(name);
 }
 
@@ -130,12 +148,14 @@ static void test_query_makes_no_system_call(void)
 	pthread_t thread;
 
 	no_call = false;
+	hold(stream);
 	fill(stream, 1);
 	expect(accel_event_record(event, stream), 0);
 	pthread_create(&thread, NULL, asks_in_strict_mode, event);
 	pthread_join(thread, NULL);
 	ok(no_call);
 	ok(accel_stream_query(stream) == -EINPROGRESS);
+	let_go();
 	expect(accel_stream_synchronize(stream), 0);
 }
 
@@ -144,9 +164,11 @@ static void test_pageable_source_is_free_on_return(void)
 	char mine[100], back[100];
 
 	memset(mine, 'a', sizeof(mine));
+	hold(stream);
 	expect(accel_async_memory_copy_h2d(dev, stream, device, mine, sizeof(mine)), 0);
 	memset(mine, 'b', sizeof(mine));
 	ok(accel_stream_query(stream) == -EINPROGRESS);
+	let_go();
 	expect(accel_async_memory_copy_d2h(dev, stream, back, device, sizeof(back)), 0);
 	ok(back[0] == 'a' && back[99] == 'a');
 }
@@ -157,6 +179,7 @@ static void test_events_order_streams(void)
 	struct accel_stream *there;
 
 	expect(accel_stream_create(other, &there), 0);
+	hold(stream);
 	fill(stream, 'e');
 	expect(accel_event_record(event, stream), 0);
 	expect(accel_stream_wait_event(second, event), 0);
@@ -165,6 +188,7 @@ static void test_events_order_streams(void)
 	expect(accel_stream_wait_event(there, event), 0);
 	ok(accel_stream_query(there) == -EINPROGRESS);
 	expect(accel_stream_destroy(stream), 0);
+	let_go();
 	expect(accel_stream_synchronize(second), 0);
 	ok(host[0] == 'e' && host[SIZE - 1] == 'e');
 	expect(accel_stream_synchronize(there), 0);
@@ -239,10 +263,12 @@ static void test_callbacks(void)
 		expect(accel_stream_add_callback(stream, counts, calls), 0);
 	expect(accel_stream_synchronize(stream), 0);
 	ok(calls[0] == 100);
+	hold(stream);
 	fill(stream, 'c');
 	expect(accel_async_memory_copy_d2h(dev, stream, host, device, 8), 0);
 	expect(accel_stream_add_callback(stream, counts, calls), 0);
 	ok(accel_stream_query(stream) == -EINPROGRESS && calls[0] == 100);
+	let_go();
 	/* Behind the callback. */
 	fill(stream, 'd');
 	ok(calls[0] == 101 && calls[1] == 'c');
@@ -259,11 +285,12 @@ static void test_close_with_work(void)
 	struct accel_device *again;
 	int status = 1;
 
+	hold(stream);
 	fill(stream, 1);
-	fill(stream, 2);
 	expect(accel_stream_add_callback(stream, told, &status), 0);
 	expect(accel_device_close(dev), 0);
 	ok(status == -ECANCELED);
+	let_go();
 	expect(accel_device_open(0, &again), 0);
 	dev = again;
 }
@@ -274,6 +301,7 @@ static void test_descriptors(void)
 	struct pollfd polled[2];
 	eventfd_t count;
 
+	hold(stream);
 	fill(stream, 'f');
 	expect(accel_stream_eventfd(stream, fd), 0);
 	expect(accel_stream_export_fence(stream, &fence), 0);
@@ -281,6 +309,7 @@ static void test_descriptors(void)
 	polled[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	polled[1] = (struct pollfd){ .fd = fence, .events = POLLIN };
 	ok(poll(polled, 2, 0) == 0 && accel_stream_query(second) == -EINPROGRESS);
+	let_go();
 	ok(poll(&polled[0], 1, 10000) == 1 && !eventfd_read(fd, &count) && count == 1);
 	expect(accel_stream_query(stream), 0);
 	ok(poll(&polled[1], 1, 10000) == 1);
