@@ -61,7 +61,7 @@ void mark_and_print(const char *fmt, ...)
 
 /* The limit is against hanging only; a slow machine must not meet it. */
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT 240
+#define TEST_TIMEOUT_DEFAULT 480
 
 #define PACCEL_TEST_MAIN                                                       \
 	int main(int argc, char **argv)                                        \
