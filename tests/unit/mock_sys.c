@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The system calls that the mock catches. With MOCK_PRELOAD they are the functions themselves, for
- * LD_PRELOAD, and the cards come from the environment: MOCK_CARDS=0,2 are their nodes, and
- * what goes wrong stands at the end of this file.
+ * LD_PRELOAD, and the cards come from the environment: MOCK_CARDS=0,2 are their nodes, MOCK_BYTES the
+ * size of each, and what goes wrong stands at the end of this file.
  */
 #define _GNU_SOURCE
 #include "mock.h"
@@ -251,14 +251,14 @@ static unsigned int number_from(const char *name)
 
 __attribute__((constructor)) static void from_environment(void)
 {
+	unsigned int node, size = number_from("MOCK_BYTES") ?: MOCK_SIZE;
 	const char *list = getenv("MOCK_CARDS");
-	unsigned int node;
 	char *end;
 
 	mock_reset();
 	for (; list && *list; list = *end ? end + 1 : end) {
 		node = (unsigned int)strtoul(list, &end, 10);
-		mock_add(node);
+		mock_add_sized(node, size, size);
 		if (getenv("MOCK_CORRUPT"))
 			mock_corrupt(node);
 		mock_quota(node, number_from("MOCK_QUOTA"));
