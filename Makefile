@@ -79,7 +79,7 @@ tests: lib tools examples ## the test programs
 unit: tests ## runs the unit tests, prints TAP
 docs: ## the reference of the interfaces, from the headers, in build/docs
 
--include lib/rules.mk lib/drm/rules.mk tools/rules.mk examples/rules.mk
+-include lib/rules.mk lib/drm/rules.mk lib/paddle/rules.mk tools/rules.mk examples/rules.mk
 -include qemu/ringdev/rules.mk
 -include tests/ringdev/rules.mk tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk
 -include Documentation/rules.mk

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The cards that Paddle sees. They are opened by initialize and closed by finalize, whatever else
+ * happens: Paddle numbers them once, and uses them from any thread without saying so before.
+ */
+#include "private.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * Of a granule more than this (the ring card's is a page) Paddle would round every tensor up to a
+ * page; with less, what it has cached serves several small ones. A granule below it is kept: a card
+ * of 4032 bytes has no room for chunks of 512.
+ */
+#define MIN_CHUNK_MOST 512
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
+static pthread_once_t forks_watched = PTHREAD_ONCE_INIT;
+static struct card *cards;
+static size_t card_count;
+static unsigned int users; /* calls under way */
+static bool is_open;
+static bool in_child; /* what is open belongs to the parent */
+
+static __thread int current;
+
+void plugin_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void plugin_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- fork: workers of a data loader ---- */
+
+/* The calls that were under way stayed with the parent. */
+static void after_fork_in_child(void)
+{
+	users = 0;
+	in_child = true;
+	idle = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	plugin_unlock();
+}
+
+static void watch(void)
+{
+	if (pthread_atfork(plugin_lock, plugin_unlock, after_fork_in_child))
+		plugin_say("out of memory: a process that forks may hang");
+}
+
+void plugin_watch_forks(void)
+{
+	pthread_once(&forks_watched, watch);
+}
+
+bool plugin_in_child(void)
+{
+	return in_child;
+}
+
+/* ---- Calls that use a card ---- */
+
+/* Under the lock. */
+static struct card *card_at(const struct place *device)
+{
+	if (!device || !is_open || device->id < 0 || (size_t)device->id >= card_count)
+		return NULL;
+	return &cards[device->id];
+}
+
+static void complain_of(const char *call, const struct place *device, bool was_open, size_t count)
+{
+	if (!was_open)
+		plugin_say("%s: before initialize, or after finalize", call);
+	else if (!device)
+		plugin_say("%s: device is NULL", call);
+	else
+		plugin_say("%s: there is no device %d: %zu can be used", call, device->id, count);
+}
+
+struct card *plugin_enter(const char *call, const struct place *device)
+{
+	struct card *card;
+	bool was_open;
+	size_t count;
+
+	plugin_lock();
+	card = card_at(device);
+	users += !!card;
+	was_open = is_open;
+	count = card_count;
+	plugin_unlock();
+	if (!card)
+		complain_of(call, device, was_open, count);
+	return card;
+}
+
+/* Under the lock. */
+static struct card *card_of(const struct accel_device *dev)
+{
+	for (size_t i = 0; is_open && i < card_count; i++)
+		if (cards[i].dev == dev)
+			return &cards[i];
+	return NULL;
+}
+
+struct card *plugin_enter_memory(const void *ptr)
+{
+	struct accel_pointer_info info;
+	struct card *card;
+
+	if (accel_pointer_info(ptr, &info))
+		return NULL;
+	plugin_lock();
+	card = card_of(info.device);
+	users += !!card;
+	plugin_unlock();
+	return card;
+}
+
+void plugin_leave(void)
+{
+	plugin_lock();
+	/* In a child that was forked inside a call, it is not counted. */
+	if (users && !--users)
+		pthread_cond_broadcast(&idle);
+	plugin_unlock();
+}
+
+enum status plugin_done(const char *call, const struct card *card, int err, const char *format, ...)
+{
+	enum status status = plugin_status(call, err);
+	char text[TEXT_SIZE];
+	va_list args;
+
+	if (plugin_tracing) {
+		va_start(args, format);
+		vsnprintf(text, sizeof(text), format, args);
+		va_end(args);
+		plugin_trace("accel:%d %s(%s) = %d", card->id, call, text, err);
+	}
+	plugin_leave();
+	return status;
+}
+
+void card_fail(struct card *card, const char *call, int err)
+{
+	int none = 0;
+
+	plugin_complain(call, err);
+	__atomic_compare_exchange_n(&card->pending, &none, err, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
+int card_pending(struct card *card)
+{
+	int err = __atomic_exchange_n(&card->pending, 0, __ATOMIC_RELAXED);
+
+	return err ? plugin_fail(err, "a kernel before it failed: %s", accel_strerror(err)) : 0;
+}
+
+/* ---- Opening and closing ---- */
+
+static int card_open(struct card *card, int index, size_t min_chunk)
+{
+	int err = accel_device_open(index, &card->dev);
+
+	if (!err && !min_chunk) {
+		err = accel_device_min_chunk_size(card->dev, &min_chunk);
+		if (min_chunk > MIN_CHUNK_MOST)
+			min_chunk = MIN_CHUNK_MOST;
+	}
+	card->min_chunk = min_chunk;
+	if (err && card->dev)
+		accel_device_close(card->dev);
+	return err;
+}
+
+/* One that cannot be used is left out, and the others move up: Paddle numbers without gaps. */
+static size_t open_cards(const struct settings *settings, struct card *made)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < settings->count; i++) {
+		int err;
+
+		made[count] = (struct card){ .id = (int)count };
+		err = card_open(&made[count], settings->cards[i], settings->min_chunk);
+		if (err)
+			plugin_complain("initialize", err);
+		count += !err;
+	}
+	return count;
+}
+
+static void say_why_none(void)
+{
+	struct accel_device *dev;
+
+	if (accel_device_open(0, &dev))
+		plugin_say("no device: %s", accel_last_error());
+	else
+		accel_device_close(dev);
+}
+
+static size_t find_cards(struct card **made)
+{
+	struct settings settings = { 0 };
+	int present = accel_device_count();
+	int err = present < 0 ? present : settings_read(&settings, present);
+	size_t count = 0;
+
+	*made = NULL;
+	plugin_tracing = settings.trace;
+	if (!err) {
+		*made = calloc(settings.count + 1, sizeof(**made));
+		if (!*made)
+			err = plugin_fail(-ENOMEM, "out of memory");
+	}
+	if (err)
+		plugin_complain("no device", err);
+	else if (!present)
+		say_why_none();
+	else
+		count = open_cards(&settings, *made);
+	free(settings.cards);
+	return count;
+}
+
+/* Anything but success ends the process: where there is no card there are 0 devices. */
+static enum status initialize(void)
+{
+	struct card *made;
+	size_t count;
+	bool again;
+
+	plugin_lock();
+	again = is_open;
+	plugin_unlock();
+	if (again)
+		return STATUS_SUCCESS;
+	plugin_watch_forks();
+	count = find_cards(&made);
+	plugin_lock();
+	cards = made;
+	card_count = count;
+	is_open = true;
+	in_child = false;
+	plugin_unlock();
+	plugin_trace("initialize() = 0, %zu devices", count);
+	return STATUS_SUCCESS;
+}
+
+/* Calls of other threads end first; there are such while the process ends. */
+static void take_cards(struct card **taken, size_t *count)
+{
+	plugin_lock();
+	is_open = false;
+	while (users)
+		pthread_cond_wait(&idle, &lock);
+	*taken = cards;
+	*count = card_count;
+	cards = NULL;
+	card_count = 0;
+	plugin_unlock();
+}
+
+/* Paddle does not survive any other answer than success. */
+static enum status finalize(void)
+{
+	struct card *taken;
+	size_t count;
+
+	take_cards(&taken, &count);
+	handles_forget();
+	for (size_t i = 0; i < count; i++) {
+		int err = accel_device_close(taken[i].dev);
+
+		if (err)
+			plugin_complain(__func__, err);
+	}
+	free(taken);
+	plugin_trace("finalize() = 0");
+	return STATUS_SUCCESS;
+}
+
+/* ---- Numbers ---- */
+
+/* It has been opened already. */
+static enum status init_device(struct place *device)
+{
+	struct card *card = plugin_enter(__func__, device);
+
+	return card ? plugin_done(__func__, card, 0, "%s", "") : STATUS_ERROR;
+}
+
+/* The card stays open until finalize: other threads may still use it. */
+static enum status deinit_device(struct place *device)
+{
+	struct card *card = plugin_enter(__func__, device);
+
+	return card ? plugin_done(__func__, card, 0, "%s", "") : STATUS_ERROR;
+}
+
+static enum status set_device(struct place *device)
+{
+	struct card *card = plugin_enter(__func__, device);
+
+	if (!card)
+		return STATUS_ERROR;
+	current = card->id;
+	return plugin_done(__func__, card, 0, "%s", "");
+}
+
+static enum status get_device(struct place *device)
+{
+	struct place place = { .id = current };
+	struct card *card = plugin_enter(__func__, &place);
+
+	if (!card)
+		return STATUS_ERROR;
+	if (!device)
+		return plugin_done(__func__, card, plugin_fail(-EINVAL, "device is NULL"), "NULL");
+	device->id = current;
+	return plugin_done(__func__, card, 0, "%s", "");
+}
+
+static bool count_devices(size_t *count)
+{
+	bool was_open;
+
+	plugin_lock();
+	was_open = is_open;
+	*count = card_count;
+	plugin_unlock();
+	return was_open;
+}
+
+static enum status get_device_count(size_t *count)
+{
+	if (!count)
+		return plugin_status(__func__, plugin_fail(-EINVAL, "count is NULL"));
+	return count_devices(count) ? STATUS_SUCCESS : STATUS_ERROR;
+}
+
+/* They are 0 to count - 1: Paddle mixes up places in the list and numbers of devices. */
+static enum status get_device_list(size_t *list)
+{
+	size_t count;
+
+	if (!count_devices(&count))
+		return STATUS_ERROR;
+	if (count && !list)
+		return plugin_status(__func__, plugin_fail(-EINVAL, "list is NULL"));
+	for (size_t i = 0; i < count; i++)
+		list[i] = i;
+	return STATUS_SUCCESS;
+}
+
+void device_functions(struct interface *table)
+{
+	table->initialize = initialize;
+	table->finalize = finalize;
+	table->init_device = init_device;
+	table->deinit_device = deinit_device;
+	table->set_device = set_device;
+	table->get_device = get_device;
+	table->get_device_count = get_device_count;
+	table->get_device_list = get_device_list;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the plugin share. It knows libaccel by its public header only.
+ *
+ * One lock guards the little that is shared: whether the cards are open and how many calls are
+ * under way, the handles, the last sentence. No function of libaccel is called while it is held, so
+ * it has no order with the locks there, in fork() neither.
+ */
+#ifndef PADDLE_ACCEL_PRIVATE_H
+#define PADDLE_ACCEL_PRIVATE_H
+
+#include "abi.h"
+
+#include <accel/accel.h>
+#include <errno.h>
+#include <stdbool.h>
+
+/* ---- status.c: what went wrong, for Paddle and for its user ---- */
+
+#define TEXT_SIZE 640 /* the longest sentence of libaccel has 511 characters */
+
+/* Keeps a sentence for plugin_status() and returns err. */
+int plugin_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line in Paddle's log, which is standard error; the same one twice in a row is said once. */
+void plugin_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What Paddle is told of a result; if it is a failure, the log gets its sentence. */
+enum status plugin_status(const char *call, int err);
+/* The same without asking what Paddle should be told. */
+void plugin_complain(const char *call, int err);
+void plugin_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+extern bool plugin_tracing;
+
+/* ---- settings.c: PADDLE_ACCEL_* of the environment ---- */
+
+struct settings {
+	bool trace;
+	size_t min_chunk; /* 0: what suits the card */
+	size_t count; /* of cards to show, by their indices */
+	int *cards;
+};
+
+/* 0, or -EINVAL or -ENOMEM. The caller frees cards. */
+int settings_read(struct settings *settings, int present);
+
+/* ---- device.c: the cards, and who uses them ---- */
+
+struct card {
+	struct accel_device *dev;
+	int id; /* Paddle's */
+	size_t min_chunk;
+	int pending; /* a failure that could not be told yet */
+	struct accel_stream *null_stream; /* for events: made when it is needed */
+};
+
+void plugin_lock(void);
+void plugin_unlock(void);
+/* Once for each process. */
+void plugin_watch_forks(void);
+bool plugin_in_child(void);
+
+/*
+ * Every call that uses a card stands between the two: finalize waits until none is. NULL if there
+ * is no such device, or none any more; that has been said.
+ */
+struct card *plugin_enter(const char *call, const struct place *device);
+/* The card whose memory this is; nothing is said. */
+struct card *plugin_enter_memory(const void *ptr);
+void plugin_leave(void);
+/* Leaves, traces, and gives what Paddle is told. */
+enum status plugin_done(const char *call, const struct card *card, int err, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Kernels return nothing: what they fail with, the next call on the card is told. */
+void card_fail(struct card *card, const char *call, int err);
+int card_pending(struct card *card);
+
+/* ---- handle.c: streams and events as Paddle sees them ---- */
+
+enum handle_kind { HANDLE_FREE, HANDLE_STREAM, HANDLE_EVENT };
+
+/* NULL if there is no memory. */
+void *handle_make(enum handle_kind kind, struct card *card, void *object);
+/* What it stands for; NULL if it is not live. */
+void *handle_get(enum handle_kind kind, const void *handle);
+/* The same, and it is not live any more. */
+void *handle_take(enum handle_kind kind, const void *handle);
+/* The next object of a card, from *at = 0 on, or NULL. */
+void *handle_next(enum handle_kind kind, const struct card *card, size_t *at);
+void handles_forget(void);
+
+/* ---- stream.c ---- */
+
+/* NULL stands for itself. */
+int stream_find(stream_t handle, struct accel_stream **stream);
+/* A stream that has failed takes no more work until somebody has been told: with err, now. */
+int stream_told(struct accel_stream *stream, int err);
+
+/* ---- What each file puts into the table ---- */
+
+void device_functions(struct interface *table);
+void stream_functions(struct interface *table);
+void event_functions(struct interface *table);
+void memory_functions(struct interface *table);
+void copy_functions(struct interface *table);
+void size_functions(struct interface *table);
+
+/* ---- kernels.c ---- */
+
+void kernels_register(const char *device_type);
+
+#endif
