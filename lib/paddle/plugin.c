@@ -76,6 +76,8 @@ static bool suits(const struct params *params)
 static void fill(struct interface *table)
 {
 	device_functions(table);
+	stream_functions(table);
+	event_functions(table);
 }
 
 /* Paddle takes a plugin that names no device for one that has failed, and goes on. */

@@ -90,6 +90,8 @@ void handles_forget(void);
 
 /* ---- stream.c ---- */
 
+/* The card, or its memory, is not there any more, or is another process's. */
+bool plugin_is_lost(int err);
 /* NULL stands for itself. */
 int stream_find(stream_t handle, struct accel_stream **stream);
 /* A stream that has failed takes no more work until somebody has been told: with err, now. */

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams, and calls back when one has come so far. Paddle's NULL is a stream that never has work:
+ * what is asked of it is done when the call returns.
+ */
+#include "private.h"
+
+#include <stdlib.h>
+
+int stream_find(stream_t handle, struct accel_stream **stream)
+{
+	*stream = handle ? handle_get(HANDLE_STREAM, handle) : NULL;
+	if (!handle || *stream)
+		return 0;
+	return plugin_fail(-EINVAL, "stream %p is not live: it was destroyed, or is none",
+			   (void *)handle);
+}
+
+bool plugin_is_lost(int err)
+{
+	return err == -ENODEV || err == -ESTALE || err == -EPERM;
+}
+
+/* Paddle knows no way to make a stream usable again. */
+int stream_told(struct accel_stream *stream, int err)
+{
+	int failed;
+
+	if (!stream || !err || plugin_is_lost(err))
+		return err;
+	failed = accel_stream_query(stream);
+	if (!failed || failed == -EINPROGRESS || plugin_is_lost(failed))
+		return err;
+	accel_stream_clear(stream);
+	return plugin_fail(failed, "work of the stream failed: %s", accel_strerror(failed));
+}
+
+static int create(struct card *card, stream_t *handle)
+{
+	struct accel_stream *stream;
+	int err;
+
+	if (!handle)
+		return plugin_fail(-EINVAL, "stream is NULL: it has to go somewhere");
+	*handle = NULL;
+	err = accel_stream_create(card->dev, &stream);
+	if (err)
+		return err;
+	*handle = handle_make(HANDLE_STREAM, card, stream);
+	if (*handle)
+		return 0;
+	accel_stream_destroy(stream);
+	return plugin_fail(-ENOMEM, "out of memory");
+}
+
+static enum status create_stream(struct place *device, stream_t *stream)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = create(card, stream);
+	return plugin_done(__func__, card, err, "%p", stream ? (void *)*stream : NULL);
+}
+
+/* Success whatever it is: Paddle calls it where nothing may fail. */
+static enum status destroy_stream(struct place *device, stream_t handle)
+{
+	struct card *card = plugin_enter(__func__, device);
+	struct accel_stream *stream;
+	int err;
+
+	if (!card)
+		return STATUS_SUCCESS;
+	stream = handle_take(HANDLE_STREAM, handle);
+	err = stream ? accel_stream_destroy(stream) : 0;
+	if (!stream && handle)
+		err = plugin_fail(-EINVAL, "stream %p is not live", (void *)handle);
+	plugin_done(__func__, card, err, "%p", (void *)handle);
+	return STATUS_SUCCESS;
+}
+
+/*
+ * Whether something is still to come. Work that failed is not: Paddle would ask for ever. The next
+ * synchronize is told of the failure.
+ */
+static enum status query_stream(struct place *device, stream_t handle)
+{
+	struct card *card = plugin_enter(__func__, device);
+	struct accel_stream *stream;
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = stream_find(handle, &stream);
+	if (!err && stream && accel_stream_query(stream) == -EINPROGRESS)
+		err = -EINPROGRESS;
+	return plugin_done(__func__, card, err, "%p", (void *)handle);
+}
+
+static enum status synchronize_stream(struct place *device, stream_t handle)
+{
+	struct card *card = plugin_enter(__func__, device);
+	struct accel_stream *stream;
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = stream_find(handle, &stream);
+	if (!err && stream)
+		err = stream_told(stream, accel_stream_synchronize(stream));
+	if (!err)
+		err = card_pending(card);
+	return plugin_done(__func__, card, err, "%p", (void *)handle);
+}
+
+/* All streams that have failed are told of at once: the first error stands for them. */
+static int synchronize(struct card *card)
+{
+	int err = accel_device_synchronize(card->dev);
+	struct accel_stream *stream;
+	size_t at = 0;
+
+	while (err && (stream = handle_next(HANDLE_STREAM, card, &at)))
+		stream_told(stream, err);
+	return err ? err : card_pending(card);
+}
+
+static enum status synchronize_device(struct place *device)
+{
+	struct card *card = plugin_enter(__func__, device);
+
+	if (!card)
+		return STATUS_ERROR;
+	return plugin_done(__func__, card, synchronize(card), "%s", "");
+}
+
+/* ---- Callbacks ---- */
+
+struct call {
+	struct place place;
+	stream_t stream;
+	callback_t callback;
+	void *data;
+};
+
+/* In a thread of libaccel, whose last error may be another one. */
+static void call_back(void *data, int err)
+{
+	struct call *call = data;
+	enum status status;
+
+	if (err)
+		plugin_fail(err, "work before a callback failed: %s", accel_strerror(err));
+	status = plugin_status("stream_add_callback", err);
+	call->callback(&call->place, call->stream, call->data, &status);
+	free(call);
+}
+
+static int add(struct card *card, stream_t handle, callback_t callback, void *data)
+{
+	struct accel_stream *stream;
+	struct call *call;
+	int err;
+
+	if (!callback)
+		return plugin_fail(-EINVAL, "callback is NULL");
+	err = stream_find(handle, &stream);
+	if (err)
+		return err;
+	call = malloc(sizeof(*call));
+	if (!call)
+		return plugin_fail(-ENOMEM, "out of memory");
+	*call = (struct call){ { card->id }, handle, callback, data };
+	if (!stream) {
+		call_back(call, 0);
+		return 0;
+	}
+	err = accel_stream_add_callback(stream, call_back, call);
+	if (err)
+		free(call);
+	return err;
+}
+
+/* Paddle's function frees its data: it is called once, or never if this fails. */
+static enum status stream_add_callback(struct place *device, stream_t stream, callback_t callback,
+				       void *data)
+{
+	struct card *card = plugin_enter(__func__, device);
+
+	if (!card)
+		return STATUS_ERROR;
+	return plugin_done(__func__, card, add(card, stream, callback, data), "%p, %p",
+			   (void *)stream, data);
+}
+
+void stream_functions(struct interface *table)
+{
+	table->create_stream = create_stream;
+	table->destroy_stream = destroy_stream;
+	table->query_stream = query_stream;
+	table->synchronize_stream = synchronize_stream;
+	table->synchronize_device = synchronize_device;
+	table->stream_add_callback = stream_add_callback;
+}
