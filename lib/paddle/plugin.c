@@ -78,6 +78,9 @@ static void fill(struct interface *table)
 	device_functions(table);
 	stream_functions(table);
 	event_functions(table);
+	memory_functions(table);
+	copy_functions(table);
+	size_functions(table);
 }
 
 /* Paddle takes a plugin that names no device for one that has failed, and goes on. */

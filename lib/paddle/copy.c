@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies. Paddle's own are of any length from 0, wherever they point then.
+ */
+#include "private.h"
+
+/* The two ends of a copy between cards; both are entered, or none. */
+struct pair {
+	struct card *dst, *src;
+};
+
+static bool enter_both(const char *call, struct pair *pair, struct place *dst, struct place *src)
+{
+	pair->dst = plugin_enter(call, dst);
+	pair->src = pair->dst ? plugin_enter(call, src) : NULL;
+	if (pair->dst && !pair->src)
+		plugin_leave();
+	return pair->src;
+}
+
+static int pending_of_both(const struct pair *pair)
+{
+	return card_pending(pair->dst) ?: card_pending(pair->src);
+}
+
+static enum status memory_copy_h2d(struct place *device, void *dst, const void *src, size_t size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = size ? accel_memory_copy_h2d(card->dev, dst, src, size) : 0;
+	if (!err)
+		err = card_pending(card);
+	return plugin_done(__func__, card, err, "%p, %p, %zu", dst, src, size);
+}
+
+static enum status memory_copy_d2h(struct place *device, void *dst, const void *src, size_t size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = size ? accel_memory_copy_d2h(card->dev, dst, src, size) : 0;
+	if (!err)
+		err = card_pending(card);
+	return plugin_done(__func__, card, err, "%p, %p, %zu", dst, src, size);
+}
+
+static enum status memory_copy_d2d(struct place *device, void *dst, const void *src, size_t size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = size ? accel_memory_copy_d2d(card->dev, dst, src, size) : 0;
+	if (!err)
+		err = card_pending(card);
+	return plugin_done(__func__, card, err, "%p, %p, %zu", dst, src, size);
+}
+
+static enum status memory_copy_p2p(struct place *dst_device, struct place *src_device, void *dst,
+				   const void *src, size_t size)
+{
+	struct pair pair;
+	int err;
+
+	if (!enter_both(__func__, &pair, dst_device, src_device))
+		return STATUS_ERROR;
+	err = size ? accel_memory_copy_p2p(pair.dst->dev, pair.src->dev, dst, src, size) : 0;
+	if (!err)
+		err = pending_of_both(&pair);
+	plugin_leave();
+	return plugin_done(__func__, pair.dst, err, "%d, %p, %p, %zu", pair.src->id, dst, src,
+			   size);
+}
+
+/* ---- On streams ---- */
+
+typedef int (*queue_t)(struct accel_device *dev, struct accel_stream *stream, void *dst,
+		       const void *src, size_t size);
+
+static int queue(struct card *card, stream_t handle, queue_t copy, void *dst, const void *src,
+		 size_t size)
+{
+	struct accel_stream *stream;
+	int err = stream_find(handle, &stream);
+
+	if (!err && size)
+		err = stream_told(stream, copy(card->dev, stream, dst, src, size));
+	return err ? err : card_pending(card);
+}
+
+static enum status async_memory_copy_h2d(struct place *device, stream_t stream, void *dst,
+					 const void *src, size_t size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = queue(card, stream, accel_async_memory_copy_h2d, dst, src, size);
+	return plugin_done(__func__, card, err, "%p, %p, %p, %zu", (void *)stream, dst, src, size);
+}
+
+static enum status async_memory_copy_d2h(struct place *device, stream_t stream, void *dst,
+					 const void *src, size_t size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = queue(card, stream, accel_async_memory_copy_d2h, dst, src, size);
+	return plugin_done(__func__, card, err, "%p, %p, %p, %zu", (void *)stream, dst, src, size);
+}
+
+static enum status async_memory_copy_d2d(struct place *device, stream_t stream, void *dst,
+					 const void *src, size_t size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = queue(card, stream, accel_async_memory_copy_d2d, dst, src, size);
+	return plugin_done(__func__, card, err, "%p, %p, %p, %zu", (void *)stream, dst, src, size);
+}
+
+static int queue_between(const struct pair *pair, stream_t handle, void *dst, const void *src,
+			 size_t size)
+{
+	struct accel_stream *stream;
+	int err = stream_find(handle, &stream);
+
+	if (!err && size)
+		err = stream_told(stream,
+				  accel_async_memory_copy_p2p(pair->dst->dev, pair->src->dev,
+							      stream, dst, src, size));
+	return err ? err : pending_of_both(pair);
+}
+
+static enum status async_memory_copy_p2p(struct place *dst_device, struct place *src_device,
+					 stream_t stream, void *dst, const void *src, size_t size)
+{
+	struct pair pair;
+	int err;
+
+	if (!enter_both(__func__, &pair, dst_device, src_device))
+		return STATUS_ERROR;
+	err = queue_between(&pair, stream, dst, src, size);
+	plugin_leave();
+	return plugin_done(__func__, pair.dst, err, "%d, %p, %p, %p, %zu", pair.src->id,
+			   (void *)stream, dst, src, size);
+}
+
+void copy_functions(struct interface *table)
+{
+	table->memory_copy_h2d = memory_copy_h2d;
+	table->memory_copy_d2h = memory_copy_d2h;
+	table->memory_copy_d2d = memory_copy_d2d;
+	table->memory_copy_p2p = memory_copy_p2p;
+	table->async_memory_copy_h2d = async_memory_copy_h2d;
+	table->async_memory_copy_d2h = async_memory_copy_d2h;
+	table->async_memory_copy_d2d = async_memory_copy_d2d;
+	table->async_memory_copy_p2p = async_memory_copy_p2p;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory: device, page-locked and unified.
+ */
+#include "private.h"
+
+static bool is_exhausted(int err)
+{
+	return err == -ENOMEM || err == -EDQUOT;
+}
+
+/*
+ * Out of memory is success without memory: then Paddle gives back what it has cached and tries
+ * again, and what it raises in the end is a MemoryError with the numbers of device_memory_stats.
+ * Any other status is raised at once.
+ */
+static enum status device_memory_allocate(struct place *device, void **ptr, size_t size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (ptr)
+		*ptr = NULL;
+	if (!card)
+		return STATUS_ERROR;
+	err = accel_device_memory_allocate(card->dev, ptr, size);
+	if (is_exhausted(err)) {
+		plugin_trace("accel:%d %s(%zu): %s", card->id, __func__, size, accel_last_error());
+		err = 0;
+	}
+	return plugin_done(__func__, card, err, "%p, %zu", ptr ? *ptr : NULL, size);
+}
+
+/*
+ * Success whatever it is: Paddle frees in destructors, and a failure there ends the process. Its
+ * memory is not a child's, which drops what it has inherited without a word.
+ */
+static enum status free_by(const char *call, struct place *device, void *ptr, size_t size,
+			   int (*deallocate)(struct accel_device *dev, void *ptr, size_t size))
+{
+	struct card *card;
+	int err;
+
+	if (plugin_in_child())
+		return STATUS_SUCCESS;
+	card = plugin_enter(call, device);
+	if (!card)
+		return STATUS_SUCCESS;
+	err = deallocate(card->dev, ptr, size);
+	plugin_done(call, card, err, "%p, %zu", ptr, size);
+	return STATUS_SUCCESS;
+}
+
+static enum status device_memory_deallocate(struct place *device, void *ptr, size_t size)
+{
+	return free_by(__func__, device, ptr, size, accel_device_memory_deallocate);
+}
+
+/* Of these Paddle does not try twice: there is nothing cached to give back. */
+static enum status host_memory_allocate(struct place *device, void **ptr, size_t size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (ptr)
+		*ptr = NULL;
+	if (!card)
+		return STATUS_ERROR;
+	err = accel_host_memory_allocate(card->dev, ptr, size);
+	return plugin_done(__func__, card, err, "%p, %zu", ptr ? *ptr : NULL, size);
+}
+
+static enum status host_memory_deallocate(struct place *device, void *ptr, size_t size)
+{
+	return free_by(__func__, device, ptr, size, accel_host_memory_deallocate);
+}
+
+static enum status unified_memory_allocate(struct place *device, void **ptr, size_t size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (ptr)
+		*ptr = NULL;
+	if (!card)
+		return STATUS_ERROR;
+	err = accel_unified_memory_allocate(card->dev, ptr, size);
+	return plugin_done(__func__, card, err, "%p, %zu", ptr ? *ptr : NULL, size);
+}
+
+static enum status unified_memory_deallocate(struct place *device, void *ptr, size_t size)
+{
+	return free_by(__func__, device, ptr, size, accel_unified_memory_deallocate);
+}
+
+static enum status device_memory_set(struct place *device, void *ptr, unsigned char value,
+				     size_t size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = size ? accel_device_memory_set(card->dev, ptr, value, size) : 0;
+	if (!err)
+		err = card_pending(card);
+	return plugin_done(__func__, card, err, "%p, %d, %zu", ptr, value, size);
+}
+
+void memory_functions(struct interface *table)
+{
+	table->device_memory_allocate = device_memory_allocate;
+	table->device_memory_deallocate = device_memory_deallocate;
+	table->device_memory_set = device_memory_set;
+	table->host_memory_allocate = host_memory_allocate;
+	table->host_memory_deallocate = host_memory_deallocate;
+	table->unified_memory_allocate = unified_memory_allocate;
+	table->unified_memory_deallocate = unified_memory_deallocate;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Statistics, and the sizes that Paddle's allocators ask for.
+ *
+ * Four of them are left out: largest chunk, largest allocation, first and further growth of a pool.
+ * What Paddle takes instead is 92 % of what is free, which works on every card; with ours, which is
+ * all of the card, its second allocator asks for more than is left as soon as anything is in use.
+ */
+#include "private.h"
+
+static enum status device_memory_stats(struct place *device, size_t *total, size_t *free)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = accel_device_memory_stats(card->dev, total, free);
+	return plugin_done(__func__, card, err, "%zu, %zu", err ? 0 : *total, err ? 0 : *free);
+}
+
+/* Paddle divides by it without a look at the status: it is never left 0. */
+static enum status device_min_chunk_size(struct place *device, size_t *size)
+{
+	struct card *card = plugin_enter(__func__, device);
+
+	if (size)
+		*size = card ? card->min_chunk : 1;
+	if (!card)
+		return STATUS_ERROR;
+	if (!size)
+		return plugin_done(__func__, card, plugin_fail(-EINVAL, "size is NULL"), "NULL");
+	return plugin_done(__func__, card, 0, "%zu", *size);
+}
+
+static enum status device_extra_padding_size(struct place *device, size_t *size)
+{
+	struct card *card = plugin_enter(__func__, device);
+	int err;
+
+	if (!card)
+		return STATUS_ERROR;
+	err = accel_device_extra_padding_size(card->dev, size);
+	return plugin_done(__func__, card, err, "%zu", err ? 0 : *size);
+}
+
+void size_functions(struct interface *table)
+{
+	table->device_memory_stats = device_memory_stats;
+	table->device_min_chunk_size = device_min_chunk_size;
+	table->device_extra_padding_size = device_extra_padding_size;
+}
