@@ -93,4 +93,5 @@ __attribute__((visibility("default"))) void InitPlugin(struct params *params)
 	params->version = (struct version){ .major = 0, .minor = 1, .patch = 1 };
 	params->device_type = device_type;
 	params->sub_device_type = sub_device_type;
+	kernels_register(device_type);
 }

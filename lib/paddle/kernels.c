@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two kernels that Paddle cannot do without. For any other it copies the operands to the
+ * host, computes there, and copies the result back. But it fills tensors with `full` in place, by
+ * way of the processor if the device has no kernel of its own, and a card's address is not the
+ * processor's; and for a view that is not `contiguous` it knows no way at all.
+ *
+ * Neither computes: `full` writes a pattern, `contiguous` moves bytes. They queue on the stream of
+ * their context, behind what is still to be done with the memory that they are given.
+ */
+#include "private.h"
+
+#include "paddle_api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DIMS 16
+#define PATTERN_SIZE 4096
+
+static const struct paddle_api *paddle;
+
+static const size_t type_sizes[TYPES] = {
+	[TYPE_BOOL] = 1,
+	[TYPE_UINT8] = 1,
+	[TYPE_INT8] = 1,
+	[TYPE_INT16] = 2,
+	[TYPE_INT32] = 4,
+	[TYPE_INT64] = 8,
+	[TYPE_FLOAT16] = 2,
+	[TYPE_FLOAT32] = 4,
+	[TYPE_FLOAT64] = 8,
+	[TYPE_BFLOAT16] = 2,
+	[TYPE_COMPLEX64] = 8,
+	[TYPE_COMPLEX128] = 16,
+};
+
+static size_t size_of(const struct tensor *tensor)
+{
+	enum status status;
+	enum type type = paddle->type(tensor, &status);
+
+	return type < TYPES ? type_sizes[type] : 0;
+}
+
+/* ---- full ---- */
+
+/* To the nearest, ties to even, of which the low bits of a float are cut. */
+static uint32_t round_off(uint32_t bits, unsigned int cut)
+{
+	uint32_t half = (1u << (cut - 1)) - 1 + (bits >> cut & 1);
+
+	return (bits + half) >> cut;
+}
+
+static uint32_t float_bits(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static uint16_t to_bfloat16(float value)
+{
+	uint32_t bits = float_bits(value);
+
+	return value != value ? 0x7fc0 : (uint16_t)round_off(bits, 16);
+}
+
+/* The smallest normal number is 2^-14, below it are multiples of 2^-24. */
+static uint16_t to_float16(float value)
+{
+	uint32_t bits = float_bits(value), sign = bits >> 16 & 0x8000, magnitude = bits & INT32_MAX;
+
+	if (magnitude > 0x7f800000)
+		return 0x7e00;
+	if (magnitude >= 0x47800000)
+		return (uint16_t)(sign | 0x7c00);
+	if (magnitude >= 0x38800000)
+		return (uint16_t)(sign | round_off(magnitude - 0x38000000, 13));
+	/* Adding 0.5 leaves the multiple of 2^-24 in the low bits, rounded by the processor. */
+	value = (value < 0 ? -value : value) + 0.5f;
+	return (uint16_t)(sign | (float_bits(value) - float_bits(0.5f)));
+}
+
+union element {
+	uint8_t byte;
+	uint16_t half;
+	uint32_t word;
+	uint64_t whole;
+	float single;
+	double real;
+};
+
+static union element element_of(enum type type, struct scalar *value)
+{
+	switch (type) {
+	case TYPE_BOOL:
+		return (union element){ .byte = paddle->to_double(value) != 0 };
+	case TYPE_FLOAT16:
+		return (union element){ .half = to_float16((float)paddle->to_double(value)) };
+	case TYPE_BFLOAT16:
+		return (union element){ .half = to_bfloat16((float)paddle->to_double(value)) };
+	case TYPE_FLOAT32:
+		return (union element){ .single = (float)paddle->to_double(value) };
+	case TYPE_FLOAT64:
+		return (union element){ .real = paddle->to_double(value) };
+	default:
+		/* The low bytes of a whole number are the shorter number. */
+		return (union element){ .whole = (uint64_t)paddle->to_int64(value) };
+	}
+}
+
+static bool is_one_byte(const union element *element, size_t size)
+{
+	const unsigned char *bytes = (const unsigned char *)element;
+
+	for (size_t i = 1; i < size; i++)
+		if (bytes[i] != bytes[0])
+			return false;
+	return true;
+}
+
+/* What is written already is the source of as much again: few steps, whatever the size. */
+static int repeat(struct card *card, struct accel_stream *stream, char *data, size_t done,
+		  size_t size)
+{
+	int err = 0;
+
+	while (!err && done < size) {
+		size_t more = size - done < done ? size - done : done;
+
+		err = accel_async_memory_copy_d2d(card->dev, stream, data + done, data, more);
+		done += more;
+	}
+	return err;
+}
+
+static int fill(struct card *card, struct accel_stream *stream, void *data, size_t size,
+		const union element *element, size_t element_size)
+{
+	char pattern[PATTERN_SIZE];
+	size_t first = size < PATTERN_SIZE ? size : PATTERN_SIZE;
+	int err;
+
+	if (is_one_byte(element, element_size))
+		return accel_async_device_memory_set(card->dev, stream, data, element->byte, size);
+	for (size_t i = 0; i < first; i += element_size)
+		memcpy(pattern + i, element, element_size);
+	err = accel_async_memory_copy_h2d(card->dev, stream, data, pattern, first);
+	return err ? err : repeat(card, stream, data, first, size);
+}
+
+/* The card and the stream of a kernel, for as long as it runs. */
+static struct card *begin(const struct device_context *context, const void *data,
+			  struct accel_stream **stream)
+{
+	struct card *card = plugin_enter_memory(data);
+	enum status status;
+
+	if (!card) {
+		plugin_say("a kernel was called with memory of none of the cards");
+		return NULL;
+	}
+	if (stream_find(paddle->stream(context, &status), stream)) {
+		card_fail(card, "kernel", -EINVAL);
+		plugin_leave();
+		return NULL;
+	}
+	return card;
+}
+
+static void end(struct card *card, const char *kernel, struct accel_stream *stream, int err)
+{
+	err = stream_told(stream, err);
+	if (err)
+		card_fail(card, kernel, err);
+	plugin_leave();
+}
+
+static void full(const struct device_context *context, struct scalar *value, struct tensor *out)
+{
+	enum status status = STATUS_SUCCESS;
+	enum type type = paddle->type(out, &status);
+	union element element = element_of(type, value);
+	int64_t count = paddle->count(out, &status);
+	/* This throws if there is no memory: nothing is held here yet. */
+	void *data = paddle->allocate(context, out, 0, type, &status);
+	struct accel_stream *stream;
+	struct card *card;
+	int err;
+
+	if (count <= 0)
+		return;
+	card = begin(context, data, &stream);
+	if (!card)
+		return;
+	err = fill(card, stream, data, (size_t)count * type_sizes[type], &element,
+		   type_sizes[type]);
+	plugin_trace("accel:%d full(%p, %lld elements of type %d) = %d", card->id, data,
+		     (long long)count, (int)type, err);
+	end(card, "full", stream, err);
+}
+
+/* Paddle gives the type once more, in another numbering; that of the tensor is meant. */
+static void full_arguments(const struct device_context *context, const void *shape,
+			   struct scalar *value, int type, struct tensor *out)
+{
+	(void)shape;
+	(void)type;
+	full(context, value, out);
+}
+
+static void full_context(struct kernel_context *context)
+{
+	full(paddle->device_context(context), paddle->scalar(context, 1),
+	     paddle->output(context, 0));
+}
+
+/* ---- contiguous ---- */
+
+struct view {
+	size_t dims;
+	size_t element_size;
+	size_t count;
+	int64_t dim[MAX_DIMS];
+	int64_t stride[MAX_DIMS]; /* elements */
+	int64_t lowest, highest; /* elements from the first, both included */
+};
+
+static void read_view(const struct tensor *tensor, struct view *view)
+{
+	enum status status;
+
+	*view = (struct view){ .element_size = size_of(tensor),
+			       .count = (size_t)paddle->count(tensor, &status),
+			       .dims = (size_t)paddle->dims(tensor, &status) };
+	for (size_t i = 0; i < view->dims && i < MAX_DIMS; i++) {
+		int64_t reach;
+
+		view->dim[i] = paddle->dim(tensor, i, &status);
+		view->stride[i] = paddle->stride(tensor, i, &status);
+		reach = (view->dim[i] - 1) * view->stride[i];
+		view->lowest += reach < 0 ? reach : 0;
+		view->highest += reach > 0 ? reach : 0;
+	}
+}
+
+/* Elements that lie one behind the other in both, from the last dimensions on. */
+static size_t run_of(const struct view *view, size_t *outer)
+{
+	int64_t run = 1;
+
+	*outer = view->dims;
+	while (*outer && (view->dim[*outer - 1] == 1 || view->stride[*outer - 1] == run))
+		run *= view->dim[--*outer];
+	return (size_t)run;
+}
+
+/* The next place of the dimensions before the run, as the digits of a number. */
+static int64_t step(const struct view *view, size_t outer, int64_t *at)
+{
+	int64_t moved = 0;
+
+	while (outer--) {
+		moved += view->stride[outer];
+		if (++at[outer] < view->dim[outer])
+			return moved;
+		moved -= view->stride[outer] * view->dim[outer];
+		at[outer] = 0;
+	}
+	return moved;
+}
+
+static void gather(char *to, const char *from, const struct view *view)
+{
+	int64_t at[MAX_DIMS] = { 0 };
+	size_t outer, run = run_of(view, &outer);
+	size_t size = run * view->element_size;
+
+	for (size_t done = 0; done < view->count; done += run) {
+		memcpy(to, from, size);
+		to += size;
+		from += step(view, outer, at) * (int64_t)view->element_size;
+	}
+}
+
+/* By way of the host: the card moves no single elements. */
+static int gather_in_host(struct card *card, struct accel_stream *stream, char *dst,
+			  const char *src, const struct view *view)
+{
+	int64_t size = (int64_t)view->element_size;
+	size_t span = (size_t)((view->highest - view->lowest + 1) * size);
+	size_t packed = view->count * view->element_size;
+	char *from = malloc(span), *to = malloc(packed);
+	int err = from && to ? 0 : plugin_fail(-ENOMEM, "out of host memory for %zu bytes",
+					       span + packed);
+
+	if (!err)
+		err = accel_async_memory_copy_d2h(card->dev, stream, from,
+						  src + view->lowest * size, span);
+	if (!err) {
+		gather(to, from - view->lowest * size, view);
+		err = accel_async_memory_copy_h2d(card->dev, stream, dst, to, packed);
+	}
+	free(from);
+	free(to);
+	return err;
+}
+
+static int pack(struct card *card, struct accel_stream *stream, void *dst, const void *src,
+		const struct view *view)
+{
+	size_t outer, run;
+
+	if (view->dims > MAX_DIMS)
+		return plugin_fail(-EINVAL, "a view of %zu dimensions: %d are the most", view->dims,
+				   MAX_DIMS);
+	run = run_of(view, &outer);
+	if (run == view->count)
+		return accel_async_memory_copy_d2d(card->dev, stream, dst, src,
+						   run * view->element_size);
+	return gather_in_host(card, stream, dst, src, view);
+}
+
+/* A tensor that is made for the result of an operation of one operand has that one's strides. */
+static void pack_strides(struct tensor *out, const struct view *view)
+{
+	int64_t strides[MAX_DIMS], next = 1;
+	enum status status;
+
+	for (size_t i = view->dims; i--;) {
+		strides[i] = next;
+		next *= view->dim[i];
+	}
+	paddle->set_strides(out, (int64_t)view->dims, strides, &status);
+}
+
+static void contiguous(const struct device_context *context, const struct tensor *in,
+		       struct tensor *out)
+{
+	enum status status = STATUS_SUCCESS;
+	struct accel_stream *stream;
+	struct card *card;
+	struct view view;
+	void *dst;
+	int err;
+
+	read_view(in, &view);
+	if (view.dims <= MAX_DIMS)
+		pack_strides(out, &view);
+	dst = paddle->allocate(context, out, 0, paddle->type(in, &status), &status);
+	if (!view.count)
+		return;
+	card = begin(context, dst, &stream);
+	if (!card)
+		return;
+	err = pack(card, stream, dst, paddle->data(in, &status), &view);
+	plugin_trace("accel:%d contiguous(%p, %zu elements of %zu bytes) = %d", card->id, dst,
+		     view.count, view.element_size, err);
+	end(card, "contiguous", stream, err);
+}
+
+static void contiguous_context(struct kernel_context *context)
+{
+	contiguous(paddle->device_context(context), paddle->input(context, 0),
+		   paddle->output(context, 0));
+}
+
+/* ---- Registration ---- */
+
+static const enum argument of_full[] = { ARGUMENT_INT_ARRAY, ARGUMENT_SCALAR, ARGUMENT_TYPE };
+static const enum argument of_kernels[] = { ARGUMENT_CONTEXT, ARGUMENT_TENSOR };
+
+static const struct kernel_arguments full_takes = {
+	.in_count = 1, .in = of_kernels, .attribute_count = 3, .attributes = of_full,
+	.out_count = 1, .out = of_kernels + 1,
+};
+
+static const struct kernel_arguments contiguous_takes = {
+	.in_count = 2, .in = of_kernels, .attribute_count = 0, .attributes = of_full,
+	.out_count = 1, .out = of_kernels + 1,
+};
+
+/* Nothing in or out has another type than the kernel. */
+static void define(const void *key, void *kernel)
+{
+	(void)key;
+	(void)kernel;
+}
+
+static void add(const char *name, const char *device_type, enum type type,
+		const struct kernel_arguments *takes, void (*from_context)(struct kernel_context *),
+		void *from_arguments)
+{
+	paddle->register_kernel(name, device_type, type, ANY_LAYOUT, takes->in_count, takes->in,
+				takes->attribute_count, takes->attributes, takes->out_count,
+				takes->out, define, from_context, from_arguments);
+}
+
+/* Paddle has no tensors of these; up to 3.0 a kernel for one of them makes its import fail. */
+static bool is_used(enum type type)
+{
+	return type != TYPE_UINT16 && type != TYPE_UINT32 && type != TYPE_UINT64;
+}
+
+/* The real part is all that can be had of a complex scalar. */
+static bool can_fill(enum type type)
+{
+	return type != TYPE_COMPLEX64 && type != TYPE_COMPLEX128;
+}
+
+void kernels_register(const char *device_type)
+{
+	paddle = paddle_api_find();
+	if (!paddle) {
+		plugin_say("this Paddle has no C functions for kernels: clear_grad() and views that "
+			   "are not contiguous will not work");
+		return;
+	}
+	for (enum type type = TYPE_BOOL; type < TYPES; type++) {
+		if (!is_used(type))
+			continue;
+		if (can_fill(type))
+			add("full", device_type, type, &full_takes, full_context,
+			    (void *)full_arguments);
+		add("contiguous", device_type, type, &contiguous_takes, contiguous_context,
+		    (void *)contiguous);
+	}
+}

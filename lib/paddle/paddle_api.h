@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The C functions of Paddle that kernels need. They are found by name in the library that is
+ * running, so that the plugin links with none of its versions.
+ */
+#ifndef PADDLE_ACCEL_PADDLE_API_H
+#define PADDLE_ACCEL_PADDLE_API_H
+
+#include "abi.h"
+
+struct tensor;
+struct scalar;
+struct kernel_context;
+struct device_context;
+
+/* Types of elements. */
+enum type {
+	TYPE_BOOL = 1,
+	TYPE_UINT8,
+	TYPE_UINT16,
+	TYPE_UINT32,
+	TYPE_UINT64,
+	TYPE_INT8,
+	TYPE_INT16,
+	TYPE_INT32,
+	TYPE_INT64,
+	TYPE_FLOAT16,
+	TYPE_FLOAT32,
+	TYPE_FLOAT64,
+	TYPE_BFLOAT16,
+	TYPE_COMPLEX64,
+	TYPE_COMPLEX128,
+	TYPES,
+};
+
+/* Kinds of arguments of kernels. */
+enum argument {
+	ARGUMENT_CONTEXT = 0,
+	ARGUMENT_TENSOR = 1,
+	ARGUMENT_SCALAR = 10,
+	ARGUMENT_INT_ARRAY = 11,
+	ARGUMENT_TYPE = 12,
+};
+
+#define ANY_LAYOUT 0
+
+struct kernel_arguments {
+	size_t in_count;
+	const enum argument *in;
+	size_t attribute_count;
+	const enum argument *attributes;
+	size_t out_count;
+	const enum argument *out;
+};
+
+struct paddle_api {
+	void (*register_kernel)(const char *name, const char *device_type, enum type type,
+				int layout, size_t in_count, const enum argument *in,
+				size_t attribute_count, const enum argument *attributes,
+				size_t out_count, const enum argument *out,
+				void (*define)(const void *key, void *kernel),
+				void (*from_context)(struct kernel_context *context),
+				void *from_arguments);
+
+	struct device_context *(*device_context)(struct kernel_context *context);
+	struct tensor *(*input)(struct kernel_context *context, size_t index);
+	struct tensor *(*output)(struct kernel_context *context, size_t index);
+	struct scalar *(*scalar)(struct kernel_context *context, size_t index);
+
+	stream_t (*stream)(const struct device_context *context, enum status *status);
+	void *(*allocate)(const struct device_context *context, struct tensor *tensor, size_t size,
+			  enum type type, enum status *status);
+
+	void *(*data)(const struct tensor *tensor, enum status *status);
+	enum type (*type)(const struct tensor *tensor, enum status *status);
+	int64_t (*count)(const struct tensor *tensor, enum status *status);
+	int64_t (*dims)(const struct tensor *tensor, enum status *status);
+	int64_t (*dim)(const struct tensor *tensor, size_t index, enum status *status);
+	int64_t (*stride)(const struct tensor *tensor, size_t index, enum status *status);
+	void (*set_strides)(struct tensor *tensor, int64_t count, const int64_t *strides,
+			    enum status *status);
+
+	double (*to_double)(struct scalar *scalar);
+	int64_t (*to_int64)(struct scalar *scalar);
+};
+
+/* NULL if the Paddle that is running has not all of them. */
+const struct paddle_api *paddle_api_find(void);
+
+#endif
