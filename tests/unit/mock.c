@@ -116,7 +116,11 @@ void mock_add_sized(unsigned int node, uint64_t size, uint64_t model_bytes)
 			card = &cards[i];
 	free_memory(card);
 	*card = (struct card){
-		.present = true, .node = node, .size = size, .instance = ++instances
+		.present = true,
+		.node = node,
+		.size = size,
+		.granule = MOCK_GRANULE,
+		.instance = ++instances,
 	};
 	card->granules = model_bytes / MOCK_GRANULE;
 	card->memory = calloc(1, model_bytes);
@@ -181,6 +185,11 @@ uint64_t mock_clock(void)
 void mock_quota(unsigned int node, uint64_t bytes)
 {
 	card_at(node)->quota = bytes;
+}
+
+void mock_granule(unsigned int node, uint64_t bytes)
+{
+	card_at(node)->granule = bytes;
 }
 
 void mock_set_aside(unsigned int node, uint64_t bytes)
@@ -575,7 +584,7 @@ static int do_device_info(const struct file *file, struct paccel_device_info *cm
 		.size = sizeof(*cmd),
 		.mem_base = MOCK_BASE,
 		.mem_size = file->card->size,
-		.granule = MOCK_GRANULE,
+		.granule = file->card->granule,
 		.max_xfer = 4032,
 		.max_align = 2 << 20,
 		.max_host_bytes = MOCK_HOST_MAX,

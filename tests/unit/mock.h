@@ -35,6 +35,8 @@ void mock_remove(unsigned int node);
 /* A reset that loses the memory of all contexts that are open. */
 void mock_lose(unsigned int node);
 void mock_quota(unsigned int node, uint64_t bytes);
+/* What the card says that its granule is; that of the model stays as it is. */
+void mock_granule(unsigned int node, uint64_t bytes);
 /* Bytes that a failed scrub has set aside. */
 void mock_set_aside(unsigned int node, uint64_t bytes);
 /* Cards that can be mapped reach each other's memory, or do not, which is how it begins. */

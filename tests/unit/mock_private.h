@@ -23,7 +23,7 @@ struct card {
 	unsigned int node, held, instance;
 	unsigned int fail_nth;
 	int fail_err;
-	uint64_t size, quota, set_aside;
+	uint64_t size, quota, set_aside, granule;
 	size_t granules;
 	uint8_t *memory, *state; /* of each granule */
 	struct paccel_mem_stats counters;

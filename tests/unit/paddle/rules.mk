@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+#
+# Tests of the plugin for PaddlePaddle: its objects and those of libaccel over the mock. Included by
+# ../rules.mk.
+
+PADDLE_TESTS := $(patsubst tests/unit/paddle/test_%.c,%,\
+	$(sort $(wildcard tests/unit/paddle/test_*.c)))
+PADDLE_THREADED := device stream
+
+# The functions of Paddle that kernels need are the test's own: it says where they are, too.
+PADDLE_WRAP_kernel := -rdynamic -Wl,--wrap=dlopen -Wl,--wrap=dlsym
+
+# paddle_variant(name, compiler, flags, tests): as unit_variant, whose rule makes the objects
+define paddle_variant
+PADDLE_LIB_$(1) := $$(PADDLE_SRC:%.c=$$(UNIT_OUT)/$(1)/%.o)
+PADDLE_PROGS_$(1) := $$(patsubst %,$$(UNIT_OUT)/$(1)/paddle_%,$(4))
+
+$$(PADDLE_PROGS_$(1)): $$(UNIT_OUT)/$(1)/paddle_%: $$(UNIT_OUT)/$(1)/tests/unit/paddle/test_%.o \
+		$$(PADDLE_LIB_$(1)) $$(UNIT_LIB_$(1))
+	$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) $$(PADDLE_WRAP_$$*) -pthread
+
+-include $$(PADDLE_LIB_$(1):.o=.d) \
+	$$(patsubst %,$$(UNIT_OUT)/$(1)/tests/unit/paddle/test_%.d,$(4))
+endef
+
+$(eval $(call paddle_variant,gcc-asan,gcc,$(UNIT_ASAN),$(PADDLE_TESTS)))
+$(eval $(call paddle_variant,clang-asan,clang,$(UNIT_ASAN),$(PADDLE_TESTS)))
+$(eval $(call paddle_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(PADDLE_THREADED)))
+$(eval $(call paddle_variant,clang-tsan,clang,$(UNIT_TSAN),$(PADDLE_THREADED)))
+
+UNIT_PROGS += $(foreach variant,$(UNIT_VARIANTS),$(PADDLE_PROGS_$(variant)))
