@@ -26,6 +26,12 @@ all_is_there() {
 	[ "$(readlink "$root$prefix/lib/libaccel.so")" = libaccel.so.1 ] && return "$missing"
 }
 
+# With no other way to its library than its own.
+plugin_loads() {
+	env -u LD_LIBRARY_PATH "$BUILD/tests/unit/paddle_loader" \
+		"$root$prefix/lib/paddle_custom_device/libpaddle_accel.so" 96 1128 | grep ' devices$'
+}
+
 # It is not there where libdrm is not.
 has_drm() { [ -e "$BUILD/lib/libaccel_drm.so.1" ]; }
 
@@ -139,6 +145,7 @@ if has_drm; then
 	check 'everything for DRM is in its place' drm_is_there
 	check 'a program with DRM builds and runs' drm_builds_and_runs
 fi
+check 'the plugin for PaddlePaddle loads' plugin_loads
 check 'accelctl finds its library' tool_finds_its_library
 check 'make install works again' twice_is_the_same
 tap_end

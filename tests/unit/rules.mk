@@ -11,7 +11,7 @@ UNIT_WRAP := $(UNIT_SYSCALLS:%=-Wl,--wrap=%)
 UNIT_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fno-omit-frame-pointer
 
 UNIT_TESTS := $(patsubst tests/unit/test_%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
-UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh
+UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh tests/unit/paddle.sh
 
 UNIT_MOCK := $(sort $(wildcard tests/unit/mock*.c))
 
@@ -54,7 +54,7 @@ $(UNIT_PRELOAD): $(UNIT_MOCK) $(wildcard tests/unit/mock*.h) tests/unit/rules.mk
 
 .PHONY: unit unit-programs
 tests unit: unit-programs
-unit-programs: $(UNIT_PROGS) $(UNIT_PRELOAD) lib tools examples
+unit-programs: $(UNIT_PROGS) $(UNIT_PRELOAD) $(PADDLE_LOADER) lib tools examples
 
 unit:
 	@BUILD=$(BUILD) tests/unit/run $(UNIT_PROGS) $(UNIT_SCRIPTS)

@@ -29,3 +29,8 @@ $(eval $(call paddle_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(PADDLE_THREADED)))
 $(eval $(call paddle_variant,clang-tsan,clang,$(UNIT_TSAN),$(PADDLE_THREADED)))
 
 UNIT_PROGS += $(foreach variant,$(UNIT_VARIANTS),$(PADDLE_PROGS_$(variant)))
+
+PADDLE_LOADER := $(UNIT_OUT)/paddle_loader
+$(PADDLE_LOADER): tests/unit/paddle/loader.c lib/paddle/abi.h tests/unit/paddle/rules.mk
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) -g -O1 -o $@ $<
