@@ -17,7 +17,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 RUN = os.path.join(TOP, "qemu/run")
 TIMED_OUT = 124
 FAILED = 125
-PATIENCE = 120
+# Against what hangs: a busy host makes minutes of seconds.
+PATIENCE = 600
 
 
 def words(script, *options):
@@ -49,7 +50,7 @@ def qemu_of(process):
 
 
 def wait_until(condition, what):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, f"never: {what}"
         time.sleep(0.05)
@@ -76,7 +77,7 @@ class Running:
 
     def finish(self):
         """Returns the exit status and stderr of a runner that ends by now."""
-        stderr = self.process.communicate(timeout=30)[1].decode()
+        stderr = self.process.communicate(timeout=PATIENCE)[1].decode()
         wait_until(lambda: gone(self.qemu[0]), "QEMU ends")
         equal(os.listdir(self.directory), [])
         return self.process.returncode, stderr

@@ -103,7 +103,7 @@ def test_the_process_of_a_ring_card_goes_with_its_guest():
             rings = rings_of(process.pid)
             equal(len(rings), 1)
             process.send_signal(number)
-            process.wait(timeout=30)
+            process.wait(timeout=PATIENCE)
         wait_until(lambda: gone(rings[0]), "the card's process ends")
 
 

@@ -6,14 +6,14 @@ import signal
 import subprocess
 import tempfile
 
-from guests import TOP, contains, equal, wait_until
+from guests import PATIENCE, TOP, contains, equal, wait_until
 
 SETUP = os.path.join(TOP, "qemu/setup")
 
 
 def setup(cache, *words, **env):
     return subprocess.run([SETUP, *words], capture_output=True, text=True, check=False,
-                          stdin=subprocess.DEVNULL, timeout=60,
+                          stdin=subprocess.DEVNULL, timeout=PATIENCE,
                           env={**os.environ, "XDG_CACHE_HOME": cache, **env})
 
 
