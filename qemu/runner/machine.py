@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from . import RunnerError
+from . import RunnerError, disk
 from .child import stay_with_parent
 from .ring import RingProcess
 
@@ -259,6 +259,7 @@ class Machine:
         words += ["-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
                   "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
                   "-device", "virtio-rng-pci"]
+        words += disk.arguments(options.disks)
         words += Room.arguments(self.quiet) if self.rings else []
         for card in options.cards:
             if card.socket:

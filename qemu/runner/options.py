@@ -4,7 +4,7 @@
 import argparse
 import re
 
-from . import BadOption, RunnerError
+from . import BadOption, RunnerError, disk
 
 DEFAULT_TIMEOUT = 120
 
@@ -140,6 +140,10 @@ def make_parser():
                         help="a card on a root port of its own; up to eight. edu, with QEMU's "
                              "properties; or ring, with mem=256M, engines=4, cards=1 (so many in "
                              "one process), rate, latency, seed, storm of qemu/ringdev")
+    parser.add_argument("--disk", action="append", default=[], metavar="NAME",
+                        help="a disk that cannot be written: paddle-3.3.1 and the like of "
+                             "qemu/setup, or the path of an image. The first is /dev/vda, after "
+                             "modprobe virtio_blk")
     parser.add_argument("--smp", type=positive, default=2, metavar="N", help="CPUs (2)")
     parser.add_argument("--mem", type=memory_size, default=512, metavar="SIZE",
                         help="memory, such as 256M or 5G (512M)")
@@ -172,6 +176,7 @@ def parse(argv):
     options.command = command
     options.boots_once = False
     options.cards, options.rings = make_cards(options.card)
+    options.disks = [disk.find(name) for name in options.disk]
     if options.rings and options.iommu:
         raise RunnerError("--iommu: a ring card's process takes bus addresses for addresses of "
                           "RAM, it knows no IOMMU")

@@ -326,6 +326,19 @@ def test_a_killed_qemu():
         contains(stderr, "QEMU ended with signal 9")
 
 
+def test_disks_are_there_and_read_only():
+    with tempfile.TemporaryDirectory() as directory:
+        options = []
+        for name in ("first", "second,with=comma"):
+            path = os.path.join(directory, name)
+            with open(path, "wb") as file:
+                file.write(name.encode().ljust(1 << 20, b"."))
+            options += ["--disk", path]
+        result = run("modprobe virtio_blk; head -c 5 /dev/vda; head -c 6 /dev/vdb; "
+                     "cat /sys/block/vd?/ro", *options)
+    equal((result.returncode, result.stdout), (0, b"firstsecond1\n1\n"))
+
+
 def test_bad_options():
     for options, why in (
             (["--card", "nosuch"], "there is no card 'nosuch'"),
@@ -339,6 +352,9 @@ def test_bad_options():
             (["--smp", "0"], "--smp"),
             (["--timeout", "-1"], "--timeout"),
             (["--log", "/nosuch/log"], "--log /nosuch/log: No such file"),
+            (["--disk", "/nosuch/image"], "--disk /nosuch/image: there is no such file"),
+            (["--disk", "paddle-0"], "run qemu/setup paddle 0"),
+            (["--disk", "nosuch"], "disk nosuch is not set up"),
             (["--nosuch"], "--nosuch"),
             (["--qemu=-nosuch"], "invalid option")):
         failed(run("true", *options, cwd=TOP), FAILED, why)
