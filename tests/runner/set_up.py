@@ -2,6 +2,7 @@
 """Tests that qemu/setup trusts nothing that was interrupted."""
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -70,9 +71,35 @@ def test_setup_an_interrupted_build():
         nothing_is_trusted(cache, "debug")
 
 
+def with_tar(script):
+    """The disk of Paddle with a tar that does what the script says instead; it is the first
+    program that its build needs. All packages are there, says dpkg-query."""
+    with open(SETUP, encoding="utf-8") as file:
+        names = re.findall(r'^\t"(\S+) ', file.read(), re.MULTILINE)
+    with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as programs:
+        stub(programs, "dpkg-query", "".join(f"echo installed {name}\n" for name in names))
+        stub(programs, "tar", script)
+        result = setup(cache, "paddle", "3.3.1", PATH=f"{programs}:{os.environ['PATH']}",
+                       NO_INSTALL="")
+        assert result.returncode != 0, result
+        printed = setup(cache, "print", "paddle", "3.3.1")
+        equal((printed.returncode, printed.stdout), (1, ""))
+        contains(printed.stderr, "is not set up")
+        return result
+
+
+def test_setup_a_disk_that_cannot_be_made():
+    contains(with_tar("exit 1\n").stderr, "the disk of paddle 3.3.1 could not be made")
+
+
+def test_setup_a_killed_build_of_a_disk():
+    with_tar("kill -KILL $PPID\n")
+
+
 def test_setup_no_install_only_names():
     with tempfile.TemporaryDirectory() as cache:
-        for item in (["kernel", "6.12"], ["kernel", "debug"], ["source"], ["clang-tree"]):
+        for item in (["kernel", "6.12"], ["kernel", "debug"], ["source"], ["clang-tree"],
+                     ["paddle", "3.3.1"]):
             result = setup(cache, *item, NO_INSTALL="1")
             equal(result.returncode, 1)
             contains(result.stderr, "NO_INSTALL is set and ")
@@ -81,6 +108,8 @@ def test_setup_no_install_only_names():
 def test_setup_bad_words():
     with tempfile.TemporaryDirectory() as cache:
         for words, why in ((["kernel", "nosuch"], "no kernel is called 'nosuch'"),
+                           (["paddle", "nosuch"], "there is no release 'nosuch'"),
+                           (["paddle"], "which release"), (["print", "paddle"], "which release"),
                            (["kernel"], "which kernel"), (["nosuch"], "usage"),
                            (["print"], "print what"), ([], "usage")):
             result = setup(cache, *words)
