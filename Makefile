@@ -43,12 +43,12 @@ $(BUILD)/packages.mk: qemu/setup
 	@echo '# the packages are there' >$@
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check \
-	check-long bench install clean FORCE
+	check-long check-paddle check-paddle-all bench install clean FORCE
 
 all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
 
 help: ## this list
-	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(":.*", "", $$1); printf "%-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(":.*", "", $$1); printf "%-17s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'NO_INSTALL=1 installs nothing and fetches nothing, it only names what is missing.'
 
@@ -103,6 +103,14 @@ check-long: check ## the tests that take longer, too
 	@tests/check peers-debug
 	@$(MAKE) --no-print-directory storm-long
 	@$(MAKE) --no-print-directory ringdev-fuzz FUZZ_SECONDS=600
+
+check-paddle: $(MODULE) lib tools ringdev ## PaddlePaddle 3.3.1 itself, on cards of guests
+	@qemu/setup paddle 3.3.1
+	@tests/check paddle-3.3.1 paddle-edu
+
+check-paddle-all: check-paddle ## and its releases 3.0.0 and 2.6.2
+	@qemu/setup paddle 3.0.0 2.6.2
+	@tests/check paddle-3.0.0 paddle-2.6.2
 
 # Random work against a model, and a storm of faults: 1e6 operations and 5 minutes for each kernel, a
 # tenth on debug. And each fault alone where there are several engines.

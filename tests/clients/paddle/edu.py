@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""PaddlePaddle on an edu card of 4032 bytes, each transfer of which takes 100 ms. Run by
+tests/clients/paddle/guest.
+
+edu.py [WORD...]    only checks whose names contain one of the words
+"""
+
+import subprocess
+import sys
+
+# The first one, to tell how long importing paddle takes.
+from suite import Counted, Suite, counters, equal, near, on_card, raises, same
+
+# pylint: disable=wrong-import-order
+import network
+import numpy as np
+import paddle
+
+SUITE = Suite()
+check = SUITE.check
+
+STEPS = 3
+SMALL = {"shape": (2, 4), "batch": 8}
+
+
+@check
+def there_and_back():
+    """a tensor comes back bit for bit, by transfers that the driver has counted"""
+    array = np.arange(100, dtype="float32")
+    with Counted() as there:
+        tensor = on_card(paddle.to_tensor(array))
+    assert there["bytes_h2d"] >= array.nbytes and there["transfers"] >= 1, there.grown
+    with Counted() as back:
+        same(tensor.numpy(), array)
+    assert back["bytes_d2h"] >= array.nbytes and back["transfers"] >= 1, back.grown
+
+
+@check
+def view():
+    """a view that is not contiguous, and an operation on it"""
+    array = np.arange(12, dtype="float32").reshape(3, 4)
+    same(on_card(paddle.to_tensor(array).t() + 1).numpy(), array.T + 1)
+
+
+@check
+def trained():
+    """a tiny network trains on the card with the CPU's losses, and the driver has seen it"""
+    training = network.Training("accel:0", **SMALL)
+    with Counted() as card:
+        got = [training.step() for _ in range(STEPS)]
+    for tensor in training.tensors:
+        on_card(tensor)
+    wanted = network.losses("cpu", STEPS, **SMALL)
+    near(got, wanted)
+    assert got[-1] < got[0], got
+    there = STEPS * (training.bytes_of_inputs() + training.bytes_of_parameters())
+    assert card["bytes_h2d"] >= there and card["bytes_d2h"] >= there, card.grown
+    assert card["transfers"] >= 40 * STEPS, card.grown
+    print(f"# {STEPS} steps: {card['transfers']} transfers, {card['bytes_h2d']} bytes to the card, "
+          f"{card['bytes_d2h']} back; losses {got}, on the CPU {wanted}")
+
+
+@check
+def out_of_memory():
+    """out of memory is a MemoryError with numbers, and the program goes on"""
+    array = np.arange(128, dtype="float32")
+    held = []
+
+    def fill_up():
+        while True:
+            held.append(paddle.to_tensor(array))
+
+    text = raises(MemoryError, fill_up)
+    assert "Out of memory" in text and "accel:0" in text, text
+    # Of 512 bytes seven have room, less what Paddle holds.
+    assert 4 <= len(held) <= 7, len(held)
+    assert counters()["used"] >= 2048, counters()
+    same(held[-1].numpy(), array)
+    held.clear()
+    same(on_card(paddle.to_tensor(array[:64])).numpy(), array[:64])
+
+
+# The last one: a card that has gone stays lost to this process.
+@check
+def unplugged():
+    """a card that is pulled in use is an OSError each time, and the interpreter lives"""
+    tensor = paddle.to_tensor([1.0, 2.0])
+    subprocess.run(["guestctl", "device_del", "card0"], check=True)
+    for function in (tensor.numpy, lambda: paddle.to_tensor([1.0] * 100).numpy(),
+                     lambda: (tensor + 1).numpy()):
+        raises(OSError, function)
+    paddle.set_device("cpu")
+    equal(float(paddle.ones([3]).sum()), 3.0)
+
+
+if __name__ == "__main__":
+    sys.exit(SUITE.run(sys.argv[1:]))
