@@ -43,7 +43,7 @@ $(BUILD)/packages.mk: qemu/setup
 	@echo '# the packages are there' >$@
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check \
-	check-long check-paddle check-paddle-all bench install clean FORCE
+	check-long check-paddle check-paddle-all run-paddle bench install clean FORCE
 
 all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
 
@@ -91,6 +91,10 @@ run: all $(CARD_NEEDS) ## boots a guest with a card and copies a file through it
 
 shell: all $(CARD_NEEDS) ## a shell in a guest with a card: CARD=ring,mem=256M,engines=4
 	@qemu/run --card $(CARD) --tty -- /bin/bash
+
+run-paddle: all ## trains a small network with PaddlePaddle on a ring card, draws build/paddle.svg
+	@qemu/setup paddle 3.3.1
+	@tests/clients/paddle/run
 
 # --- tests -------------------------------------------------------------------------
 
