@@ -520,7 +520,7 @@ struct writer {
 	int vgem;
 	u32 fence;
 	pid_t waits;
-	bool waited, registered, written;
+	_Atomic bool waited, registered, written;
 };
 
 /* Has it gone to sleep, and been woken by signals several times since? */
