@@ -161,13 +161,19 @@ static struct paccel_buf *find_clean(struct paccel_pool *pool, u64 size, u64 ali
 	return NULL;
 }
 
-/* Would the request be served if all that waits were scrubbed? */
+/*
+ * Would the request be served if all that waits were scrubbed? What is clean alone does not serve
+ * it. So only while something waits, and enough of both, are all ranges looked at.
+ */
 static bool could_fit(struct paccel_pool *pool, u64 size, u64 align)
 {
+	u64 waiting = pool->bytes[PACCEL_BUF_DIRTY] + pool->bytes[PACCEL_BUF_SCRUBBING];
 	struct paccel_buf run = { .size = 0 };
 	struct rb_node *node;
 	u64 at;
 
+	if (!waiting || waiting + pool->bytes[PACCEL_BUF_CLEAN] < size)
+		return false;
 	for (node = rb_first(&pool->by_addr); node; node = rb_next(node)) {
 		struct paccel_buf *buf = by_addr(node);
 
