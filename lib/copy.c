@@ -209,6 +209,14 @@ int accel_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src
 	return accel_async_memory_copy_p2p(dst_dev, src_dev, NULL, dst, src, size);
 }
 
+int copy_any(struct accel_stream *stream, void *dst, const void *src, size_t size)
+{
+	struct copy copy = copy_make(dst, src, size);
+	int err = stream ? stream_check(stream) : 0;
+
+	return err ? err : run_on(&copy, stream);
+}
+
 int accel_memory_copy(void *dst, const void *src, size_t size)
 {
 	KEEP_ERRNO;

@@ -92,6 +92,7 @@ static int identify(struct accel_device *dev, const struct node *node)
 	if (err)
 		return general_error(dev, err);
 	dev->mem_base = info.mem_base;
+	dev->max_align = info.max_align;
 	dev->max_host_bytes = info.max_host_bytes;
 	dev->max_streams = info.max_streams;
 	dev->max_ops = info.max_ops;
@@ -235,6 +236,13 @@ int accel_device_close(struct accel_device *dev)
 	}
 	return allowed ? 0 : fail(-EDEADLK, "a callback cannot close the last handle of a card: "
 					    "the close waits for callbacks");
+}
+
+void device_open_again(struct accel_device *dev)
+{
+	table_lock();
+	dev->opens++;
+	table_unlock();
 }
 
 void device_hold(struct accel_device *dev)

@@ -15,19 +15,38 @@
 
 static __thread char sentence[512];
 
+/* A sentence that nobody has asked for yet. */
+static __thread struct {
+	sentence_fn *say;
+	uint64_t numbers[SENTENCE_NUMBERS];
+} unsaid;
+
 int fail(int err, const char *format, ...)
 {
 	KEEP_ERRNO;
 	va_list args;
 
+	unsaid.say = NULL;
 	va_start(args, format);
 	vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
 	return err;
 }
 
+int fail_later(int err, sentence_fn *say, const uint64_t numbers[SENTENCE_NUMBERS])
+{
+	unsaid.say = say;
+	memcpy(unsaid.numbers, numbers, sizeof(unsaid.numbers));
+	return err;
+}
+
 const char *accel_last_error(void)
 {
+	KEEP_ERRNO;
+
+	if (unsaid.say)
+		unsaid.say(sentence, sizeof(sentence), unsaid.numbers);
+	unsaid.say = NULL;
 	return sentence;
 }
 

@@ -160,10 +160,9 @@ static int allocate_failed(struct accel_device *dev, int err, size_t size)
 		    (uint64_t)stats.largest_free);
 }
 
-int accel_device_memory_allocate(struct accel_device *dev, void **ptr, size_t size)
+int device_memory_allocate(struct accel_device *dev, void **ptr, size_t size, size_t alignment)
 {
-	KEEP_ERRNO;
-	struct paccel_mem_alloc cmd = { .size = sizeof(cmd), .length = size };
+	struct paccel_mem_alloc cmd = { .size = sizeof(cmd), .length = size, .align = alignment };
 	struct range *range;
 	int err = range_prepare(dev, ptr, size, ACCEL_MEMORY_DEVICE, &range);
 
@@ -178,6 +177,13 @@ int accel_device_memory_allocate(struct accel_device *dev, void **ptr, size_t si
 	range_publish(dev, range);
 	*ptr = (void *)range->base;
 	return 0;
+}
+
+int accel_device_memory_allocate(struct accel_device *dev, void **ptr, size_t size)
+{
+	KEEP_ERRNO;
+
+	return device_memory_allocate(dev, ptr, size, 0);
 }
 
 int accel_device_memory_deallocate(struct accel_device *dev, void *ptr, size_t size)

@@ -10,7 +10,8 @@
  *
  * Streams, events and staged bytes have one lock for each card (accel_device.lock), callbacks one
  * for the process, and so has what is kept for copies between cards. The order is: table lock, card,
- * callbacks, kept. None is held while anything waits.
+ * callbacks, kept. None is held while anything waits. Pools and adaptors have locks of their own,
+ * which come before all of these.
  */
 #ifndef LIBACCEL_PRIVATE_H
 #define LIBACCEL_PRIVATE_H
@@ -30,6 +31,14 @@
 
 /* Stores a sentence for accel_last_error() and returns err. */
 int fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * The same for a failure that has to be as quick as a success: the sentence is made of the numbers
+ * when somebody asks for it.
+ */
+#define SENTENCE_NUMBERS 6
+typedef void sentence_fn(char *text, size_t size, const uint64_t numbers[SENTENCE_NUMBERS]);
+int fail_later(int err, sentence_fn *say, const uint64_t numbers[SENTENCE_NUMBERS]);
 
 static inline void errno_restore(const int *saved)
 {
@@ -131,6 +140,7 @@ struct accel_device {
 	struct window window;
 	struct range *ranges; /* of all kinds: the window's addresses are nobody else's */
 	uint64_t mem_base;
+	uint64_t max_align;
 	uint64_t max_host_bytes;
 	uint32_t max_streams;
 	uint32_t max_ops;
@@ -169,6 +179,8 @@ int device_check(const struct accel_device *dev);
 /* 0 if the card is there and the context usable, by asking the driver. */
 int device_alive(struct accel_device *dev);
 
+/* One more open of a handle that is open. */
+void device_open_again(struct accel_device *dev);
 /* Under the table lock, and without it. */
 void device_hold(struct accel_device *dev);
 void device_drop(struct accel_device *dev);
@@ -264,6 +276,20 @@ struct submitted {
 	uint32_t bad; /* which operation was wrong */
 };
 
+/*
+ * The point behind all that is queued, as an event recorded now would have it; 0: all has ended.
+ * Waits for callbacks as the record would.
+ */
+int stream_position(struct accel_stream *stream, uint64_t *ticket);
+/*
+ * Lets a stream wait for points of other streams of its card, by number; the point that is behind
+ * them. Without a sentence.
+ */
+int stream_wait_points(struct accel_stream *stream, const uint64_t points[1 << TICKET_BITS],
+		       uint64_t *ticket);
+/* 0, or what the completion page says of the card. */
+int stream_card(const struct accel_stream *stream);
+
 /* Queues operations behind all callbacks; without a sentence. */
 int stream_submit(struct accel_stream *stream, const struct paccel_op *ops, uint32_t nr,
 		  struct submitted *done);
@@ -347,6 +373,9 @@ int free_check(const struct accel_device *dev, const void *ptr, size_t size);
 
 const char *kind_name(enum accel_memory_kind kind);
 
+/* accel_device_memory_allocate(), aligned to a power of two. */
+int device_memory_allocate(struct accel_device *dev, void **ptr, size_t size, size_t alignment);
+
 /* ---- host.c ---- */
 
 /* Page-locked memory of the driver for a range whose size is set; without a sentence. */
@@ -403,6 +432,8 @@ struct copy {
 /* Takes a copy apart, checks it, and has it done in its way: copy.c. */
 struct copy copy_make(void *dst, const void *src, size_t size);
 int copy_run(struct copy *copy);
+/* Between any two addresses, on a stream; NULL: complete on return. */
+int copy_any(struct accel_stream *stream, void *dst, const void *src, size_t size);
 /* By whoever can, complete on return. */
 int copy_now(const struct copy *copy);
 
@@ -444,6 +475,12 @@ int copy_queue(const struct copy *copy);
 int fill_queue(struct accel_stream *stream, const struct operand *memory, unsigned char value);
 void fill_operation(const struct operand *memory, unsigned char value, struct paccel_op *op);
 
+/* ---- resource.c ---- */
+
+struct accel_resource;
+/* 0 if it has the functions that it needs. */
+int resource_check(const struct accel_resource *resource);
+
 /* ---- batch.c ---- */
 
 /* Adds the copy to its batch. */
@@ -454,6 +491,8 @@ void batches_free(struct accel_device *dev);
 
 /* Installs the fork handlers, once. */
 int fork_watch(void);
+/* How many forks lie between this process and the first one that used the library. */
+unsigned int fork_generation(void);
 /* Makes every handle an inherited one; in the child. */
 void device_disown_all(void);
 

@@ -217,6 +217,53 @@ int stream_signal(struct accel_stream *stream, const struct paccel_op *op, struc
 	return submit(stream, op, 1, done);
 }
 
+int stream_position(struct accel_stream *stream, uint64_t *ticket)
+{
+	int err = LOAD(stream->pending) ? callbacks_wait(stream, NEVER) : 0;
+
+	*ticket = ticket_make(stream->number, LOAD(stream->last));
+	if (!err && ticket_status(stream->dev, *ticket) != -EINPROGRESS)
+		*ticket = 0;
+	return err;
+}
+
+static int wait_point(struct accel_stream *stream, uint32_t other, uint64_t point, uint64_t *ticket)
+{
+	struct submitted done;
+	struct paccel_op op;
+	int err;
+
+	op_init(&op, PACCEL_OP_WAIT_POINT);
+	op.wait.stream = other;
+	op.wait.point = point;
+	err = stream_submit(stream, &op, 1, &done);
+	/* The other one has drained and is destroyed. */
+	if (err == -ENOENT && !done.bad)
+		return 0;
+	if (!err)
+		*ticket = done.ticket;
+	return err;
+}
+
+int stream_wait_points(struct accel_stream *stream, const uint64_t points[1 << TICKET_BITS],
+		       uint64_t *ticket)
+{
+	int err = 0;
+
+	*ticket = ticket_make(stream->number, LOAD(stream->last));
+	for (uint32_t other = 1; other < 1 << TICKET_BITS && !err; other++)
+		if (points[other] && other != stream->number)
+			err = wait_point(stream, other, points[other], ticket);
+	return err;
+}
+
+int stream_card(const struct accel_stream *stream)
+{
+	int err = page_error(stream->dev->page);
+
+	return err ? general_error(stream->dev, err) : 0;
+}
+
 int submit_error(const struct accel_stream *stream, int err)
 {
 	const char *name = stream->dev->name;
