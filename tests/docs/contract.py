@@ -6,7 +6,8 @@ import os
 import re
 import subprocess
 
-HEADERS = ("include/uapi/linux/paccel.h", "include/accel/accel.h", "include/accel/drm.h",
+HEADERS = ("include/uapi/linux/paccel.h", "include/accel/accel.h", "include/accel/resource.h",
+           "include/accel/drm.h",
            "kernel/hw/hw.h")
 ABI = "Documentation/ABI/testing"
 

@@ -14,8 +14,11 @@ work=$BUILD/tests/unit/abi
 rm -rf "$work"
 mkdir -p "$work"
 
+headers=(include/accel/{accel,resource}.h)
+
 functions_of_header() {
-	grep -oE '^[a-z][a-z ]*\*?accel_\w+\(' include/accel/accel.h | grep -oE 'accel_\w+' | sort
+	grep -ohE '^[a-z][a-z ]*\*?accel_\w+\(' "${headers[@]}" |
+		grep -oE 'accel_\w+' | sort
 }
 
 symbols_of_map() {
@@ -35,15 +38,15 @@ every_symbol_has_a_version() {
 }
 
 header_has_the_functions_of_the_contract() {
-	[ "$(functions_of_header | wc -l)" -ge 66 ]
+	[ "$(functions_of_header | wc -l)" -ge 78 ]
 }
 
 same() { diff -u <("$1") <("$2"); }
 
-# A program that takes the address of every function of the map, declared by the header alone.
+# A program that takes the address of every function of the map, declared by the headers alone.
 map_is_in_header() {
 	{
-		echo '#include <accel/accel.h>'
+		printf '#include <%s>\n' "${headers[@]#include/}"
 		echo 'void *functions[] = {'
 		symbols_of_map | sed 's/.*/(void *)&,/'
 		echo '}; int main(void) { return !functions[0]; }'
@@ -73,9 +76,9 @@ drm_uses_the_public_library() {
 		grep -vxF "$(symbols_of_map)"
 }
 
-check 'the header has all functions' header_has_the_functions_of_the_contract
-check 'every function of the header is in the map' same functions_of_header symbols_of_map
-check 'every symbol of the map is declared in the header' map_is_in_header
+check 'the headers have all functions' header_has_the_functions_of_the_contract
+check 'every function of the headers is in the map' same functions_of_header symbols_of_map
+check 'every symbol of the map is declared in the headers' map_is_in_header
 check 'the shared library exports the map and nothing else' same symbols_of_map symbols_of_so
 check 'the archive exports the map and nothing else' same symbols_of_map symbols_of_archive
 check 'every symbol has a version' every_symbol_has_a_version
@@ -87,12 +90,14 @@ if [ -e "$lib/libaccel_drm.so.1" ]; then
 	check 'the library for DRM exports its map and nothing else' same drm_map drm_symbols
 	check 'the library for DRM uses public functions only' drm_uses_the_public_library
 fi
-for compiler in gcc clang; do
-	check "the header compiles alone as C11 ($compiler)" "$compiler" -std=c11 -Wall -Wextra \
-		-Wpedantic -Werror -fsyntax-only -x c -Iinclude include/accel/accel.h
-done
-for compiler in g++ clang++; do
-	check "the header compiles alone as C++17 ($compiler)" "$compiler" -std=c++17 -Wall -Wextra \
-		-Wpedantic -Werror -fsyntax-only -x c++ -Iinclude include/accel/accel.h
+for header in "${headers[@]}"; do
+	for compiler in gcc clang; do
+		check "${header##*/} compiles alone as C11 ($compiler)" "$compiler" -std=c11 -Wall \
+			-Wextra -Wpedantic -Werror -fsyntax-only -x c -Iinclude "$header"
+	done
+	for compiler in g++ clang++; do
+		check "${header##*/} compiles alone as C++17 ($compiler)" "$compiler" -std=c++17 -Wall \
+			-Wextra -Wpedantic -Werror -fsyntax-only -x c++ -Iinclude "$header"
+	done
 done
 tap_end

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kinds of adaptors share. Each is a struct accel_adaptor with more behind it.
+ */
+#ifndef LIBACCEL_ADAPTOR_H
+#define LIBACCEL_ADAPTOR_H
+
+#include "private.h"
+
+#pragma GCC visibility push(default)
+#include <accel/resource.h>
+#pragma GCC visibility pop
+
+/* One call through an adaptor. */
+struct adaptor_call {
+	struct accel_stream *stream;
+	void *ptr;
+	size_t size, alignment;
+};
+
+/*
+ * What a kind does besides counting; every function may be missing. All are called under the lock
+ * but allocate, so that others do not wait for upstream.
+ */
+struct adaptor_kind {
+	/* Before upstream is asked: makes room, or refuses. */
+	int (*admit)(struct accel_adaptor *adaptor, const struct adaptor_call *call);
+	/* After it was asked: err is its answer. */
+	void (*allocated)(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err);
+	/* Before it gets something back; and after it refused that. */
+	int (*free)(struct accel_adaptor *adaptor, const struct adaptor_call *call);
+	void (*freed)(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err);
+	/* At the end. */
+	int (*destroy)(struct accel_adaptor *adaptor);
+};
+
+struct accel_adaptor {
+	const struct adaptor_kind *kind;
+	struct accel_resource upstream;
+	unsigned int generation; /* of the process */
+	/* Of what follows, and of what the kind has. Nothing else is taken inside. */
+	pthread_mutex_t lock;
+	struct accel_adaptor_statistics statistics;
+	uint64_t asked; /* bytes that upstream is being asked for */
+};
+
+/* An adaptor with so many bytes in all, and what NULL and a bad upstream are answered with. */
+int adaptor_create(const struct adaptor_kind *kind, size_t size,
+		   const struct accel_resource *upstream, struct accel_adaptor **adaptor);
+/* 0 if calls on it make sense. */
+int adaptor_check(const struct accel_adaptor *adaptor);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The adaptor that remembers what is live, with backtraces. An allocation is found by its address
+ * in an AVL tree, that of the ranges: its nodes are the notes themselves.
+ */
+#define _GNU_SOURCE
+#include "adaptor.h"
+
+#include <execinfo.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Frames of the library itself, which tell nobody anything: this file, adaptor.c, resource.c. */
+#define OWN_FRAMES 4
+
+struct note {
+	struct range range; /* first: the tree's node */
+	struct note *older, *newer;
+	struct accel_stream *stream;
+	size_t alignment;
+	uint64_t sequence;
+	unsigned int nr_frames;
+	void *frames[];
+};
+
+struct tracking {
+	struct accel_adaptor base;
+	unsigned int frames;
+	struct range *notes;
+	struct note *oldest, *newest;
+	/* Chained by older: */
+	struct note *spare; /* made before upstream is asked, so that nothing fails after */
+	struct note *taken; /* out of the tree, while upstream takes back */
+	uint64_t sequence;
+};
+
+static struct tracking *tracking_of(struct accel_adaptor *adaptor)
+{
+	return (struct tracking *)adaptor;
+}
+
+static int make_note(struct accel_adaptor *adaptor, const struct adaptor_call *call)
+{
+	struct tracking *tracking = tracking_of(adaptor);
+	struct note *note = calloc(1, sizeof(*note) + tracking->frames * sizeof(void *));
+
+	(void)call;
+	if (!note)
+		return fail(-ENOMEM, "out of memory");
+	note->older = tracking->spare;
+	tracking->spare = note;
+	return 0;
+}
+
+static void link_newest(struct tracking *tracking, struct note *note)
+{
+	note->older = tracking->newest;
+	note->newer = NULL;
+	if (note->older)
+		note->older->newer = note;
+	else
+		tracking->oldest = note;
+	tracking->newest = note;
+}
+
+/* In order of their numbers, also one that upstream has refused to take back. */
+static void link_note(struct tracking *tracking, struct note *note)
+{
+	struct note *newer = NULL, *older = tracking->newest;
+
+	while (older && older->sequence > note->sequence) {
+		newer = older;
+		older = older->older;
+	}
+	if (!newer) {
+		link_newest(tracking, note);
+		return;
+	}
+	note->older = older;
+	note->newer = newer;
+	newer->older = note;
+	if (older)
+		older->newer = note;
+	else
+		tracking->oldest = note;
+}
+
+static void unlink_note(struct tracking *tracking, struct note *note)
+{
+	if (note->older)
+		note->older->newer = note->newer;
+	else
+		tracking->oldest = note->newer;
+	if (note->newer)
+		note->newer->older = note->older;
+	else
+		tracking->newest = note->older;
+}
+
+static void take_backtrace(struct tracking *tracking, struct note *note)
+{
+	void *frames[ACCEL_ADAPTOR_FRAMES + OWN_FRAMES];
+	int nr = backtrace(frames, (int)tracking->frames + OWN_FRAMES) - OWN_FRAMES;
+
+	note->nr_frames = nr > 0 ? (unsigned int)nr : 0;
+	memcpy(note->frames, frames + OWN_FRAMES, note->nr_frames * sizeof(void *));
+}
+
+static void remember(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err)
+{
+	struct tracking *tracking = tracking_of(adaptor);
+	struct note *note = tracking->spare;
+
+	tracking->spare = note->older;
+	if (err) {
+		free(note);
+		return;
+	}
+	note->range.base = (uintptr_t)call->ptr;
+	note->range.size = call->size;
+	note->stream = call->stream;
+	note->alignment = call->alignment;
+	note->sequence = ++tracking->sequence;
+	if (tracking->frames)
+		take_backtrace(tracking, note);
+	range_insert(&tracking->notes, &note->range);
+	link_newest(tracking, note);
+}
+
+static int find_note(struct tracking *tracking, const struct adaptor_call *call, struct note **note)
+{
+	uintptr_t addr = (uintptr_t)call->ptr;
+	struct range *range = range_below(tracking->notes, addr);
+
+	if (!range || !range_holds(range, addr, 1))
+		return fail(-ENOENT,
+			    "ptr " ADDR ": nothing that came through this adaptor is live there "
+			    "(freed before?)", addr);
+	if (range->base != addr)
+		return fail(-ENOENT, "ptr " ADDR " is inside the allocation at " ADDR, addr,
+			    range->base);
+	if (range->size != call->size)
+		return fail(-EINVAL, "size is %zu, and the allocation at " ADDR " has %zu bytes",
+			    call->size, addr, range->size);
+	*note = (struct note *)range;
+	return 0;
+}
+
+static int take_note(struct accel_adaptor *adaptor, const struct adaptor_call *call)
+{
+	struct tracking *tracking = tracking_of(adaptor);
+	struct note *note = NULL;
+	int err = find_note(tracking, call, &note);
+
+	if (err)
+		return err;
+	range_remove(&tracking->notes, &note->range);
+	unlink_note(tracking, note);
+	note->older = tracking->taken;
+	tracking->taken = note;
+	return 0;
+}
+
+static void forget(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err)
+{
+	struct tracking *tracking = tracking_of(adaptor);
+	struct note **at = &tracking->taken, *note;
+
+	while ((*at)->range.base != (uintptr_t)call->ptr)
+		at = &(*at)->older;
+	note = *at;
+	*at = note->older;
+	if (!err) {
+		free(note);
+		return;
+	}
+	range_insert(&tracking->notes, &note->range);
+	link_note(tracking, note);
+}
+
+/* In the child of a fork some may be left. */
+static int forget_all(struct accel_adaptor *adaptor)
+{
+	struct tracking *tracking = tracking_of(adaptor);
+	struct note *lists[] = { tracking->newest, tracking->spare, tracking->taken }, *note;
+
+	for (int i = 0; i < 3; i++)
+		while ((note = lists[i])) {
+			lists[i] = note->older;
+			free(note);
+		}
+	return 0;
+}
+
+static const struct adaptor_kind tracking_kind = {
+	.admit = make_note,
+	.allocated = remember,
+	.free = take_note,
+	.freed = forget,
+	.destroy = forget_all,
+};
+
+int accel_adaptor_create_tracking(const struct accel_resource *upstream, unsigned int frames,
+				  struct accel_adaptor **adaptor)
+{
+	void *first[1];
+	int err;
+
+	if (frames > ACCEL_ADAPTOR_FRAMES) {
+		if (adaptor)
+			*adaptor = NULL;
+		return fail(-EINVAL, "frames is %u: at most %d are kept", frames,
+			    ACCEL_ADAPTOR_FRAMES);
+	}
+	err = adaptor_create(&tracking_kind, sizeof(struct tracking), upstream, adaptor);
+	if (err)
+		return err;
+	tracking_of(*adaptor)->frames = frames;
+	/* The first call loads what it needs: here, and not under a lock. */
+	if (frames)
+		backtrace(first, 1);
+	return 0;
+}
+
+int accel_adaptor_outstanding(struct accel_adaptor *adaptor,
+			      int (*fn)(void *data, const struct accel_adaptor_allocation *live),
+			      void *data)
+{
+	const struct note *note;
+	int err = adaptor_check(adaptor);
+
+	if (err)
+		return err;
+	if (!fn)
+		return fail(-EINVAL, "fn is NULL");
+	if (adaptor->kind != &tracking_kind)
+		return fail(-EINVAL, "adaptor does not track: it has to be from "
+				     "accel_adaptor_create_tracking()");
+	pthread_mutex_lock(&adaptor->lock);
+	for (note = tracking_of(adaptor)->oldest; note && !err; note = note->newer)
+		err = fn(data, &(struct accel_adaptor_allocation){
+				       .ptr = (void *)note->range.base,
+				       .size = note->range.size,
+				       .alignment = note->alignment,
+				       .stream = note->stream,
+				       .sequence = note->sequence,
+				       .frames = note->frames,
+				       .nr_frames = note->nr_frames,
+			       });
+	pthread_mutex_unlock(&adaptor->lock);
+	return err;
+}

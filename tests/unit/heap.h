@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A resource for tests: memory of the process, counted, that fails when it is told to.
+ */
+#ifndef HEAP_H
+#define HEAP_H
+
+#include "fixture.h"
+
+#include <accel/resource.h>
+
+struct heap {
+	unsigned int allocations, frees, fail_nth; /* the nth next allocation fails */
+	int fail_err, free_err; /* what every free is answered with */
+	size_t bytes, limit; /* live, and at most; 0: no limit */
+	size_t last_size, last_alignment;
+	struct accel_stream *last_stream;
+	size_t shift; /* added to every address */
+};
+
+static inline int heap_allocate(void *context, struct accel_stream *stream, size_t size,
+				size_t alignment, void **ptr)
+{
+	struct heap *heap = context;
+	size_t room = (size + alignment - 1) & ~(alignment - 1);
+
+	heap->last_size = size;
+	heap->last_alignment = alignment;
+	heap->last_stream = stream;
+	if ((heap->fail_nth && !--heap->fail_nth) ||
+	    (heap->limit && heap->bytes + size > heap->limit)) {
+		/* Not NULL: who calls has to see to it. */
+		*ptr = heap;
+		return heap->fail_err ? heap->fail_err : -ENOMEM;
+	}
+	*ptr = aligned_alloc(alignment, room + (heap->shift ? alignment : 0));
+	if (!*ptr)
+		return -ENOMEM;
+	*ptr = (char *)*ptr + heap->shift;
+	heap->allocations++;
+	heap->bytes += size;
+	return 0;
+}
+
+static inline int heap_deallocate(void *context, struct accel_stream *stream, void *ptr,
+				  size_t size, size_t alignment)
+{
+	struct heap *heap = context;
+
+	heap->last_size = size;
+	heap->last_alignment = alignment;
+	heap->last_stream = stream;
+	if (heap->free_err)
+		return heap->free_err;
+	free((char *)ptr - heap->shift);
+	heap->frees++;
+	heap->bytes -= size;
+	return 0;
+}
+
+static inline int heap_equal(const void *context, const void *other)
+{
+	return ((const struct heap *)context)->limit == ((const struct heap *)other)->limit;
+}
+
+static const struct accel_resource_ops heap_ops = {
+	.size = sizeof(heap_ops),
+	.allocate = heap_allocate,
+	.deallocate = heap_deallocate,
+	.equal = heap_equal,
+};
+
+static inline struct accel_resource heap_resource(struct heap *heap)
+{
+	return (struct accel_resource){ .ops = &heap_ops, .context = heap };
+}
+
+#endif

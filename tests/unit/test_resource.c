@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/* Resources of the driver, and adaptors. */
+#include "heap.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct heap heap;
+
+static struct accel_adaptor_statistics counts_of(struct accel_adaptor *adaptor)
+{
+	struct accel_adaptor_statistics counts;
+
+	expect(accel_adaptor_statistics(adaptor, &counts), 0);
+	return counts;
+}
+
+static void *take(const struct accel_resource *resource, size_t size)
+{
+	void *ptr = NULL;
+
+	expect(accel_resource_allocate(resource, NULL, size, 64, &ptr), 0);
+	return ptr;
+}
+
+static void give(const struct accel_resource *resource, void *ptr, size_t size)
+{
+	expect(accel_resource_deallocate(resource, NULL, ptr, size, 64), 0);
+}
+
+/* ---- Resources ---- */
+
+static void test_refused_resources(void)
+{
+	struct accel_resource_ops ops = heap_ops;
+	struct accel_resource resource = heap_resource(&heap), bad = { .ops = NULL };
+	void *ptr = &ptr;
+
+	heap = (struct heap){ .limit = 0 };
+	refused(accel_resource_allocate(NULL, NULL, 1, 1, &ptr), -EINVAL, "resource is NULL");
+	ok(!ptr);
+	refused(accel_resource_allocate(&resource, NULL, 1, 1, NULL), -EINVAL, "ptr is NULL");
+	refused(accel_resource_allocate(&bad, NULL, 1, 1, &ptr), -EINVAL, "ops is NULL");
+	bad.ops = &ops;
+	ops.size = 8;
+	refused(accel_resource_allocate(&bad, NULL, 1, 1, &ptr), -EINVAL, "table is 8");
+	ops = heap_ops;
+	ops.allocate = NULL;
+	refused(accel_resource_allocate(&bad, NULL, 1, 1, &ptr), -EINVAL, "allocate is NULL");
+	refused(accel_resource_deallocate(&bad, NULL, &ptr, 1, 1), -EINVAL, "allocate is NULL");
+	refused(accel_resource_equal(&bad, &resource), -EINVAL, "allocate is NULL");
+	refused(accel_resource_equal(&resource, NULL), -EINVAL, "resource is NULL");
+	refused(accel_resource_allocate(&resource, NULL, 0, 1, &ptr), -EINVAL, "size is 0");
+	refused(accel_resource_allocate(&resource, NULL, 1, 0, &ptr), -EINVAL, "alignment is 0");
+	refused(accel_resource_allocate(&resource, NULL, 1, 6, &ptr), -EINVAL, "alignment is 6");
+	refused(accel_resource_deallocate(&resource, NULL, NULL, 1, 1), -EINVAL, "ptr is NULL");
+	refused(accel_resource_deallocate(&resource, NULL, &ptr, 0, 1), -EINVAL, "size is 0");
+	refused(accel_resource_deallocate(&resource, NULL, &ptr, 1, 3), -EINVAL, "alignment is 3");
+	ok(!heap.allocations && !heap.last_size);
+	heap.fail_nth = 1;
+	ptr = &ptr;
+	ok(accel_resource_allocate(&resource, NULL, 1, 1, &ptr) == -ENOMEM && !ptr);
+}
+
+static void test_equal(void)
+{
+	struct heap other = { .limit = 5 };
+	struct accel_resource a = heap_resource(&heap), b = heap_resource(&other), c = a;
+	struct accel_resource_ops ops = heap_ops;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_resource_equal(&a, &a), 1);
+	expect(accel_resource_equal(&a, &b), 0);
+	heap.limit = 5;
+	expect(accel_resource_equal(&a, &b), 1);
+	c.ops = &ops;
+	expect(accel_resource_equal(&a, &c), 0);
+	ops.equal = NULL;
+	b.ops = &ops;
+	expect(accel_resource_equal(&b, &c), 0);
+	expect(accel_resource_equal(&c, &c), 1);
+}
+
+static void test_of_device(void)
+{
+	static const enum accel_memory_kind kinds[] = { ACCEL_MEMORY_DEVICE, ACCEL_MEMORY_HOST,
+							ACCEL_MEMORY_UNIFIED };
+	struct accel_device *dev = open_card();
+	struct accel_resource resource, device;
+	struct accel_pointer_info info;
+	void *ptr;
+
+	refused(accel_resource_of_device(dev, ACCEL_MEMORY_DEVICE, NULL), -EINVAL, "resource");
+	refused(accel_resource_of_device(NULL, ACCEL_MEMORY_DEVICE, &resource), -EINVAL, "dev");
+	refused(accel_resource_of_device(dev, ACCEL_MEMORY_PAGEABLE, &resource), -EINVAL, "kind");
+	refused(accel_resource_of_device(dev, ACCEL_MEMORY_REGISTERED, &resource), -EINVAL, "kind");
+	ok(!resource.ops && !resource.context);
+	for (int i = 0; i < 3; i++) {
+		expect(accel_resource_of_device(dev, kinds[i], &resource), 0);
+		expect(accel_resource_of_device(dev, kinds[(i + 1) % 3], &device), 0);
+		expect(accel_resource_equal(&resource, &device), 0);
+		ptr = take(&resource, 100);
+		expect(accel_pointer_info(ptr, &info), 0);
+		ok(info.kind == kinds[i] && info.size == 100 && info.base == ptr);
+		ok(accel_resource_deallocate(&device, NULL, ptr, 100, 64) == -ENOENT);
+		give(&resource, ptr, 100);
+		refused(accel_resource_allocate(&resource, NULL, 100, 4 << 20, &ptr), -EINVAL,
+			"alignment");
+	}
+	expect(accel_resource_of_device(dev, ACCEL_MEMORY_DEVICE, &resource), 0);
+	expect(accel_resource_allocate(&resource, NULL, 100, 1024, &ptr), 0);
+	ok(MOCK_LAST(paccel_mem_alloc, PACCEL_NR_MEM_ALLOC)->align == 1024);
+	expect(accel_device_close(dev), 0);
+}
+
+/* ---- Statistics ---- */
+
+static void test_statistics(void)
+{
+	struct accel_resource upstream = heap_resource(&heap), counted;
+	struct accel_adaptor_statistics counts;
+	struct accel_adaptor *adaptor;
+	void *a, *b, *ptr;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_statistics(&upstream, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &counted), 0);
+	a = take(&counted, 100);
+	b = take(&counted, 50);
+	give(&counted, a, 100);
+	a = take(&counted, 30);
+	heap.fail_nth = 1;
+	ok(accel_resource_allocate(&counted, NULL, 7, 64, &ptr) == -ENOMEM && !ptr);
+	counts = counts_of(adaptor);
+	ok(counts.bytes == 80 && counts.peak_bytes == 150 && counts.total_bytes == 180);
+	ok(counts.count == 2 && counts.peak_count == 2 && counts.total_count == 3);
+	ok(counts.failures == 1 && !counts.reserved[4]);
+	refused(accel_adaptor_destroy(adaptor), -EBUSY, "2 allocations");
+	/* What upstream will not have back is live. */
+	heap.free_err = -EIO;
+	ok(accel_resource_deallocate(&counted, NULL, a, 30, 64) == -EIO);
+	ok(counts_of(adaptor).bytes == 80 && counts_of(adaptor).count == 2);
+	heap.free_err = 0;
+	give(&counted, a, 30);
+	refused(accel_resource_deallocate(&counted, NULL, b, 51, 64), -ENOENT, "only 50 bytes");
+	give(&counted, b, 50);
+	refused(accel_resource_deallocate(&counted, NULL, b, 1, 64), -ENOENT, "only 0 bytes");
+	expect(accel_adaptor_destroy(adaptor), 0);
+	ok(heap.allocations == heap.frees);
+}
+
+static void test_refused_adaptors(void)
+{
+	struct accel_resource upstream = heap_resource(&heap), bad = { .ops = NULL };
+	struct accel_adaptor_statistics counts;
+	struct accel_adaptor *adaptor = (void *)&bad;
+
+	refused(accel_adaptor_create_statistics(&upstream, NULL), -EINVAL, "adaptor is NULL");
+	refused(accel_adaptor_create_statistics(NULL, &adaptor), -EINVAL, "resource is NULL");
+	ok(!adaptor);
+	refused(accel_adaptor_create_limiting(&bad, 1, &adaptor), -EINVAL, "ops is NULL");
+	refused(accel_adaptor_create_logging(&bad, "/tmp/x", &adaptor), -EINVAL, "ops is NULL");
+	refused(accel_adaptor_create_logging(&upstream, NULL, &adaptor), -EINVAL, "path is NULL");
+	refused(accel_adaptor_create_logging(&upstream, "/no/where", &adaptor), -ENOENT,
+		"/no/where");
+	refused(accel_adaptor_create_tracking(&upstream, 33, &adaptor), -EINVAL, "frames is 33");
+	refused(accel_adaptor_create_tracking(&bad, 1, &adaptor), -EINVAL, "ops is NULL");
+	ok(!adaptor);
+	refused(accel_adaptor_destroy(NULL), -EINVAL, "adaptor is NULL");
+	refused(accel_adaptor_resource(NULL, &bad), -EINVAL, "adaptor is NULL");
+	refused(accel_adaptor_statistics(NULL, &counts), -EINVAL, "adaptor is NULL");
+	refused(accel_adaptor_outstanding(NULL, NULL, NULL), -EINVAL, "adaptor is NULL");
+	expect(accel_adaptor_create_statistics(&upstream, &adaptor), 0);
+	refused(accel_adaptor_resource(adaptor, NULL), -EINVAL, "resource is NULL");
+	refused(accel_adaptor_statistics(adaptor, NULL), -EINVAL, "statistics is NULL");
+	refused(accel_adaptor_outstanding(adaptor, NULL, NULL), -EINVAL, "fn is NULL");
+	refused(accel_adaptor_outstanding(adaptor, (void *)abort, NULL), -EINVAL, "not track");
+	expect(accel_adaptor_destroy(adaptor), 0);
+}
+
+/* ---- Limit ---- */
+
+static void test_limit(void)
+{
+	struct accel_resource upstream = heap_resource(&heap), limited;
+	struct accel_adaptor *adaptor;
+	void *a, *b, *ptr = &ptr;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_limiting(&upstream, 100, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &limited), 0);
+	a = take(&limited, 60);
+	refused(accel_resource_allocate(&limited, NULL, 41, 64, &ptr), -EDQUOT, "60 of 100");
+	ok(!ptr && heap.last_size == 60);
+	expect(accel_resource_allocate(&limited, NULL, SIZE_MAX, 64, &ptr), -EDQUOT);
+	b = take(&limited, 40);
+	expect(accel_resource_allocate(&limited, NULL, 1, 64, &ptr), -EDQUOT);
+	give(&limited, a, 60);
+	/* A failure upstream gives back what it was going to take. */
+	heap.fail_nth = 1;
+	ok(accel_resource_allocate(&limited, NULL, 60, 64, &ptr) == -ENOMEM);
+	a = take(&limited, 60);
+	ok(counts_of(adaptor).failures == 4 && counts_of(adaptor).peak_bytes == 100);
+	give(&limited, a, 60);
+	give(&limited, b, 40);
+	expect(accel_adaptor_destroy(adaptor), 0);
+}
+
+/* ---- Log ---- */
+
+static void read_log(const char *path, char *text, size_t size)
+{
+	FILE *file = fopen(path, "r");
+	size_t length = 0;
+
+	if (file) {
+		length = fread(text, 1, size - 1, file);
+		fclose(file);
+	}
+	text[length] = 0;
+}
+
+static void test_log(void)
+{
+	struct accel_resource upstream = heap_resource(&heap), logged;
+	char path[] = "/tmp/accel-log-XXXXXX", text[4096], action[32], *line;
+	unsigned int hours, minutes;
+	struct accel_adaptor *adaptor;
+	unsigned long pointer, size, stream;
+	double seconds;
+	int thread, fd = mkstemp(path);
+	void *a, *ptr;
+
+	close(fd);
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_logging(&upstream, path, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &logged), 0);
+	a = take(&logged, 100);
+	heap.fail_nth = 1;
+	ok(accel_resource_allocate(&logged, (void *)0x1230, 7, 64, &ptr) == -ENOMEM);
+	give(&logged, a, 100);
+	/* Complete at once. */
+	read_log(path, text, sizeof(text));
+	line = strtok(text, "\n");
+	ok(line && !strcmp(line, "Thread,Time,Action,Pointer,Size,Stream"));
+	for (int i = 0; i < 3; i++) {
+		static const char *const actions[] = { "allocate", "allocate failure", "free" };
+
+		line = strtok(NULL, "\n");
+		ok(line && sscanf(line, "%d,%u:%u:%lf,%31[^,],%lx,%lu,%lx", &thread, &hours,
+				  &minutes, &seconds, action, &pointer, &size, &stream) == 8);
+		ok(thread == getpid() && hours < 24 && minutes < 60 && seconds < 61);
+		ok(!strcmp(action, actions[i]) && size == (i == 1 ? 7 : 100));
+		ok(pointer == (i == 1 ? 0 : (unsigned long)a));
+		ok(stream == (i == 1 ? 0x1230 : 0));
+	}
+	ok(!strtok(NULL, "\n"));
+	expect(accel_adaptor_destroy(adaptor), 0);
+	unlink(path);
+}
+
+/* What the file cannot take fails nobody, and is told at the end. */
+static void test_log_of_a_full_disk(void)
+{
+	struct accel_resource upstream = heap_resource(&heap), logged;
+	struct accel_adaptor *adaptor;
+	void *a;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_logging(&upstream, "/dev/full", &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &logged), 0);
+	a = take(&logged, 100);
+	give(&logged, a, 100);
+	refused(accel_adaptor_destroy(adaptor), -ENOSPC, "not complete");
+}
+
+/* ---- Tracking ---- */
+
+struct seen {
+	struct accel_adaptor_allocation live[8];
+	int nr, stop;
+};
+
+static int see(void *data, const struct accel_adaptor_allocation *live)
+{
+	struct seen *seen = data;
+
+	seen->live[seen->nr++] = *live;
+	return seen->nr == seen->stop ? 4711 : 0;
+}
+
+static void test_tracking(void)
+{
+	struct accel_resource upstream = heap_resource(&heap), tracked;
+	struct accel_adaptor *adaptor;
+	struct seen seen = { .nr = 0 };
+	char *a, *b, *c;
+	void *ptr;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_tracking(&upstream, 8, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &tracked), 0);
+	a = take(&tracked, 100);
+	expect(accel_resource_allocate(&tracked, (void *)0x40, 200, 128, &ptr), 0);
+	b = ptr;
+	heap.fail_nth = 1;
+	ok(accel_resource_allocate(&tracked, NULL, 7, 64, &ptr) == -ENOMEM);
+	c = take(&tracked, 300);
+	expect(accel_adaptor_outstanding(adaptor, see, &seen), 0);
+	ok(seen.nr == 3 && seen.live[0].ptr == a && seen.live[1].ptr == b && seen.live[2].ptr == c);
+	ok(seen.live[1].size == 200 && seen.live[1].alignment == 128);
+	ok(seen.live[1].stream == (void *)0x40 && seen.live[1].sequence == 2);
+	/* The frames begin with who asked, as far as a sanitizer leaves them. */
+	ok(seen.live[0].nr_frames > 0 && seen.live[0].nr_frames <= 8);
+	ok((char *)seen.live[0].frames[0] > (char *)test_of_device - (1 << 20) &&
+	   (char *)seen.live[0].frames[0] < (char *)test_of_device + (1 << 20));
+	/* Misuse does not reach upstream. */
+	heap.last_size = 0;
+	refused(accel_resource_deallocate(&tracked, NULL, a, 99, 64), -EINVAL, "100 bytes");
+	refused(accel_resource_deallocate(&tracked, NULL, a + 1, 99, 64), -ENOENT, hex(a));
+	refused(accel_resource_deallocate(&tracked, NULL, &seen, 1, 64), -ENOENT, "freed before");
+	ok(!heap.last_size);
+	/* What upstream does not take back is live, and where it was in the order. */
+	heap.free_err = -EIO;
+	ok(accel_resource_deallocate(&tracked, NULL, b, 200, 128) == -EIO);
+	heap.free_err = 0;
+	seen = (struct seen){ .stop = 2 };
+	ok(accel_adaptor_outstanding(adaptor, see, &seen) == 4711);
+	ok(seen.nr == 2 && seen.live[1].ptr == b && seen.live[1].sequence == 2);
+	give(&tracked, a, 100);
+	refused(accel_resource_deallocate(&tracked, NULL, a, 100, 64), -ENOENT, "freed before");
+	expect(accel_resource_deallocate(&tracked, NULL, b, 200, 128), 0);
+	refused(accel_adaptor_destroy(adaptor), -EBUSY, "1 allocations");
+	give(&tracked, c, 300);
+	seen.nr = 0;
+	expect(accel_adaptor_outstanding(adaptor, see, &seen), 0);
+	ok(!seen.nr);
+	expect(accel_adaptor_destroy(adaptor), 0);
+	ok(heap.allocations == heap.frees);
+}
+
+/* ---- All together ---- */
+
+static struct accel_resource top;
+
+static void *works(void *arg)
+{
+	unsigned int seed = (unsigned int)(uintptr_t)arg;
+	void *ptr;
+
+	for (int i = 0; i < 500; i++) {
+		size_t size = 1 + (size_t)rand_r(&seed) % 3000;
+
+		if (!accel_resource_allocate(&top, NULL, size, 64, &ptr))
+			give(&top, ptr, size);
+	}
+	return NULL;
+}
+
+static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int locked_allocate(void *context, struct accel_stream *stream, size_t size,
+			   size_t alignment, void **ptr)
+{
+	int err;
+
+	pthread_mutex_lock(&heap_lock);
+	err = heap_allocate(context, stream, size, alignment, ptr);
+	pthread_mutex_unlock(&heap_lock);
+	return err;
+}
+
+static int locked_deallocate(void *context, struct accel_stream *stream, void *ptr, size_t size,
+			     size_t alignment)
+{
+	int err;
+
+	pthread_mutex_lock(&heap_lock);
+	err = heap_deallocate(context, stream, ptr, size, alignment);
+	pthread_mutex_unlock(&heap_lock);
+	return err;
+}
+
+/* One on the other, and threads that use them at once: no limit is ever passed. */
+static void test_stack_in_threads(void)
+{
+	static const struct accel_resource_ops ops = { .size = sizeof(ops),
+						       .allocate = locked_allocate,
+						       .deallocate = locked_deallocate };
+	struct accel_resource at = { .ops = &ops, .context = &heap };
+	struct accel_adaptor *stack[4];
+	pthread_t threads[4];
+
+	heap = (struct heap){ .limit = 6000 };
+	expect(accel_adaptor_create_limiting(&at, 6000, &stack[0]), 0);
+	expect(accel_adaptor_resource(stack[0], &at), 0);
+	expect(accel_adaptor_create_tracking(&at, 4, &stack[1]), 0);
+	expect(accel_adaptor_resource(stack[1], &at), 0);
+	expect(accel_adaptor_create_logging(&at, "/dev/null", &stack[2]), 0);
+	expect(accel_adaptor_resource(stack[2], &at), 0);
+	expect(accel_adaptor_create_statistics(&at, &stack[3]), 0);
+	expect(accel_adaptor_resource(stack[3], &top), 0);
+	for (uintptr_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, works, (void *)(i + 1));
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 3; i >= 0; i--) {
+		ok(counts_of(stack[i]).peak_bytes <= 6000 && !counts_of(stack[i]).bytes);
+		ok(counts_of(stack[i]).total_count + counts_of(stack[i]).failures == 2000);
+		expect(accel_adaptor_destroy(stack[i]), 0);
+	}
+	ok(!heap.bytes && heap.allocations == heap.frees);
+}
+
+static void child(struct accel_adaptor *adaptor, struct accel_resource *resource, void *a)
+{
+	struct accel_adaptor_statistics counts;
+	struct seen seen;
+	void *ptr;
+
+	tap_wrong = 0;
+	refused(accel_resource_allocate(resource, NULL, 1, 1, &ptr), -EPERM, "before a fork");
+	expect(accel_resource_deallocate(resource, NULL, a, 10, 64), -EPERM);
+	expect(accel_adaptor_statistics(adaptor, &counts), -EPERM);
+	expect(accel_adaptor_outstanding(adaptor, see, &seen), -EPERM);
+	expect(accel_adaptor_destroy(adaptor), 0);
+	fflush(stdout);
+	_exit(!!tap_wrong);
+}
+
+static void test_fork(void)
+{
+	struct accel_resource upstream = heap_resource(&heap), tracked;
+	struct accel_adaptor *adaptor;
+	int status = -1;
+	pid_t pid;
+	void *a;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_tracking(&upstream, 2, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &tracked), 0);
+	a = take(&tracked, 10);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		child(adaptor, &tracked, a);
+	waitpid(pid, &status, 0);
+	ok(WIFEXITED(status) && !WEXITSTATUS(status));
+	give(&tracked, a, 10);
+	expect(accel_adaptor_destroy(adaptor), 0);
+}
+
+int main(void)
+{
+	RUN(test_refused_resources);
+	RUN(test_equal);
+	RUN(test_of_device);
+	RUN(test_statistics);
+	RUN(test_refused_adaptors);
+	RUN(test_limit);
+	RUN(test_log);
+	RUN(test_log_of_a_full_disk);
+	RUN(test_tracking);
+	RUN(test_stack_in_threads);
+	RUN(test_fork);
+	return tap_end();
+}
