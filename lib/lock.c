@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slow side of lock.h. Who has the lock is nearly always on another processor and about to give
+ * it; else it was preempted, and to look again and again would keep it from running.
+ */
+#define _GNU_SOURCE
+#include "lock.h"
+#include "private.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SPINS 100
+
+static void futex(int *at, int op, int value)
+{
+	KEEP_ERRNO;
+
+	syscall(SYS_futex, at, op | FUTEX_PRIVATE_FLAG, value, NULL);
+}
+
+void lock_wait(struct lock *lock)
+{
+	for (int i = 0; i < SPINS; i++) {
+		if (!__atomic_load_n(&lock->state, __ATOMIC_RELAXED) && lock_try(lock))
+			return;
+#if defined(__x86_64__) || defined(__i386__)
+		__builtin_ia32_pause();
+#endif
+	}
+	while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE))
+		futex(&lock->state, FUTEX_WAIT, 2);
+}
+
+void lock_wake(struct lock *lock)
+{
+	futex(&lock->state, FUTEX_WAKE, 1);
+}

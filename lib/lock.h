@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A lock for what is over in some 50 ns: a mutex of libc would take as long as what it protects. It
+ * never sleeps but in lock_wait().
+ */
+#ifndef LIBACCEL_LOCK_H
+#define LIBACCEL_LOCK_H
+
+#include <stdbool.h>
+
+struct lock {
+	int state; /* atomic: 0 is free, 1 taken, 2 taken and perhaps waited for */
+};
+
+/* lock.c: what happens if it is taken. */
+void lock_wait(struct lock *lock);
+void lock_wake(struct lock *lock);
+
+static inline bool lock_try(struct lock *lock)
+{
+	int free = 0;
+
+	return __atomic_compare_exchange_n(&lock->state, &free, 1, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static inline void lock_take(struct lock *lock)
+{
+	if (!lock_try(lock))
+		lock_wait(lock);
+}
+
+static inline void lock_give(struct lock *lock)
+{
+	if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
+		lock_wake(lock);
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of pools share.
+ *
+ * A pool is as many *arenas* as threads get in each other's way, at most a few for each processor:
+ * one at first. Each is a space of its own under a lock of its own, and each thread has one that it
+ * goes to. So a program of one thread has the best fit in all of the memory. Where an arena has
+ * nothing that serves, all of them become one again before the pool grows or gives up: no
+ * allocation fails because memory was divided.
+ */
+#ifndef LIBACCEL_POOL_PRIVATE_H
+#define LIBACCEL_POOL_PRIVATE_H
+
+#include "lock.h"
+#include "pool_bins.h"
+#include "private.h"
+
+#pragma GCC visibility push(default)
+#include <accel/pool.h>
+#pragma GCC visibility pop
+
+#define POOL_ARENAS 16
+#define POOL_SLOTS 64
+#define POOL_MAX_ALIGN ((size_t)2 << 20)
+#define POOL_CHANGES 1024
+#define POOL_TOLERANCE 32
+
+/* When how many bytes were allocated or freed: what a peak over several arenas is made of. */
+struct pool_change {
+	uint64_t when;
+	int64_t bytes;
+};
+
+struct arena {
+	/*
+	 * Of all of this. Order: the pool's lock, then those of arenas from the first to the last;
+	 * nothing else is taken inside, and nothing waits.
+	 */
+	struct lock lock;
+	struct space space;
+	uint64_t bytes, total_bytes, total_count, failures; /* as asked for */
+	struct pool_change *changes; /* while there are several arenas */
+	unsigned int nr_changes;
+	bool chosen; /* by a thread that met others elsewhere */
+} __attribute__((aligned(128)));
+
+struct chunk {
+	struct chunk *next;
+	void *base;
+	size_t size;
+};
+
+/* Part of a chunk that belongs to one arena. In order of chunk and address. */
+struct region {
+	struct region *next;
+	struct chunk *chunk;
+	uintptr_t base;
+	uint32_t size; /* granules */
+	uint32_t edge; /* in the arena's space */
+	unsigned int arena;
+};
+
+struct accel_pool {
+	struct accel_device *dev; /* counted as open; or NULL */
+	struct accel_resource upstream;
+	unsigned int generation; /* of the process */
+	bool debug;
+	unsigned int granule_shift;
+	unsigned int max_arenas;
+	size_t growth_size, maximum_size, release_threshold;
+
+	/* Atomic; change under the locks of all arenas. */
+	unsigned int nr_arenas;
+	unsigned int folds; /* how often several have become one */
+	/* Atomic, hints: */
+	uint8_t arena_of[POOL_SLOTS]; /* where a thread goes, by its number */
+	/*
+	 * How often threads found their arena taken, and how often they may before the pool looks
+	 * for a better one. To make one of several takes long where there are many blocks: then it
+	 * has to be worth it before they are several again.
+	 */
+	unsigned int contended, tolerance;
+	unsigned int empty; /* how often an arena had nothing, and there were others */
+
+	/* Of what follows; order: before those of arenas. */
+	struct lock lock;
+	struct chunk *chunks;
+	struct region *regions; /* change under all locks */
+	uint64_t grown, taken_over;
+	uint64_t settled_bytes, peak_bytes; /* of all arenas; under the first one's if it is alone */
+	/* Atomic, change under the lock: */
+	size_t chunk_bytes, peak_chunk_bytes; /* also what is being asked for */
+	size_t refused_size; /* upstream had not so much; 0: it was not asked, or has got some back */
+	uint64_t refused_until; /* milliseconds */
+	uint64_t corruptions;
+
+	struct arena arenas[POOL_ARENAS];
+};
+
+#define POOL_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define POOL_STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
+
+static inline size_t pool_bytes(const struct accel_pool *pool, uint64_t granules)
+{
+	return (size_t)granules << pool->granule_shift;
+}
+
+/* The bytes of a used block that somebody asked for. */
+static inline size_t block_bytes(const struct accel_pool *pool, const struct block *block)
+{
+	return pool_bytes(pool, block->size) - block->slack;
+}
+
+/* ---- pool.c ---- */
+
+/* 0 if calls on the pool make sense. */
+int pool_check(const struct accel_pool *pool);
+/* Lets blocks go that wait for points that have passed; under the arena's lock. */
+void pool_settle(struct accel_pool *pool, struct arena *arena, uint32_t count);
+
+/* ---- pool_arena.c ---- */
+
+/* The arena of this thread, locked. */
+struct arena *pool_lock(struct accel_pool *pool);
+struct arena *pool_lock_arena(struct accel_pool *pool, unsigned int number);
+/* The pool and all arenas. */
+void pool_lock_all(struct accel_pool *pool);
+void pool_unlock_all(struct accel_pool *pool);
+/* The one that this thread goes to. */
+unsigned int pool_my_arena(const struct accel_pool *pool);
+/* Gives an arena some of the longest free block, if that is at least twice as long. */
+bool pool_refill(struct accel_pool *pool, unsigned int number, uint32_t least);
+/* Makes all arenas one, if there is memory for that; under all locks. */
+void pool_fold(struct accel_pool *pool);
+/* Bytes that are allocated have changed; under the arena's lock. */
+void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes);
+/* Adds up what arenas have noted; under all locks. */
+void pool_settle_counts(struct accel_pool *pool);
+
+/* ---- pool_grow.c ---- */
+
+/* Whether to ask for so many bytes more makes sense. */
+bool pool_may_grow(struct accel_pool *pool, size_t bytes);
+/* Takes a chunk with at least so many bytes. */
+int pool_grow(struct accel_pool *pool, size_t bytes);
+/* Takes one with so many, no more and no less. */
+int pool_add_chunk(struct accel_pool *pool, size_t bytes);
+/* Gives wholly free chunks back while so many bytes stay free. */
+void pool_shrink(struct accel_pool *pool, size_t keep);
+/* All of them, without looking. */
+void pool_drop_chunks(struct accel_pool *pool, bool give_back);
+
+/* ---- pool_debug.c ---- */
+
+/* Bytes behind a block that nobody may write. */
+size_t debug_guard(const struct accel_pool *pool);
+/* What is free has a pattern; a new chunk gets it. */
+int debug_fill_free(void *ptr, size_t size);
+/* A block that is being given out; and one that was given back. -EFAULT: somebody wrote there. */
+int debug_give(struct accel_pool *pool, void *ptr, size_t size, size_t room);
+int debug_take_back(struct accel_pool *pool, struct accel_stream *stream, void *ptr, size_t size,
+		    size_t room);
+/* Looks at everything; under all locks. */
+int debug_check(struct accel_pool *pool);
+
+#endif
