@@ -7,7 +7,7 @@ import re
 import subprocess
 
 HEADERS = ("include/uapi/linux/paccel.h", "include/accel/accel.h", "include/accel/resource.h",
-           "include/accel/pool.h", "include/accel/drm.h",
+           "include/accel/pool.h", "include/accel/buffer.h", "include/accel/drm.h",
            "kernel/hw/hw.h")
 ABI = "Documentation/ABI/testing"
 

@@ -19,7 +19,7 @@ install_it() { MAKEFLAGS="" make -s install-lib DESTDIR="$root" PREFIX="$prefix"
 
 all_is_there() {
 	local file missing=0
-	for file in include/accel/{accel,pool,resource}.h lib/libaccel.so.1 lib/libaccel.so lib/libaccel.a \
+	for file in include/accel/{accel,buffer,pool,resource}.h lib/libaccel.so.1 lib/libaccel.so lib/libaccel.a \
 		lib/pkgconfig/accel.pc bin/accelctl share/man/man1/accelctl.1 share/man/man7/accel.7; do
 		[ -e "$root$prefix/$file" ] || { echo "no $file"; missing=1; }
 	done
