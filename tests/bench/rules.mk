@@ -8,7 +8,7 @@ BENCH_OBJ := $(BENCH_SRC:tests/bench/%.c=$(BENCH_OUT)/%.o)
 BENCH_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes \
 	-Wshadow -Wformat=2 -Wwrite-strings -pthread -Iinclude/uapi
 
-bench: $(BENCH_OUT)/bench $(BENCH_OUT)/query
+bench: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool
 	@tests/bench/run
 
 $(BENCH_OUT)/bench: $(BENCH_OBJ)
@@ -19,7 +19,7 @@ $(BENCH_OBJ): $(BENCH_OUT)/%.o: tests/bench/%.c tests/bench/bench.h include/uapi
 	$(CC) $(CFLAGS) $(BENCH_CFLAGS) -c -o $@ $<
 
 # On the host, with the shared library and the mock of its unit tests.
-$(BENCH_OUT)/query: tests/bench/host/query.c $(LIB_FILES) $(UNIT_PRELOAD) tests/bench/rules.mk
+$(BENCH_OUT)/query $(BENCH_OUT)/pool: $(BENCH_OUT)/%: tests/bench/host/%.c $(LIB_FILES) $(UNIT_PRELOAD) tests/bench/rules.mk
 	@mkdir -p $(@D)
 	$(CC) $(USER_CFLAGS) -Iinclude/uapi $(CFLAGS) -o $@ $< -L$(UNIT_OUT) -lmock -L$(BUILD)/lib -laccel \
 		-pthread -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../unit:$$ORIGIN/../../lib' $(LDFLAGS)
