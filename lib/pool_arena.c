@@ -9,6 +9,8 @@
 
 /* An arena of less would soon be empty. */
 #define LEAST_SHARE 1024 /* granules */
+/* So often a lock is looked at that somebody has who should soon give it. */
+#define TRIES 50
 /* In arena_of: the thread has chosen. */
 #define SETTLED 0x80
 
@@ -38,7 +40,7 @@ static uint64_t now_ticks(void)
 
 /*
  * A sum that all processors change would cost more than all the rest. So arenas note their changes,
- * and somebody adds them up in the order of time when an arena's notes are full.
+ * and somebody adds them up in the order of time when there are many, and nobody is in the way.
  */
 void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes)
 {
@@ -86,6 +88,8 @@ void pool_settle_counts(struct accel_pool *pool)
 	}
 	for (unsigned int i = 0; i < pool->nr_arenas; i++)
 		pool->arenas[i].nr_changes = 0;
+	for (unsigned int i = 0; i < pool->nr_arenas; i++)
+		pool->arenas[i].add_up_at = POOL_CHANGES_SOON;
 }
 
 /* ---- Locks ---- */
@@ -175,6 +179,7 @@ static bool prepare_arena(struct accel_pool *pool, unsigned int number)
 {
 	struct arena *arena = &pool->arenas[number];
 
+	arena->add_up_at = POOL_CHANGES_SOON;
 	if (!arena->changes)
 		arena->changes = malloc(POOL_CHANGES * sizeof(*arena->changes));
 	if (!arena->changes)
@@ -249,17 +254,64 @@ static void add_up(struct accel_pool *pool)
 	pool_unlock_all(pool);
 }
 
+/* Who has a lock may have been preempted, and not come back for long. */
+static bool try_for_a_while(struct lock *lock)
+{
+	for (int i = 0; i < TRIES; i++)
+		if (lock_try(lock))
+			return true;
+	return false;
+}
+
+static bool try_add_up(struct accel_pool *pool)
+{
+	unsigned int nr = 0;
+
+	if (!lock_try(&pool->lock))
+		return false;
+	while (nr < pool->nr_arenas && try_for_a_while(&pool->arenas[nr].lock))
+		nr++;
+	if (nr == pool->nr_arenas)
+		pool_settle_counts(pool);
+	for (unsigned int i = nr; i--;)
+		lock_give(&pool->arenas[i].lock);
+	lock_give(&pool->lock);
+	return nr == pool->nr_arenas;
+}
+
+/* There is room for one more note when the lock is taken again; it was given before. */
+static void make_room(struct accel_pool *pool, struct arena *arena, bool full)
+{
+	bool done = false;
+
+	if (full)
+		add_up(pool);
+	else
+		done = try_add_up(pool);
+	lock_take(&arena->lock);
+	if (!full && !done && arena->nr_changes >= arena->add_up_at)
+		arena->add_up_at = arena->nr_changes + POOL_CHANGES_STEP < POOL_CHANGES
+					   ? arena->nr_changes + POOL_CHANGES_STEP
+					   : POOL_CHANGES;
+}
+
+static inline void check_room(struct accel_pool *pool, struct arena *arena)
+{
+	while (arena->nr_changes && arena->nr_changes >= arena->add_up_at) {
+		bool full = arena->nr_changes == POOL_CHANGES;
+
+		lock_give(&arena->lock);
+		make_room(pool, arena, full);
+	}
+}
+
 /* With room for one more note. */
 struct arena *pool_lock_arena(struct accel_pool *pool, unsigned int number)
 {
 	struct arena *arena = &pool->arenas[number];
 
 	lock_take(&arena->lock);
-	while (arena->nr_changes == POOL_CHANGES) {
-		lock_give(&arena->lock);
-		add_up(pool);
-		lock_take(&arena->lock);
-	}
+	check_room(pool, arena);
 	return arena;
 }
 
@@ -282,12 +334,10 @@ struct arena *pool_lock(struct accel_pool *pool)
 	unsigned int slot = my_slot();
 	struct arena *arena = &pool->arenas[POOL_LOAD(pool->arena_of[slot]) & ~SETTLED];
 
-	if (!lock_try(&arena->lock)) {
+	if (lock_try(&arena->lock))
+		check_room(pool, arena);
+	else
 		arena = lock_in_turn(pool, slot);
-	} else if (arena->nr_changes == POOL_CHANGES) {
-		lock_give(&arena->lock);
-		arena = pool_lock_arena(pool, (unsigned int)(arena - pool->arenas));
-	}
 	/* Those that have become part of the first one meanwhile have nothing. */
 	while (!arena->space.free) {
 		lock_give(&arena->lock);

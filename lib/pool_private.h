@@ -22,7 +22,10 @@
 #define POOL_ARENAS 16
 #define POOL_SLOTS 64
 #define POOL_MAX_ALIGN ((size_t)2 << 20)
-#define POOL_CHANGES 1024
+/* Notes that an arena can have, that it tries to have added up, and how soon again. */
+#define POOL_CHANGES 65536
+#define POOL_CHANGES_SOON 2048
+#define POOL_CHANGES_STEP 512
 #define POOL_TOLERANCE 32
 
 /* When how many bytes were allocated or freed: what a peak over several arenas is made of. */
@@ -40,7 +43,7 @@ struct arena {
 	struct space space;
 	uint64_t bytes, total_bytes, total_count, failures; /* as asked for */
 	struct pool_change *changes; /* while there are several arenas */
-	unsigned int nr_changes;
+	unsigned int nr_changes, add_up_at;
 	bool chosen; /* by a thread that met others elsewhere */
 } __attribute__((aligned(128)));
 
