@@ -80,6 +80,7 @@ check 'copy shows progress' prints '^\[#{24}\] 100 %  2500 B of 2500 B' cat "$wo
 check 'a user without permission is told so' nobody_is_refused
 check 'example roundtrip' prints '^Hello from the other side' "$build/examples/roundtrip"
 check 'example tile' prints '^ 56 57 58 59 60 16 17 18$' "$build/examples/tile"
+check 'example pool' prints '^pool party: 2 allocations, 14 bytes at most$' "$build/examples/pool"
 check 'example overlap' prints '^4 blocks came back right$' "$build/examples/overlap"
 check 'example pollloop' prints '^there was time for something else$' "$build/examples/pollloop"
 check 'example uring' prints '^the copy is done, the last byte is u$' "$build/examples/uring"

@@ -176,4 +176,5 @@ check 'example roundtrip' prints '^Hello from the other side' one_card "$BUILD/e
 check 'example roundtrip without card' fails 1 'open: the driver is loaded, but' \
 	with MOCK_CARDS= "$BUILD/examples/roundtrip"
 check 'example tile' prints '^ 56 57 58 59 60 16 17 18$' one_card "$BUILD/examples/tile"
+check 'example pool' prints '^pool party: 2 allocations, 14 bytes at most$' one_card "$BUILD/examples/pool"
 tap_end
