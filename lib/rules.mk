@@ -59,6 +59,7 @@ install-lib: lib tools
 	sed -e 's|@prefix@|$(PREFIX)|; s|@libdir@|$(LIBDIR)|; s|@includedir@|$(INCLUDEDIR)|' \
 		-e 's|@version@|$(LIB_VERSION)|' lib/accel.pc.in \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/accel.pc
+	lib/install-cmake lib/accelConfig.cmake.in $(LIB_VERSION) $(LIBDIR) $(INCLUDEDIR) "$(DESTDIR)"
 	install -m 755 $(BUILD)/tools/accelctl $(DESTDIR)$(BINDIR)
 	lib/install-man $(DESTDIR)$(MANDIR) $(MAN_PAGES)
 

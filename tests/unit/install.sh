@@ -19,8 +19,9 @@ install_it() { MAKEFLAGS="" make -s install-lib DESTDIR="$root" PREFIX="$prefix"
 
 all_is_there() {
 	local file missing=0
-	for file in include/accel/{accel,buffer,pool,resource}.h lib/libaccel.so.1 lib/libaccel.so lib/libaccel.a \
-		lib/pkgconfig/accel.pc bin/accelctl share/man/man1/accelctl.1 share/man/man7/accel.7; do
+	for file in include/accel/{accel,buffer,pool,resource}.h lib/libaccel.{so.1,so,a} \
+		lib/pkgconfig/accel.pc lib/cmake/accel/accelConfig.cmake bin/accelctl \
+		share/man/man1/accelctl.1 share/man/man7/accel.7; do
 		[ -e "$root$prefix/$file" ] || { echo "no $file"; missing=1; }
 	done
 	[ "$(readlink "$root$prefix/lib/libaccel.so")" = libaccel.so.1 ] && return "$missing"
@@ -120,6 +121,19 @@ builds_and_runs() {
 		LD_LIBRARY_PATH=$root$prefix/lib "$work/consumer" | grep "^$(version): "
 }
 
+cat > "$work/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.18)
+project(consumer C)
+find_package(accel 0.1 REQUIRED)
+add_executable(consumer consumer.c)
+target_link_libraries(consumer PRIVATE accel::accel)
+CMAKE
+
+cmake_builds_and_runs() {
+	(cd / && cmake -S "$work" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$root$prefix" &&
+		cmake --build "$work/cmake") && "$work/cmake/consumer" | grep "^$(version): "
+}
+
 # The version in the footer of every page.
 pages_have_the_version() { ! grep -L "^\.TH .*\"libaccel $(version)\"" Documentation/man/*.[137] | grep .; }
 version_is_the_headers() { [ "$(pc --modversion)" = "$(version)" ]; }
@@ -139,6 +153,7 @@ fi
 check 'man pages have the version of the header' pages_have_the_version
 check 'pkg-config gives the version of the header' version_is_the_headers
 check 'a C program builds and runs' builds_and_runs gcc "$work/consumer.c"
+check 'a C program builds and runs, by CMake' cmake_builds_and_runs
 check 'a C++ program builds and runs' builds_and_runs g++ "$work/consumer.cc"
 check 'a static program builds and runs' builds_and_runs gcc "$work/consumer.c" --static
 if has_drm; then
