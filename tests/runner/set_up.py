@@ -96,10 +96,21 @@ def test_setup_a_killed_build_of_a_disk():
     with_tar("kill -KILL $PPID\n")
 
 
+def test_setup_libraries_that_cannot_be_had():
+    with tempfile.TemporaryDirectory() as cache:
+        result = setup(cache, "sundials", "7.9.0", PIP_INDEX_URL="http://127.0.0.1:9/simple",
+                       PIP_RETRIES="0", NO_INSTALL="")
+        assert result.returncode != 0, result
+        contains(result.stderr, "the libraries of sundials 7.9.0 could not be had")
+        printed = setup(cache, "print", "sundials", "7.9.0")
+        equal((printed.returncode, printed.stdout), (1, ""))
+        contains(printed.stderr, "is not set up")
+
+
 def test_setup_no_install_only_names():
     with tempfile.TemporaryDirectory() as cache:
         for item in (["kernel", "6.12"], ["kernel", "debug"], ["source"], ["clang-tree"],
-                     ["paddle", "3.3.1"]):
+                     ["paddle", "3.3.1"], ["sundials", "7.6.0"], ["sundials"]):
             result = setup(cache, *item, NO_INSTALL="1")
             equal(result.returncode, 1)
             contains(result.stderr, "NO_INSTALL is set and ")
@@ -110,6 +121,8 @@ def test_setup_bad_words():
         for words, why in ((["kernel", "nosuch"], "no kernel is called 'nosuch'"),
                            (["paddle", "nosuch"], "there is no release 'nosuch'"),
                            (["paddle"], "which release"), (["print", "paddle"], "which release"),
+                           (["sundials", "nosuch"], "there is no release 'nosuch'"),
+                           (["print", "sundials"], "which release"),
                            (["kernel"], "which kernel"), (["nosuch"], "usage"),
                            (["print"], "print what"), ([], "usage")):
             result = setup(cache, *words)
