@@ -17,6 +17,8 @@ CC        := gcc
 endif
 CFLAGS    ?= -O2 -g
 NO_INSTALL ?=
+# A prefix, or none; see lib/sundials/rules.mk.
+SUNDIALS  ?=
 FILE      ?=
 CARD      ?= edu
 # The ring card is a process of ours.
@@ -29,7 +31,7 @@ MODULE    := $(BUILD)/kernel/6.12/paccel.ko
 # What is given on the command line is ours; Kbuild, which has variables of the same
 # names, gets it as environment, which it does not listen to.
 MAKEOVERRIDES :=
-export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR
+export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS
 
 # The compiler may be among what set-up installs. A makefile that is included is made
 # before anything else, so no rule can be ahead of it, with -j neither.
@@ -79,7 +81,8 @@ tests: lib tools examples ## the test programs
 unit: tests ## runs the unit tests, prints TAP
 docs: ## the reference of the interfaces, from the headers, in build/docs
 
--include lib/rules.mk lib/drm/rules.mk lib/paddle/rules.mk tools/rules.mk examples/rules.mk
+-include lib/rules.mk lib/drm/rules.mk lib/paddle/rules.mk lib/sundials/rules.mk
+-include tools/rules.mk examples/rules.mk
 -include qemu/ringdev/rules.mk
 -include tests/ringdev/rules.mk tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk
 -include Documentation/rules.mk

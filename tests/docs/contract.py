@@ -8,7 +8,7 @@ import subprocess
 
 HEADERS = ("include/uapi/linux/paccel.h", "include/accel/accel.h", "include/accel/resource.h",
            "include/accel/pool.h", "include/accel/buffer.h", "include/accel/drm.h",
-           "kernel/hw/hw.h")
+           "include/accel/sundials.h", "kernel/hw/hw.h")
 ABI = "Documentation/ABI/testing"
 
 

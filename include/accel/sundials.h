@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libaccel_sundials: the memory of cards for SUNDIALS, as a SUNMemoryHelper.
+ */
+#ifndef ACCEL_SUNDIALS_H
+#define ACCEL_SUNDIALS_H
+
+#include <accel/accel.h>
+#include <sundials/sundials_memory.h>
+
+/* SUNDIALS 7.0 and before have other functions, of another major version nothing is known. */
+#if SUNDIALS_VERSION_MAJOR != 7 || SUNDIALS_VERSION_MINOR < 1
+#error "libaccel_sundials needs SUNDIALS 7.1 or a later 7.x: these headers are of another version"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * DOC: SUNMemoryHelper
+ *
+ * A *helper* is SUNDIALS' object that allocates, frees and copies memory of several kinds. This one
+ * makes them so, and counts each kind apart:
+ *
+ * ======================= ==========================================================
+ * ``SUNMEMTYPE_HOST``     malloc()
+ * ``SUNMEMTYPE_PINNED``   accel_host_memory_allocate(): page-locked
+ * ``SUNMEMTYPE_DEVICE``   accel_device_memory_allocate(): on the card. The processor
+ *                         must not access it
+ * ``SUNMEMTYPE_UVM``      accel_unified_memory_allocate(): page-locked memory of the
+ *                         host that counts as device memory too
+ * ======================= ==========================================================
+ *
+ * The functions below are the operations of such a helper. Programs call the generic ones of
+ * SUNDIALS (SUNMemoryHelper_Alloc() and so on), which come here; calling these directly is the same
+ * but for what the generic ones check themselves.
+ *
+ * *Queue.* A queue is a struct accel_stream itself, not a pointer to one. An operation takes the
+ * queue that it is given; if that is NULL the helper's own (SUNMemoryHelper_SetDefaultQueue(), from
+ * SUNDIALS 7.3 on); if that is NULL too, none.
+ *
+ * *Errors.* Nothing is printed and nothing ends the program. A call that fails has changed nothing,
+ * unless its text says otherwise. After ``SUN_ERR_EXT_FAIL``, and after a constructor that returned
+ * NULL for want of a card, accel_last_error() is a sentence about what libaccel refused. Arguments
+ * are checked in every build of SUNDIALS, not only where it checks errors itself:
+ *
+ * ========================== ======================================================
+ * ``SUN_ERR_ARG_CORRUPT``    an argument is NULL, or the helper is not one of these
+ * ``SUN_ERR_ARG_OUTOFRANGE`` no type of memory
+ * ========================== ======================================================
+ *
+ * *Threads.* All operations of one helper may be called from several threads at once, but for its
+ * SUNMemoryHelper_Destroy() and SUNMemoryHelper_SetDefaultQueue(). One block of memory belongs to
+ * one thread at a time, as everywhere; so does a context, says SUNDIALS, whose generic functions look
+ * at it where they check errors. After fork() helpers of the parent are of no use to a child,
+ * but can be destroyed there (``SUN_ERR_EXT_FAIL`` from what needs the card).
+ */
+
+/**
+ * SUNMemoryHelper_Accel() - helper for the first card
+ * @sunctx: context of SUNDIALS
+ *
+ * Opens the card with index 0, which stays open until the helper and all its clones are destroyed.
+ * Memory that has not been freed by then is gone with the last user of the card in the process.
+ * Thread-safe.
+ *
+ * Return: the helper, ended by SUNMemoryHelper_Destroy(); NULL if @sunctx is NULL, if there is no
+ * memory, if the card cannot be opened (accel_last_error() says why), or if the SUNDIALS that runs
+ * is not laid out as the one that the library was built with: 7.1 and 7.2 are alike, and all from
+ * 7.3 on.
+ */
+SUNMemoryHelper SUNMemoryHelper_Accel(SUNContext sunctx);
+
+/**
+ * SUNMemoryHelper_AccelWithDevice() - helper for a card of the program's choice
+ * @sunctx: context of SUNDIALS
+ * @dev: handle, the caller's to close, after the helper and all its clones are destroyed
+ *
+ * Thread-safe.
+ *
+ * Return: as SUNMemoryHelper_Accel(); NULL also if @dev is NULL or its card is gone.
+ */
+SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_device *dev);
+
+/**
+ * SUNMemoryHelper_Alloc_Accel() - allocate
+ * @helper: helper
+ * @memptr: receives the object, which owns the memory; left alone on failure
+ * @mem_size: bytes; 0 gives an object whose pointer is NULL
+ * @mem_type: kind of memory
+ * @queue: not looked at: the memory can be used at once, on every stream
+ *
+ * Device, pinned and unified memory is filled with 0 (device memory unless the driver was loaded
+ * with ``scrub=0``), host memory with anything. The object's stride is 1. Thread-safe.
+ *
+ * Return: 0; ``SUN_ERR_MALLOC_FAIL`` (no host memory); ``SUN_ERR_EXT_FAIL`` (libaccel refused: the
+ * card is full, RLIMIT_MEMLOCK, the card is gone); or an error of arguments.
+ */
+SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr, size_t mem_size,
+				       SUNMemoryType mem_type, void *queue);
+
+#if SUNDIALS_VERSION_MINOR >= 3
+/**
+ * SUNMemoryHelper_AllocStrided_Accel() - allocate, and note a stride
+ * @helper: helper
+ * @memptr: receives the object, which owns the memory; left alone on failure
+ * @mem_size: bytes
+ * @stride: bytes from one element to the next; kept in the object, and not looked at
+ * @mem_type: kind of memory
+ * @queue: not looked at
+ *
+ * Declared from SUNDIALS 7.3 on. Thread-safe.
+ *
+ * Return: as SUNMemoryHelper_Alloc_Accel().
+ */
+SUNErrCode SUNMemoryHelper_AllocStrided_Accel(SUNMemoryHelper helper, SUNMemory *memptr,
+					      size_t mem_size, size_t stride,
+					      SUNMemoryType mem_type, void *queue);
+#endif
+
+/**
+ * SUNMemoryHelper_Dealloc_Accel() - free
+ * @helper: helper; any of the process will do, the memory knows its card
+ * @mem: object, which is freed; its memory too if it owns any. NULL: nothing is done
+ * @queue: not looked at: work that is queued and uses the memory ends first, without a wait
+ *
+ * The object is freed also if its memory cannot be, as when the card is gone; statistics then stay
+ * as they were. Thread-safe.
+ *
+ * Return: 0; ``SUN_ERR_EXT_FAIL`` (libaccel refused: freed before, not the start of an allocation,
+ * the card is gone); or an error of arguments.
+ */
+SUNErrCode SUNMemoryHelper_Dealloc_Accel(SUNMemoryHelper helper, SUNMemory mem, void *queue);
+
+/**
+ * SUNMemoryHelper_Copy_Accel() - copy, complete on return
+ * @helper: helper
+ * @dst: object, or one that wraps an address inside an allocation
+ * @src: likewise
+ * @mem_size: bytes; 0 copies nothing. What the objects say of their size is not looked at
+ * @queue: stream that the copy comes after, or NULL; see DOC: SUNMemoryHelper
+ *
+ * From any kind of memory to any other, also between cards. Unified memory is copied as host
+ * memory, which it is. Ranges may overlap in host memory, not on a card. Thread-safe.
+ *
+ * Return: 0; ``SUN_ERR_ARG_WRONGTYPE`` (an object says DEVICE and its address is not a card's, or
+ * the other way round); ``SUN_ERR_EXT_FAIL`` (libaccel refused: past the end, freed, overlapping on
+ * a card, the stream has failed); or an error of arguments.
+ */
+SUNErrCode SUNMemoryHelper_Copy_Accel(SUNMemoryHelper helper, SUNMemory dst, SUNMemory src,
+				      size_t mem_size, void *queue);
+
+/**
+ * SUNMemoryHelper_CopyAsync_Accel() - copy on a stream
+ * @helper: helper
+ * @dst: as for SUNMemoryHelper_Copy_Accel()
+ * @src: likewise
+ * @mem_size: bytes; 0 copies nothing
+ * @queue: stream of the card that has the memory; NULL and no queue of the helper either: the copy
+ *	is complete on return
+ *
+ * Between a card and pinned or unified memory, and inside a card, the copy is queued: @src may be
+ * written and @dst be read when the stream has got there. From pageable memory the bytes are taken
+ * on return; to pageable memory, and between memory of the host, the call waits for the stream and
+ * the copy is complete on return. What fails later fails the stream. Thread-safe.
+ *
+ * Return: as SUNMemoryHelper_Copy_Accel(); ``SUN_ERR_EXT_FAIL`` also if the stream is of another
+ * card, or was destroyed.
+ */
+SUNErrCode SUNMemoryHelper_CopyAsync_Accel(SUNMemoryHelper helper, SUNMemory dst, SUNMemory src,
+					   size_t mem_size, void *queue);
+
+/**
+ * SUNMemoryHelper_GetAllocStats_Accel() - what was allocated through a helper
+ * @helper: helper; each counts its own, clones from 0
+ * @mem_type: kind of memory
+ * @num_allocations: receives how many blocks were allocated
+ * @num_deallocations: receives how many blocks were freed
+ * @bytes_allocated: receives the bytes that are allocated now, as they were asked for
+ * @bytes_high_watermark: receives the most that they ever were
+ *
+ * Memory that one helper allocated and another one freed counts as freed there: the bytes of that
+ * one do not fall below 0. Thread-safe; while other threads work, each number is right for itself.
+ *
+ * Return: 0, or an error of arguments.
+ */
+SUNErrCode SUNMemoryHelper_GetAllocStats_Accel(SUNMemoryHelper helper, SUNMemoryType mem_type,
+					       unsigned long *num_allocations,
+					       unsigned long *num_deallocations,
+					       size_t *bytes_allocated,
+					       size_t *bytes_high_watermark);
+
+/**
+ * SUNMemoryHelper_Clone_Accel() - another helper for the same card
+ * @helper: helper
+ *
+ * With statistics of its own, from 0, and without a queue. It shares the card, and outlives
+ * @helper. Makes no system call. Thread-safe.
+ *
+ * Return: the clone, ended by SUNMemoryHelper_Destroy(); NULL without memory, or if @helper is none
+ * of these.
+ */
+SUNMemoryHelper SUNMemoryHelper_Clone_Accel(SUNMemoryHelper helper);
+
+/**
+ * SUNMemoryHelper_Destroy_Accel() - end a helper
+ * @helper: helper; no other thread uses it any more
+ *
+ * The last one of a helper and its clones closes the card if SUNMemoryHelper_Accel() opened it. The
+ * context may have been freed before.
+ *
+ * Return: 0; ``SUN_ERR_ARG_CORRUPT`` (NULL, another implementation's); ``SUN_ERR_DESTROY_FAIL`` (the card stays open, as
+ * inside a callback of a stream; the helper is gone all the same).
+ */
+SUNErrCode SUNMemoryHelper_Destroy_Accel(SUNMemoryHelper helper);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACCEL_SUNDIALS_H */

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+/* SUNDIALS' header of everything; of ours there is only this. */
+#include <sundials/sundials_memory.h>

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Helpers: how they are made, cloned and destroyed, and the card that a helper and its clones share.
+ */
+#include "private.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/*
+ * The libraries of all 7.x have the same name, but 7.3 has put fields and an operation between others:
+ * what this was compiled for must be what runs.
+ */
+#if __SIZEOF_POINTER__ == 8
+_Static_assert(offsetof(struct SUNMemory_, type) == 8, "type of SUNMemory");
+_Static_assert(offsetof(struct SUNMemory_, own) == 12, "own of SUNMemory");
+_Static_assert(offsetof(struct SUNMemory_, bytes) == 16, "bytes of SUNMemory");
+_Static_assert(sizeof(struct SUNMemory_) == (HAS_QUEUE ? 32 : 24), "SUNMemory");
+_Static_assert(offsetof(struct SUNMemoryHelper_, ops) == (HAS_QUEUE ? 16 : 8), "ops");
+_Static_assert(sizeof(struct SUNMemoryHelper_) == (HAS_QUEUE ? 32 : 24), "SUNMemoryHelper");
+_Static_assert(offsetof(struct SUNMemoryHelper_Ops_, copy) == 16, "copy");
+_Static_assert(offsetof(struct SUNMemoryHelper_Ops_, copyasync) == (HAS_QUEUE ? 32 : 24),
+	       "copyasync");
+_Static_assert(sizeof(struct SUNMemoryHelper_Ops_) == (HAS_QUEUE ? 64 : 56), "operations");
+#if HAS_QUEUE
+_Static_assert(offsetof(struct SUNMemory_, stride) == 24, "stride of SUNMemory");
+_Static_assert(offsetof(struct SUNMemoryHelper_, queue) == 8, "queue of SUNMemoryHelper");
+_Static_assert(offsetof(struct SUNMemoryHelper_Ops_, allocstrided) == 24, "allocstrided");
+#endif
+#endif
+_Static_assert(SUNMEMTYPE_HOST == 0 && SUNMEMTYPE_UVM == MEMORY_TYPES - 1, "types of memory");
+
+#define FIRST_MINOR (HAS_QUEUE ? 3 : 1)
+#define LAST_MINOR (HAS_QUEUE ? INT_MAX : 2)
+
+static bool is_laid_out_so(void)
+{
+	int major = 0, minor = 0, patch = 0;
+	char label[64];
+
+	return !SUNDIALSGetVersionNumber(&major, &minor, &patch, label, sizeof(label)) &&
+	       major == 7 && minor >= FIRST_MINOR && minor <= LAST_MINOR;
+}
+
+/* Its address tells our content from another implementation's. */
+static const char tag;
+
+struct content *helper_content(SUNMemoryHelper helper)
+{
+	struct content *content = helper ? helper->content : NULL;
+
+	return content && content->tag == &tag ? content : NULL;
+}
+
+/* ---- The card ---- */
+
+static struct card *card_new(struct accel_device *dev, bool opened)
+{
+	struct card *card = calloc(1, sizeof(*card));
+
+	if (!card)
+		return NULL;
+	card->dev = dev;
+	card->opened = opened;
+	atomic_init(&card->helpers, 1);
+	return card;
+}
+
+static int card_put(struct card *card)
+{
+	int err = 0;
+
+	if (atomic_fetch_sub(&card->helpers, 1) != 1)
+		return 0;
+	if (card->opened)
+		err = accel_device_close(card->dev);
+	free(card);
+	return err;
+}
+
+/* ---- Helpers ---- */
+
+static void set_operations(SUNMemoryHelper_Ops ops)
+{
+	ops->alloc = SUNMemoryHelper_Alloc_Accel;
+	ops->dealloc = SUNMemoryHelper_Dealloc_Accel;
+	ops->copy = SUNMemoryHelper_Copy_Accel;
+#if HAS_QUEUE
+	ops->allocstrided = SUNMemoryHelper_AllocStrided_Accel;
+#endif
+	ops->copyasync = SUNMemoryHelper_CopyAsync_Accel;
+	ops->getallocstats = SUNMemoryHelper_GetAllocStats_Accel;
+	ops->clone = SUNMemoryHelper_Clone_Accel;
+	ops->destroy = SUNMemoryHelper_Destroy_Accel;
+}
+
+/* Takes over the caller's share of the card, if it returns one. */
+static SUNMemoryHelper helper_new(SUNContext sunctx, struct card *card)
+{
+	struct content *content = calloc(1, sizeof(*content));
+	SUNMemoryHelper helper;
+
+	if (!content)
+		return NULL;
+	helper = SUNMemoryHelper_NewEmpty(sunctx);
+	if (!helper)
+		goto free_content;
+	/* SUNDIALS looks at this only where it checks errors. */
+	if (!helper->ops)
+		goto free_helper;
+	content->tag = &tag;
+	content->card = card;
+	helper->content = content;
+	set_operations(helper->ops);
+	return helper;
+
+free_helper:
+	free(helper);
+free_content:
+	free(content);
+	return NULL;
+}
+
+SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_device *dev)
+{
+	struct accel_device_info info;
+	SUNMemoryHelper helper;
+	struct card *card;
+
+	if (!sunctx || !is_laid_out_so() || accel_device_info(dev, &info))
+		return NULL;
+	card = card_new(dev, false);
+	if (!card)
+		return NULL;
+	helper = helper_new(sunctx, card);
+	if (!helper)
+		card_put(card);
+	return helper;
+}
+
+SUNMemoryHelper SUNMemoryHelper_Accel(SUNContext sunctx)
+{
+	struct accel_device *dev;
+	SUNMemoryHelper helper;
+	struct card *card;
+
+	if (!sunctx || !is_laid_out_so() || accel_device_open(0, &dev))
+		return NULL;
+	card = card_new(dev, true);
+	if (!card) {
+		accel_device_close(dev);
+		return NULL;
+	}
+	helper = helper_new(sunctx, card);
+	if (!helper)
+		card_put(card);
+	return helper;
+}
+
+SUNMemoryHelper SUNMemoryHelper_Clone_Accel(SUNMemoryHelper helper)
+{
+	struct content *content = helper_content(helper);
+	SUNMemoryHelper clone;
+
+	if (!content)
+		return NULL;
+	atomic_fetch_add(&content->card->helpers, 1);
+	clone = helper_new(helper->sunctx, content->card);
+	/* Not the last share: the original has one. */
+	if (!clone)
+		card_put(content->card);
+	return clone;
+}
+
+/* The context may be gone. */
+SUNErrCode SUNMemoryHelper_Destroy_Accel(SUNMemoryHelper helper)
+{
+	struct content *content = helper_content(helper);
+	int err = 0;
+
+	/* Without content it is one that has our operations only. */
+	if (!helper || (helper->content && !content))
+		return SUN_ERR_ARG_CORRUPT;
+	if (content)
+		err = card_put(content->card);
+	free(content);
+	free(helper->ops);
+	free(helper);
+	return err ? SUN_ERR_DESTROY_FAIL : SUN_SUCCESS;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory: the four types, each from where libaccel has it.
+ */
+#include "private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int host_allocate(struct accel_device *dev, void **ptr, size_t size)
+{
+	(void)dev;
+	*ptr = malloc(size);
+	return *ptr ? 0 : -ENOMEM;
+}
+
+/* The size that an object says is not asked: a program may have made it the owner of what it wraps. */
+static int card_free(void *ptr, int (*deallocate)(struct accel_device *dev, void *ptr, size_t size))
+{
+	struct accel_pointer_info info;
+	int err = accel_pointer_info(ptr, &info);
+
+	return err ? err : deallocate(info.device, ptr, info.size);
+}
+
+static int host_free(void *ptr)
+{
+	free(ptr);
+	return 0;
+}
+
+static int pinned_free(void *ptr)
+{
+	return card_free(ptr, accel_host_memory_deallocate);
+}
+
+static int device_free(void *ptr)
+{
+	return card_free(ptr, accel_device_memory_deallocate);
+}
+
+static int unified_free(void *ptr)
+{
+	return card_free(ptr, accel_unified_memory_deallocate);
+}
+
+static const struct {
+	int (*allocate)(struct accel_device *dev, void **ptr, size_t size);
+	int (*free)(void *ptr);
+	SUNErrCode refused;
+} types[MEMORY_TYPES] = {
+	[SUNMEMTYPE_HOST] = { host_allocate, host_free, SUN_ERR_MALLOC_FAIL },
+	[SUNMEMTYPE_PINNED] = { accel_host_memory_allocate, pinned_free, SUN_ERR_EXT_FAIL },
+	[SUNMEMTYPE_DEVICE] = { accel_device_memory_allocate, device_free, SUN_ERR_EXT_FAIL },
+	[SUNMEMTYPE_UVM] = { accel_unified_memory_allocate, unified_free, SUN_ERR_EXT_FAIL },
+};
+
+SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr, size_t mem_size,
+				       SUNMemoryType mem_type, void *queue)
+{
+	struct content *content = helper_content(helper);
+	SUNMemory mem;
+
+	(void)queue;
+	if (!content || !memptr)
+		return SUN_ERR_ARG_CORRUPT;
+	if (!is_type(mem_type))
+		return SUN_ERR_ARG_OUTOFRANGE;
+	mem = SUNMemoryNewEmpty(helper->sunctx);
+	if (!mem)
+		return SUN_ERR_MALLOC_FAIL;
+	mem->ptr = NULL;
+	if (mem_size && types[mem_type].allocate(content->card->dev, &mem->ptr, mem_size)) {
+		free(mem);
+		return types[mem_type].refused;
+	}
+	mem->type = mem_type;
+	mem->own = SUNTRUE;
+	mem->bytes = mem_size;
+	stats_allocated(&content->stats[mem_type], mem_size);
+	*memptr = mem;
+	return SUN_SUCCESS;
+}
+
+#if HAS_QUEUE
+SUNErrCode SUNMemoryHelper_AllocStrided_Accel(SUNMemoryHelper helper, SUNMemory *memptr,
+					      size_t mem_size, size_t stride,
+					      SUNMemoryType mem_type, void *queue)
+{
+	SUNErrCode err = SUNMemoryHelper_Alloc_Accel(helper, memptr, mem_size, mem_type, queue);
+
+	if (!err)
+		(*memptr)->stride = stride;
+	return err;
+}
+#endif
+
+SUNErrCode SUNMemoryHelper_Dealloc_Accel(SUNMemoryHelper helper, SUNMemory mem, void *queue)
+{
+	struct content *content = helper_content(helper);
+	int err = 0;
+
+	(void)queue;
+	if (!mem)
+		return SUN_SUCCESS;
+	if (!content)
+		return SUN_ERR_ARG_CORRUPT;
+	/* Of what it does not own the type does not matter, and may be anything. */
+	if (mem->own && !is_type(mem->type))
+		return SUN_ERR_ARG_OUTOFRANGE;
+	if (mem->own) {
+		err = mem->ptr ? types[mem->type].free(mem->ptr) : 0;
+		if (!err)
+			stats_freed(&content->stats[mem->type], mem->bytes);
+	}
+	/* What libaccel does not free now it will not free later either. */
+	free(mem);
+	return err ? SUN_ERR_EXT_FAIL : SUN_SUCCESS;
+}
