@@ -45,14 +45,16 @@ $(BUILD)/packages.mk: qemu/setup
 	@echo '# the packages are there' >$@
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check \
-	check-long check-paddle check-paddle-all run-paddle bench install clean FORCE
+	check-long check-paddle check-paddle-all check-sundials-debian run-paddle bench install \
+	clean FORCE
 
 all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
 
 help: ## this list
-	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(":.*", "", $$1); printf "%-17s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(":.*", "", $$1); printf "%-21s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'NO_INSTALL=1 installs nothing and fetches nothing, it only names what is missing.'
+	@echo 'SUNDIALS=PREFIX builds libaccel_sundials for the SUNDIALS there, SUNDIALS=none for 7.3 and later.'
 
 setup: ## packages, kernels, kernel source: all that is outside of this tree
 	@qemu/setup all
@@ -118,6 +120,10 @@ check-paddle: $(MODULE) lib tools ringdev ## PaddlePaddle 3.3.1 itself, on cards
 check-paddle-all: check-paddle ## and its releases 3.0.0 and 2.6.2
 	@qemu/setup paddle 3.0.0 2.6.2
 	@tests/check paddle-3.0.0 paddle-2.6.2
+
+check-sundials-debian: $(MODULE) lib tools ringdev ## SUNDIALS 7.1.1 as Debian 13 has it, on cards of a guest
+	@tests/clients/sundials/build-7.1
+	@tests/check sundials-debian
 
 # Random work against a model, and a storm of faults: 1e6 operations and 5 minutes for each kernel, a
 # tenth on debug. And each fault alone where there are several engines.

@@ -2,7 +2,9 @@
 #
 # The example programs. Included by ../Makefile after lib/rules.mk.
 
-EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
+# Those with SUNDIALS are linked with its libraries, by tests/clients/sundials/rules.mk.
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(filter-out examples/sundials_%,\
+	$(sort $(wildcard examples/*.c))))
 EXAMPLE_LIBS_uring := -luring
 
 .PHONY: examples

@@ -11,7 +11,8 @@ UNIT_WRAP := $(UNIT_SYSCALLS:%=-Wl,--wrap=%)
 UNIT_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fno-omit-frame-pointer
 
 UNIT_TESTS := $(patsubst tests/unit/test_%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
-UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh tests/unit/paddle.sh
+UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh tests/unit/paddle.sh \
+	tests/unit/sundials.sh
 
 UNIT_MOCK := $(sort $(wildcard tests/unit/mock*.c))
 
@@ -43,7 +44,7 @@ $(eval $(call unit_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(UNIT_THREADED)))
 $(eval $(call unit_variant,clang-tsan,clang,$(UNIT_TSAN),$(UNIT_THREADED)))
 
 UNIT_PROGS := $(foreach variant,$(UNIT_VARIANTS),$(UNIT_PROGS_$(variant)))
-include tests/unit/paddle/rules.mk
+include tests/unit/paddle/rules.mk tests/unit/sundials/rules.mk
 
 # The same mock for whole programs.
 UNIT_PRELOAD := $(UNIT_OUT)/libmock.so
@@ -54,9 +55,9 @@ $(UNIT_PRELOAD): $(UNIT_MOCK) $(wildcard tests/unit/mock*.h) tests/unit/rules.mk
 
 .PHONY: unit unit-programs
 tests unit: unit-programs
-unit-programs: $(UNIT_PROGS) $(UNIT_PRELOAD) $(PADDLE_LOADER) lib tools examples
+unit-programs: $(UNIT_PROGS) $(UNIT_PRELOAD) $(PADDLE_LOADER) sundials-programs lib tools examples
 
 unit:
 	@BUILD=$(BUILD) tests/unit/run $(UNIT_PROGS) $(UNIT_SCRIPTS)
 
--include tests/guest/rules.mk
+-include tests/guest/rules.mk tests/clients/sundials/rules.mk
