@@ -425,12 +425,13 @@ static void scrub(struct card *card)
 	}
 }
 
-static bool find_place(const struct card *card, size_t count, size_t *place)
+/* The first run of free granules that begins at a multiple of @step. */
+static bool find_place(const struct card *card, size_t count, size_t step, size_t *place)
 {
 	size_t run = 0;
 
 	for (size_t i = 0; i < card->granules; i++) {
-		run = card->state[i] == FREE ? run + 1 : 0;
+		run = card->state[i] == FREE && (run || i % step == 0) ? run + 1 : 0;
 		if (run == count) {
 			*place = i + 1 - count;
 			return true;
@@ -499,18 +500,19 @@ static void drop_alloc(struct file *file, struct alloc *alloc)
 	let_go(file->card, alloc->addr, alloc->length);
 }
 
-static int place_alloc(struct file *file, uint64_t length, __u64 *addr)
+static int place_alloc(struct file *file, uint64_t length, uint64_t align, __u64 *addr)
 {
 	struct card *card = file->card;
-	size_t count = granules_of(length), place;
+	size_t count = granules_of(length), step = align > MOCK_GRANULE ? align / MOCK_GRANULE : 1;
+	size_t place;
 	int err;
 
 	if (card->quota && (count > card->quota / MOCK_GRANULE ||
 			    charged(card, NULL, NULL) + count * MOCK_GRANULE > card->quota))
 		return EDQUOT;
-	if (!find_place(card, count, &place)) {
+	if (!find_place(card, count, step, &place)) {
 		scrub(card);
-		if (!find_place(card, count, &place))
+		if (!find_place(card, count, step, &place))
 			return ENOMEM;
 	}
 	err = add_alloc(file, MOCK_BASE + place * MOCK_GRANULE, length, false);
@@ -529,7 +531,7 @@ static int do_mem_alloc(struct file *file, struct paccel_mem_alloc *cmd)
 		return EINVAL;
 	if (cmd->flags)
 		return EOPNOTSUPP;
-	err = place_alloc(file, cmd->length, &cmd->addr);
+	err = place_alloc(file, cmd->length, cmd->align, &cmd->addr);
 	file->card->counters.allocs += !err;
 	file->card->counters.alloc_failures += !!err;
 	return err;
