@@ -101,7 +101,7 @@ def test_setup_libraries_that_cannot_be_had():
         result = setup(cache, "sundials", "7.9.0", PIP_INDEX_URL="http://127.0.0.1:9/simple",
                        PIP_RETRIES="0", NO_INSTALL="")
         assert result.returncode != 0, result
-        contains(result.stderr, "the libraries of sundials 7.9.0 could not be had")
+        contains(result.stderr, "sundials 7.9.0 could not be had")
         printed = setup(cache, "print", "sundials", "7.9.0")
         equal((printed.returncode, printed.stdout), (1, ""))
         contains(printed.stderr, "is not set up")
