@@ -52,9 +52,23 @@ check_uapi_one_layout() {
 # The headers of other projects that ours include are where theirs are, or declarations of ours.
 check_public_headers_alone() {
 	local header abi=-Ilib/sundials/abi
-	for header in $(files 'include/accel/*.h' | sed 's,^include/,,'); do
+	for header in $(files 'include/accel/*.h' | grep -v /compat/ | sed 's,^include/,,'); do
 		alone "$header" gcc "${strict[@]}" -std=c11 -Iinclude $abi -x c || return 1
 		alone "$header" clang "${strict[@]}" -std=c11 -Iinclude $abi -x c || return 1
 		alone "$header" g++ "${strict[@]}" -std=c++17 -Iinclude $abi -x c++ || return 1
+	done
+}
+
+# The C++ headers, and those by other projects' names.
+check_cxx_headers_alone() {
+	local header standard
+	for header in $(files 'include/accel/*.hpp' | grep -v /compat/ | sed 's,^include/,,') \
+		$(files include/accel/compat | sed 's,^include/accel/compat/,,'); do
+		for standard in 17 20; do
+			alone "$header" g++ "${strict[@]}" -std=c++$standard -Iinclude/accel/compat \
+				-Iinclude -x c++ || return 1
+		done
+		alone "$header" clang++ "${strict[@]}" -std=c++20 -Iinclude/accel/compat -Iinclude \
+			-x c++ || return 1
 	done
 }

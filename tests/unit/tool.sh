@@ -170,11 +170,13 @@ check 'a fill that fails' fails 1 'fill: /dev/paccel0: the card did not answer' 
 from_a_pipe() { one_card "$tool" copy /dev/stdin < <(cat "$work/4033.bin") | grep '^all 4033 bytes'; }
 check 'copy from a pipe' from_a_pipe
 
-short_enough() { ! wc -l examples/*.c | grep -v total | awk '$1 > 60' | grep .; }
+short_enough() { ! wc -l examples/*.c* | grep -v total | awk '$1 > 60' | grep .; }
 check 'examples are short' short_enough
 check 'example roundtrip' prints '^Hello from the other side' one_card "$BUILD/examples/roundtrip"
 check 'example roundtrip without card' fails 1 'open: the driver is loaded, but' \
 	with MOCK_CARDS= "$BUILD/examples/roundtrip"
+check 'example device_buffer' prints '^300 buffers, at most 128 bytes at a time, out of 2048$' one_card \
+	"$BUILD/examples/device_buffer"
 check 'example tile' prints '^ 56 57 58 59 60 16 17 18$' one_card "$BUILD/examples/tile"
 check 'example pool' prints '^pool party: 2 allocations, 14 bytes at most$' one_card "$BUILD/examples/pool"
 tap_end

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* The few calls of CUDA's runtime that RMM's headers make, and that programs which use them make
+ * themselves. For C++. */
+#ifndef ACCEL_COMPAT_CUDA_RUNTIME_API_H
+#define ACCEL_COMPAT_CUDA_RUNTIME_API_H
+
+#include <accel/device_buffer.hpp>
+#include <accel/memory_resource.hpp>
+
+#include <cstddef>
+
+using cudaStream_t = accel_stream *;
+
+enum cudaError_t {
+	cudaSuccess = 0,
+	cudaErrorInvalidValue = 1,
+	cudaErrorMemoryAllocation = 2,
+	cudaErrorInvalidDevice = 101,
+	cudaErrorNotReady = 600,
+	cudaErrorUnknown = 999,
+};
+
+enum cudaMemcpyKind {
+	cudaMemcpyHostToHost,
+	cudaMemcpyHostToDevice,
+	cudaMemcpyDeviceToHost,
+	cudaMemcpyDeviceToDevice,
+	/* The direction follows from the addresses. So it does for all others. */
+	cudaMemcpyDefault,
+};
+
+#define cudaStreamDefault 0x00
+#define cudaStreamLegacy (static_cast<cudaStream_t>(nullptr))
+#define cudaStreamPerThread (static_cast<cudaStream_t>(nullptr))
+
+namespace accel {
+namespace detail {
+
+/* The error of the last call that failed in this thread; cudaGetLastError() takes it. */
+inline cudaError_t &cuda_last_error() noexcept
+{
+	thread_local cudaError_t last = cudaSuccess;
+
+	return last;
+}
+
+inline cudaError_t cuda_result(int err) noexcept
+{
+	cudaError_t result;
+
+	switch (err) {
+	case 0:
+		return cudaSuccess;
+	case -EINPROGRESS:
+		return cudaErrorNotReady;
+	case -EINVAL:
+	case -EFAULT:
+	case -ENOENT:
+	case -ERANGE:
+		result = cudaErrorInvalidValue;
+		break;
+	case -ENOMEM:
+	case -EDQUOT:
+		result = cudaErrorMemoryAllocation;
+		break;
+	case -ENODEV:
+		result = cudaErrorInvalidDevice;
+		break;
+	default:
+		result = cudaErrorUnknown;
+	}
+	return cuda_last_error() = result;
+}
+
+/* A call that throws, as one that does not. */
+template <class Call> cudaError_t cuda_call(Call call) noexcept
+{
+	try {
+		call();
+		return cudaSuccess;
+	} catch (const device_error &error) {
+		return cuda_result(error.code() ? error.code() : -EIO);
+	} catch (const std::bad_alloc &) {
+		return cuda_result(-ENOMEM);
+	} catch (const std::invalid_argument &) {
+		return cuda_last_error() = cudaErrorInvalidDevice;
+	} catch (...) {
+		return cuda_result(-EIO);
+	}
+}
+
+} // namespace detail
+} // namespace accel
+
+inline cudaError_t cudaGetLastError() noexcept
+{
+	return std::exchange(accel::detail::cuda_last_error(), cudaSuccess);
+}
+
+inline cudaError_t cudaPeekAtLastError() noexcept
+{
+	return accel::detail::cuda_last_error();
+}
+
+inline const char *cudaGetErrorName(cudaError_t error) noexcept
+{
+	switch (error) {
+	case cudaSuccess:
+		return "cudaSuccess";
+	case cudaErrorInvalidValue:
+		return "cudaErrorInvalidValue";
+	case cudaErrorMemoryAllocation:
+		return "cudaErrorMemoryAllocation";
+	case cudaErrorInvalidDevice:
+		return "cudaErrorInvalidDevice";
+	case cudaErrorNotReady:
+		return "cudaErrorNotReady";
+	case cudaErrorUnknown:
+		return "cudaErrorUnknown";
+	}
+	return "unrecognized error code";
+}
+
+/* libaccel's sentence about the last call of this thread that failed, if there is one. */
+inline const char *cudaGetErrorString(cudaError_t error) noexcept
+{
+	const char *last = error == cudaSuccess ? nullptr : accel_last_error();
+
+	return last && *last ? last : cudaGetErrorName(error);
+}
+
+inline cudaError_t cudaMalloc(void **ptr, std::size_t size) noexcept
+{
+	return accel::detail::cuda_call([=] {
+		*ptr = nullptr;
+		*ptr = accel::device_resource{}.allocate_sync(size);
+	});
+}
+
+inline cudaError_t cudaFree(void *ptr) noexcept
+{
+	struct accel_pointer_info info;
+	int err = 0;
+
+	if (ptr) {
+		err = accel_pointer_info(ptr, &info);
+		if (!err && info.kind != ACCEL_MEMORY_DEVICE)
+			err = -EINVAL;
+		if (!err)
+			err = accel_device_memory_deallocate(info.device, ptr, info.size);
+	}
+	return accel::detail::cuda_result(err);
+}
+
+inline cudaError_t cudaMemcpy(void *dst, const void *src, std::size_t size, cudaMemcpyKind) noexcept
+{
+	return accel::detail::cuda_result(size ? accel_memory_copy(dst, src, size) : 0);
+}
+
+inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, std::size_t size, cudaMemcpyKind,
+				   cudaStream_t stream = nullptr) noexcept
+{
+	return accel::detail::cuda_result(
+		size ? accel_async_memory_copy(stream, dst, src, size) : 0);
+}
+
+inline cudaError_t cudaMemsetAsync(void *ptr, int value, std::size_t size,
+				   cudaStream_t stream = nullptr) noexcept
+{
+	const auto byte = static_cast<unsigned char>(value);
+	struct accel_pointer_info info;
+	int err = size ? accel_pointer_info(ptr, &info) : 0;
+
+	if (!err && size)
+		err = accel_async_device_memory_set(info.device, stream, ptr, byte, size);
+	return accel::detail::cuda_result(err);
+}
+
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) noexcept
+{
+	return accel::detail::cuda_call([=] { accel::stream_view{stream}.synchronize(); });
+}
+
+inline cudaError_t cudaStreamCreate(cudaStream_t *stream) noexcept
+{
+	return accel::detail::cuda_call([=] {
+		*stream = nullptr;
+		accel::check(accel_stream_create(accel::device_handle(), stream));
+	});
+}
+
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream) noexcept
+{
+	return accel::detail::cuda_result(accel_stream_destroy(stream));
+}
+
+inline cudaError_t cudaDeviceSynchronize() noexcept
+{
+	return cudaStreamSynchronize(nullptr);
+}
+
+inline cudaError_t cudaGetDevice(int *device) noexcept
+{
+	*device = accel::get_current_device().value();
+	return cudaSuccess;
+}
+
+inline cudaError_t cudaSetDevice(int device) noexcept
+{
+	return accel::detail::cuda_call([=] { accel::set_current_device(accel::device_id{device}); });
+}
+
+inline cudaError_t cudaGetDeviceCount(int *count) noexcept
+{
+	int found = accel_device_count();
+
+	*count = found < 0 ? 0 : found;
+	return accel::detail::cuda_result(found < 0 ? found : 0);
+}
+
+#endif /* ACCEL_COMPAT_CUDA_RUNTIME_API_H */

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* There is no code for the card here. */
+#ifndef ACCEL_COMPAT_RMM_DETAIL_EXEC_CHECK_DISABLE_HPP
+#define ACCEL_COMPAT_RMM_DETAIL_EXEC_CHECK_DISABLE_HPP
+
+#define RMM_EXEC_CHECK_DISABLE
+
+#endif /* ACCEL_COMPAT_RMM_DETAIL_EXEC_CHECK_DISABLE_HPP */

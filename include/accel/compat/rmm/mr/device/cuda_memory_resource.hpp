@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* Where it was until 25.12. */
+#ifndef ACCEL_COMPAT_RMM_MR_DEVICE_CUDA_MEMORY_RESOURCE_HPP
+#define ACCEL_COMPAT_RMM_MR_DEVICE_CUDA_MEMORY_RESOURCE_HPP
+
+#include <rmm/mr/cuda_memory_resource.hpp>
+
+#endif /* ACCEL_COMPAT_RMM_MR_DEVICE_CUDA_MEMORY_RESOURCE_HPP */

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* Where it was until 25.12. */
+#ifndef ACCEL_COMPAT_RMM_MR_DEVICE_PER_DEVICE_RESOURCE_HPP
+#define ACCEL_COMPAT_RMM_MR_DEVICE_PER_DEVICE_RESOURCE_HPP
+
+#include <rmm/mr/per_device_resource.hpp>
+
+#endif /* ACCEL_COMPAT_RMM_MR_DEVICE_PER_DEVICE_RESOURCE_HPP */

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* Where it was until 25.12. */
+#ifndef ACCEL_COMPAT_RMM_MR_DEVICE_STATISTICS_RESOURCE_ADAPTOR_HPP
+#define ACCEL_COMPAT_RMM_MR_DEVICE_STATISTICS_RESOURCE_ADAPTOR_HPP
+
+#include <rmm/mr/statistics_resource_adaptor.hpp>
+
+#endif /* ACCEL_COMPAT_RMM_MR_DEVICE_STATISTICS_RESOURCE_ADAPTOR_HPP */

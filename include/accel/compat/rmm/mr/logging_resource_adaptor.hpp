@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* An adaptor that writes a log. */
+#ifndef ACCEL_COMPAT_RMM_MR_LOGGING_RESOURCE_ADAPTOR_HPP
+#define ACCEL_COMPAT_RMM_MR_LOGGING_RESOURCE_ADAPTOR_HPP
+
+#include <accel/memory_resource.hpp>
+
+namespace rmm {
+namespace mr {
+
+using logging_resource_adaptor = accel::logging_resource;
+
+} // namespace mr
+} // namespace rmm
+
+#endif /* ACCEL_COMPAT_RMM_MR_LOGGING_RESOURCE_ADAPTOR_HPP */

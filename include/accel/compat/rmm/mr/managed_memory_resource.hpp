@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that card and processor can both access. */
+#ifndef ACCEL_COMPAT_RMM_MR_MANAGED_MEMORY_RESOURCE_HPP
+#define ACCEL_COMPAT_RMM_MR_MANAGED_MEMORY_RESOURCE_HPP
+
+#include <accel/memory_resource.hpp>
+
+namespace rmm {
+namespace mr {
+
+using managed_memory_resource = accel::unified_resource;
+
+} // namespace mr
+} // namespace rmm
+
+#endif /* ACCEL_COMPAT_RMM_MR_MANAGED_MEMORY_RESOURCE_HPP */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Host memory that the card can access. */
+#ifndef ACCEL_COMPAT_RMM_MR_PINNED_HOST_MEMORY_RESOURCE_HPP
+#define ACCEL_COMPAT_RMM_MR_PINNED_HOST_MEMORY_RESOURCE_HPP
+
+#include <accel/memory_resource.hpp>
+
+namespace rmm {
+namespace mr {
+
+using pinned_host_memory_resource = accel::pinned_resource;
+
+} // namespace mr
+} // namespace rmm
+
+#endif /* ACCEL_COMPAT_RMM_MR_PINNED_HOST_MEMORY_RESOURCE_HPP */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* An adaptor that counts. */
+#ifndef ACCEL_COMPAT_RMM_MR_STATISTICS_RESOURCE_ADAPTOR_HPP
+#define ACCEL_COMPAT_RMM_MR_STATISTICS_RESOURCE_ADAPTOR_HPP
+
+#include <accel/memory_resource.hpp>
+
+namespace rmm {
+namespace mr {
+
+using statistics_resource_adaptor = accel::statistics_resource;
+
+} // namespace mr
+} // namespace rmm
+
+#endif /* ACCEL_COMPAT_RMM_MR_STATISTICS_RESOURCE_ADAPTOR_HPP */

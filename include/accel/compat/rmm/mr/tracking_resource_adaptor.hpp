@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* An adaptor that remembers what is live. */
+#ifndef ACCEL_COMPAT_RMM_MR_TRACKING_RESOURCE_ADAPTOR_HPP
+#define ACCEL_COMPAT_RMM_MR_TRACKING_RESOURCE_ADAPTOR_HPP
+
+#include <accel/memory_resource.hpp>
+
+namespace rmm {
+namespace mr {
+
+using tracking_resource_adaptor = accel::tracking_resource;
+
+} // namespace mr
+} // namespace rmm
+
+#endif /* ACCEL_COMPAT_RMM_MR_TRACKING_RESOURCE_ADAPTOR_HPP */

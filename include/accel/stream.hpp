@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cards and streams in C++: the current card of a thread, and streams that somebody else owns.
+ */
+#ifndef ACCEL_STREAM_HPP
+#define ACCEL_STREAM_HPP
+
+#include <accel/accel.h>
+#include <accel/error.hpp>
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <ostream>
+#include <string>
+#include <utility>
+
+namespace accel {
+
+/**
+ * A card by its number, in order of nodes.
+ */
+class device_id {
+public:
+	using value_type = int;
+
+	constexpr device_id() noexcept = default;
+	constexpr explicit device_id(value_type id) noexcept : id_{id} {}
+
+	constexpr value_type value() const noexcept { return id_; }
+
+	friend constexpr bool operator==(device_id a, device_id b) noexcept { return a.id_ == b.id_; }
+	friend constexpr bool operator!=(device_id a, device_id b) noexcept { return a.id_ != b.id_; }
+
+private:
+	value_type id_ = -1;
+};
+
+namespace detail {
+
+inline device_id &current_device() noexcept
+{
+	thread_local device_id current{0};
+
+	return current;
+}
+
+/* Cards that were opened because somebody asked for memory of theirs; until the process ends. */
+class open_devices {
+public:
+	accel_device *of(device_id id)
+	{
+		std::lock_guard<std::mutex> guard{lock_};
+		auto found = open_.find(id.value());
+		accel_device *dev = nullptr;
+
+		if (found != open_.end())
+			return found->second;
+		check(accel_device_open(id.value(), &dev));
+		open_.emplace(id.value(), dev);
+		return dev;
+	}
+
+	/* For all work of a card, if it was opened here. */
+	int synchronize(device_id id)
+	{
+		std::lock_guard<std::mutex> guard{lock_};
+		auto found = open_.find(id.value());
+
+		return found == open_.end() ? 0 : accel_device_synchronize(found->second);
+	}
+
+	/* A program that wants to end with no card open; no memory may be live. */
+	void close()
+	{
+		std::lock_guard<std::mutex> guard{lock_};
+
+		for (auto &entry : open_)
+			accel_device_close(entry.second);
+		open_.clear();
+	}
+
+private:
+	std::mutex lock_; /* protects open_ */
+	std::map<int, accel_device *> open_;
+};
+
+inline open_devices &devices()
+{
+	/* Never destroyed: buffers that are static may end later than anything here would. */
+	static open_devices *all = new open_devices;
+
+	return *all;
+}
+
+} // namespace detail
+
+/**
+ * The card that this thread works with: 0 until set_current_device().
+ */
+inline device_id get_current_device() noexcept
+{
+	return detail::current_device();
+}
+
+/**
+ * Throws invalid_argument where there is no such card; the card stays what it was.
+ */
+inline void set_current_device(device_id id)
+{
+	int count = accel_device_count();
+
+	if (count < 0)
+		check(count);
+	if (id.value() < 0 || id.value() >= count)
+		throw invalid_argument{"there is no card " + std::to_string(id.value()) +
+				       ": there are " + std::to_string(count)};
+	detail::current_device() = id;
+}
+
+/**
+ * The handle of a card, which is opened at the first call and stays open. Throws device_error.
+ */
+inline accel_device *device_handle(device_id id = get_current_device())
+{
+	return detail::devices().of(id);
+}
+
+/**
+ * Closes the cards that device_handle() has opened. No memory of theirs may be in use.
+ */
+inline void close_devices()
+{
+	detail::devices().close();
+}
+
+/**
+ * Makes a card the current one, until the end of a scope. A negative number changes nothing.
+ */
+class device_guard {
+public:
+	explicit device_guard(device_id id) : old_{get_current_device()}
+	{
+		if (id.value() >= 0)
+			detail::current_device() = id;
+	}
+	~device_guard() { detail::current_device() = old_; }
+	device_guard(const device_guard &) = delete;
+	device_guard &operator=(const device_guard &) = delete;
+
+private:
+	device_id old_;
+};
+
+class stream_view;
+
+/**
+ * A stream that somebody else owns and keeps alive. There is none without a stream, but it can be
+ * the default one: libaccel's NULL, whose calls are complete when they return.
+ */
+class stream_ref {
+public:
+	constexpr stream_ref(accel_stream *stream) noexcept : stream_{stream} {}
+	constexpr stream_ref(stream_view view) noexcept;
+	stream_ref(int) = delete;
+	stream_ref(std::nullptr_t) = delete;
+
+	constexpr accel_stream *get() const noexcept { return stream_; }
+
+	/*
+	 * All that is queued now has ended, of the default stream: all that is queued on the current
+	 * card. Throws device_error, also if any of it has failed.
+	 */
+	void sync() const
+	{
+		check(stream_ ? accel_stream_synchronize(stream_) :
+					detail::devices().synchronize(get_current_device()));
+	}
+
+	/* Whether all that is queued has ended. Throws device_error. */
+	bool is_done() const
+	{
+		int err = stream_ ? accel_stream_query(stream_) : 0;
+
+		if (err == -EINPROGRESS)
+			return false;
+		check(err);
+		return true;
+	}
+
+	friend constexpr bool operator==(stream_ref a, stream_ref b) noexcept
+	{
+		return a.stream_ == b.stream_;
+	}
+	friend constexpr bool operator!=(stream_ref a, stream_ref b) noexcept
+	{
+		return a.stream_ != b.stream_;
+	}
+
+private:
+	accel_stream *stream_;
+};
+
+/**
+ * The same, which is the default stream unless it is told otherwise.
+ */
+class stream_view {
+public:
+	constexpr stream_view() noexcept = default;
+	constexpr stream_view(accel_stream *stream) noexcept : stream_{stream} {}
+	constexpr stream_view(stream_ref ref) noexcept : stream_{ref.get()} {}
+	/* Not 0 and not nullptr, which could be meant for something else. */
+	stream_view(int) = delete;
+	stream_view(std::nullptr_t) = delete;
+
+	constexpr accel_stream *value() const noexcept { return stream_; }
+	constexpr operator accel_stream *() const noexcept { return stream_; }
+
+	constexpr bool is_default() const noexcept { return !stream_; }
+	/* There is one default stream for all threads. */
+	constexpr bool is_per_thread_default() const noexcept { return false; }
+
+	/* Throws device_error. */
+	void synchronize() const { stream_ref{stream_}.sync(); }
+	/* A stream that has failed says so in the next call, too. */
+	void synchronize_no_throw() const noexcept
+	{
+		try {
+			synchronize();
+		} catch (...) {
+		}
+	}
+
+	friend constexpr bool operator==(stream_view a, stream_view b) noexcept
+	{
+		return a.stream_ == b.stream_;
+	}
+	friend constexpr bool operator!=(stream_view a, stream_view b) noexcept
+	{
+		return a.stream_ != b.stream_;
+	}
+	friend std::ostream &operator<<(std::ostream &out, stream_view view)
+	{
+		return out << static_cast<const void *>(view.stream_);
+	}
+
+private:
+	accel_stream *stream_ = nullptr;
+};
+
+constexpr stream_ref::stream_ref(stream_view view) noexcept : stream_{view.value()} {}
+
+/**
+ * A stream that is ours: made on the current card, destroyed behind its work.
+ */
+class stream {
+public:
+	/* Throws device_error. */
+	stream() { check(accel_stream_create(device_handle(), &stream_)); }
+	~stream()
+	{
+		if (stream_)
+			accel_stream_destroy(stream_);
+	}
+	stream(stream &&other) noexcept : stream_{other.stream_} { other.stream_ = nullptr; }
+	stream &operator=(stream &&other) noexcept
+	{
+		std::swap(stream_, other.stream_);
+		return *this;
+	}
+	stream(const stream &) = delete;
+	stream &operator=(const stream &) = delete;
+
+	bool is_valid() const noexcept { return stream_; }
+	accel_stream *value() const noexcept { return stream_; }
+	explicit operator accel_stream *() const noexcept { return stream_; }
+	stream_view view() const noexcept { return stream_view{stream_}; }
+	operator stream_view() const noexcept { return view(); }
+	operator stream_ref() const noexcept { return stream_ref{stream_}; }
+	void synchronize() const { view().synchronize(); }
+	void synchronize_no_throw() const noexcept { view().synchronize_no_throw(); }
+
+private:
+	accel_stream *stream_ = nullptr;
+};
+
+/* There is one, by three names. */
+inline constexpr stream_view default_stream{};
+
+} // namespace accel
+
+#endif /* ACCEL_STREAM_HPP */

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* Resources: the one of a card, pools and adaptors as classes, classes of the program, exceptions. */
+#include "fixture.hpp"
+
+#include <cuda/memory_resource>
+#include <cuda_runtime_api.h>
+#include <rmm/cuda_stream.hpp>
+#include <rmm/mr/device/cuda_memory_resource.hpp>
+#include <rmm/mr/device/device_memory_resource.hpp>
+#include <rmm/mr/device/per_device_resource.hpp>
+#include <rmm/mr/device/pool_memory_resource.hpp>
+
+#include <fstream>
+#include <unistd.h>
+
+using rmm::cuda_stream_view;
+using rmm::device_buffer;
+
+static void test_resource_of_a_card()
+{
+	rmm::cuda_device_id first{0}, second{1};
+	counting_resource::counts counts;
+	accel::any_resource before = rmm::mr::get_current_device_resource_ref();
+	accel::any_resource old =
+		rmm::mr::set_current_device_resource(counting_resource{&counts});
+
+	ok(old == before);
+	{
+		device_buffer buffer{100, cuda_stream_view{}};
+		/* Of another card, of which nothing was set. */
+		device_buffer other{100, cuda_stream_view{},
+				    rmm::mr::get_per_device_resource_ref(second)};
+
+		ok(counts.allocations == 1);
+		ok(rmm::mr::get_current_device_resource_ref() ==
+		   rmm::mr::get_per_device_resource_ref(first));
+	}
+	ok(!counts.live);
+	old = rmm::mr::reset_current_device_resource();
+	ok(old == accel::any_resource{counting_resource{&counts}});
+	ok(rmm::mr::get_current_device_resource_ref() == before);
+	ok(rmm::mr::set_per_device_resource_ref(second, before) ==
+	   accel::any_resource{accel::device_resource{second}});
+	rmm::mr::reset_per_device_resource_ref(second);
+	ok(rmm::mr::get_per_device_resource_ref(second) ==
+	   accel::any_resource{accel::device_resource{second}});
+	ok(throws<rmm::cuda_error>(
+		[] { rmm::mr::get_per_device_resource_ref(rmm::cuda_device_id{7}); }));
+}
+
+/* A buffer keeps the resource it was made with, also when the card gets another one. */
+static void test_resource_is_changed_in_use()
+{
+	counting_resource::counts counts;
+
+	rmm::mr::set_current_device_resource(counting_resource{&counts});
+	{
+		device_buffer buffer{100, cuda_stream_view{}};
+
+		rmm::mr::reset_current_device_resource();
+		buffer.resize(200, cuda_stream_view{});
+		ok(counts.allocations == 2 && counts.live == 200);
+	}
+	ok(!counts.live);
+}
+
+static void test_pool()
+{
+	auto bytes = pattern(1000);
+	unsigned int calls;
+
+	{
+		rmm::mr::pool_memory_resource pool{rmm::mr::cuda_memory_resource{}, 1 << 18};
+		accel::any_resource same = pool;
+
+		ok(pool.pool_size() == 1 << 18);
+		calls = mock_calls(PACCEL_NR_MEM_ALLOC);
+		device_buffer buffer{bytes.data(), bytes.size(), cuda_stream_view{}, pool};
+
+		buffer.resize(2000, cuda_stream_view{});
+		buffer.resize(1000, cuda_stream_view{});
+		buffer.shrink_to_fit(cuda_stream_view{});
+		ok(contents(buffer) == bytes);
+		ok(mock_calls(PACCEL_NR_MEM_ALLOC) == calls);
+		ok(buffer.memory_resource() == same);
+		ok(throws<rmm::out_of_memory>([&] { buffer.resize(2 * card_size, cuda_stream_view{}); }));
+	}
+	ok(mock_calls(PACCEL_NR_MEM_FREE));
+}
+
+/* A buffer that is made with a pool by value keeps it. */
+static void test_pool_lives_as_long_as_its_buffers()
+{
+	auto make = [] {
+		return device_buffer{100, cuda_stream_view{},
+				     rmm::mr::pool_memory_resource{rmm::mr::cuda_memory_resource{},
+								   1 << 12}};
+	};
+	device_buffer buffer = make();
+
+	buffer.resize(1000, cuda_stream_view{});
+	ok(buffer.size() == 1000);
+}
+
+static void test_pool_with_a_maximum()
+{
+	rmm::mr::pool_memory_resource pool{rmm::mr::cuda_memory_resource{}, 1 << 12, 1 << 13};
+	std::vector<device_buffer> all;
+
+	ok(throws<rmm::out_of_memory>([&] {
+		for (;;)
+			all.emplace_back(256, cuda_stream_view{}, pool);
+	}));
+	ok(all.size() == (1 << 13) / 256);
+	ok(throws<rmm::out_of_memory>([] {
+		rmm::mr::pool_memory_resource none{rmm::mr::cuda_memory_resource{}, 2 * card_size};
+	}));
+}
+
+static void test_adaptors()
+{
+	rmm::mr::statistics_resource_adaptor statistics{rmm::mr::cuda_memory_resource{}};
+	rmm::mr::limiting_resource_adaptor limiting{statistics, 1000};
+	rmm::mr::tracking_resource_adaptor tracking{limiting, 8};
+
+	{
+		device_buffer buffer{600, cuda_stream_view{}, tracking};
+		auto live = tracking.get_outstanding_allocations();
+
+		ok(statistics.statistics().bytes == 600 && statistics.statistics().count == 1);
+		ok(limiting.get_allocated_bytes() == 600 && limiting.get_allocation_limit() == 1000);
+		ok(live.size() == 1 && live.begin()->first == buffer.data());
+		ok(live.begin()->second.allocation_size == 600);
+		ok(!live.begin()->second.frames.empty());
+		/* Both blocks at a time would be more than the limit. */
+		ok(throws<rmm::out_of_memory>([&] { buffer.resize(601, cuda_stream_view{}); }));
+		ok(buffer.size() == 600);
+	}
+	ok(!statistics.statistics().bytes && statistics.statistics().peak_bytes == 600);
+	ok(tracking.get_outstanding_allocations().empty());
+	ok(tracking.get_upstream_resource() == accel::any_resource{limiting});
+}
+
+static void test_log()
+{
+	char path[] = "/tmp/accel-rmm-XXXXXX";
+	int fd = mkstemp(path);
+	std::string text, line;
+
+	{
+		rmm::mr::logging_resource_adaptor logging{rmm::mr::cuda_memory_resource{}, path};
+		device_buffer buffer{100, cuda_stream_view{}, logging};
+	}
+	std::ifstream file{path};
+
+	while (std::getline(file, line))
+		text += line + "\n";
+	ok(text.find("Thread,Time,Action,Pointer,Size,Stream\n") == 0);
+	ok(text.find(",allocate,") != std::string::npos && text.find(",free,") != std::string::npos);
+	ok(throws<rmm::cuda_error>([] {
+		rmm::mr::logging_resource_adaptor none{rmm::mr::cuda_memory_resource{}, "/nowhere/log"};
+	}));
+	close(fd);
+	unlink(path);
+}
+
+struct own_failure : std::runtime_error {
+	using std::runtime_error::runtime_error;
+};
+
+struct failing_resource {
+	void *allocate(accel::stream_ref, std::size_t, std::size_t) { throw own_failure{"mine"}; }
+	void deallocate(accel::stream_ref, void *, std::size_t, std::size_t) noexcept {}
+	friend bool operator==(const failing_resource &, const failing_resource &) { return true; }
+};
+
+/* What a program's own resource throws, comes out as it was, also through adaptors. */
+static void test_own_exception()
+{
+	rmm::mr::statistics_resource_adaptor statistics{failing_resource{}};
+	device_buffer buffer;
+
+	ok(throws<own_failure>(
+		[] { device_buffer none{100, cuda_stream_view{}, failing_resource{}}; }));
+	ok(throws<own_failure>([&] { device_buffer none{100, cuda_stream_view{}, statistics}; }));
+	ok(statistics.statistics().failures == 1);
+	/* And does not come back in a call that fails for another reason. */
+	ok(throws<rmm::out_of_memory>([&] { device_buffer none{2 * card_size, cuda_stream_view{}}; }));
+}
+
+/* Has no large pieces. */
+struct small_resource {
+	void *allocate(accel::stream_ref stream, std::size_t size, std::size_t alignment)
+	{
+		if (size > 4096)
+			throw std::bad_alloc{};
+		return accel::device_resource{}.allocate(stream, size, alignment);
+	}
+	void deallocate(accel::stream_ref stream, void *ptr, std::size_t size,
+			std::size_t alignment) noexcept
+	{
+		accel::device_resource{}.deallocate(stream, ptr, size, alignment);
+	}
+	friend bool operator==(const small_resource &, const small_resource &) { return true; }
+};
+
+/* An exception that the pool could do without, does not come back in another call. */
+static void test_forgotten_exception()
+{
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+
+	options.growth_size = 1 << 17;
+	rmm::mr::pool_memory_resource pool{small_resource{}, options};
+	device_buffer buffer{1000, cuda_stream_view{}, pool};
+
+	ok(buffer.data());
+	ok(throws<rmm::out_of_memory>([&] { device_buffer none{2 * card_size, cuda_stream_view{}}; }));
+}
+
+/* A resource as programs wrote them until 25.12. */
+class old_resource final : public rmm::mr::device_memory_resource {
+public:
+	std::size_t live = 0;
+	accel_stream *last = nullptr;
+
+private:
+	void *do_allocate(std::size_t bytes, cuda_stream_view stream) override
+	{
+		void *ptr = driver_.allocate(bytes, stream);
+
+		live += bytes;
+		last = stream;
+		return ptr;
+	}
+	void do_deallocate(void *ptr, std::size_t bytes, cuda_stream_view stream) override
+	{
+		live -= bytes;
+		last = stream;
+		driver_.deallocate(ptr, bytes, stream);
+	}
+
+	rmm::mr::cuda_memory_resource driver_;
+};
+
+static void test_base_class()
+{
+	old_resource mr, other;
+	rmm::mr::device_memory_resource *base = &mr;
+	accel::stream stream;
+
+	{
+		device_buffer by_pointer{100, cuda_stream_view{}, base};
+		device_buffer by_reference{100, stream.view(), rmm::device_async_resource_ref{*base}};
+
+		ok(mr.live == 200 && mr.last == stream.value());
+		ok(by_pointer.memory_resource() == by_reference.memory_resource());
+		ok(*base == mr && mr.is_equal(mr) && !mr.is_equal(other));
+	}
+	ok(!mr.live);
+	void *ptr = base->allocate(10);
+
+	ok(mr.live == 10);
+	base->deallocate(ptr, 10);
+	rmm::device_async_resource_ref ref = rmm::to_device_async_resource_ref_checked(base);
+	ptr = ref.allocate_async(10, 256, stream.view());
+	ref.deallocate_async(ptr, 10, 256, stream.view());
+	ok(!mr.live);
+	ok(throws<rmm::logic_error>([] {
+		rmm::to_device_async_resource_ref_checked(
+			static_cast<rmm::mr::device_memory_resource *>(nullptr));
+	}));
+}
+
+/* Every order of arguments that clients use. */
+static void test_all_ways_to_allocate()
+{
+	accel::stream stream;
+	rmm::mr::cuda_memory_resource mr;
+	accel::any_resource any = mr;
+	cuda::mr::resource_ref<cuda::mr::device_accessible> ref = any;
+	void *ptr[6] = {ref.allocate(stream, 100, 256),
+			ref.allocate_sync(100),
+			ref.allocate_async(100, 256, stream.view()),
+			ref.allocate_async(100, stream.view()),
+			ref.allocate(100, stream.view()),
+			ref.allocate(stream, 0)};
+
+	for (int i = 0; i < 5; i++)
+		ok(ptr[i] && rmm::is_pointer_aligned(ptr[i]));
+	ok(!ptr[5]);
+	any.deallocate(stream, ptr[0], 100, 256);
+	any.deallocate_sync(ptr[1], 100);
+	any.deallocate_async(ptr[2], 100, 256, stream.view());
+	any.deallocate_async(ptr[3], 100, stream.view());
+	any.deallocate(ptr[4], 100, stream.view());
+	any.deallocate(stream, nullptr, 0);
+}
+
+static void test_streams()
+{
+	rmm::cuda_stream stream, other;
+	cuda_stream_view view = stream;
+
+	ok(stream.is_valid() && view.value() == stream.value() && !view.is_default());
+	ok(view != other.view() && view == stream.view());
+	view.synchronize();
+	ok(cuda::stream_ref{view}.is_done());
+	cuda::stream_ref{view}.sync();
+	rmm::cuda_stream_default.synchronize();
+	rmm::cuda_stream_default.synchronize_no_throw();
+	ok(rmm::cuda_stream_default.is_default());
+	other = std::move(stream);
+	ok(other.view() == view);
+}
+
+static void test_stream_that_is_busy()
+{
+	rmm::mr::pinned_host_memory_resource pinned;
+	void *host = pinned.allocate_sync(100);
+
+	{
+		rmm::cuda_stream stream;
+		device_buffer buffer{100, stream.view()};
+
+		mock_hold(0);
+		ok(cudaMemcpyAsync(buffer.data(), host, 100, cudaMemcpyDefault, stream.value()) ==
+		   cudaSuccess);
+		ok(!cuda::stream_ref{stream}.is_done());
+		mock_release(0);
+		stream.synchronize();
+		ok(cuda::stream_ref{stream}.is_done());
+		ok(mock_streams(0) == 1);
+	}
+	pinned.deallocate_sync(host, 100);
+	ok(mock_streams(0) == 0);
+}
+
+/* A stream that has failed says so where a call can throw. */
+static void test_stream_that_failed()
+{
+	auto bytes = pattern(100);
+	rmm::cuda_stream stream;
+	device_buffer buffer{100, stream.view()};
+	rmm::mr::pinned_host_memory_resource pinned;
+	void *host = pinned.allocate_sync(100);
+
+	mock_fail_operation(0, 1, EIO);
+	ok(cudaMemcpyAsync(buffer.data(), host, 100, cudaMemcpyDefault, stream.value()) ==
+	   cudaSuccess);
+	ok(throws<rmm::cuda_error>([&] { stream.synchronize(); }));
+	stream.synchronize_no_throw();
+	ok(throws<rmm::cuda_error>(
+		[&] { device_buffer none{host, 100, stream.view()}; }));
+	accel_stream_clear(stream.value());
+	pinned.deallocate_sync(host, 100);
+}
+
+static void test_runtime()
+{
+	unsigned char bytes[100], back[100] = {};
+	void *ptr;
+	int number;
+	cudaStream_t stream;
+
+	memcpy(bytes, pattern(100).data(), 100);
+	ok(cudaMalloc(&ptr, 100) == cudaSuccess && ptr);
+	ok(cudaMemcpy(ptr, bytes, 100, cudaMemcpyHostToDevice) == cudaSuccess);
+	ok(cudaMemcpy(back, ptr, 100, cudaMemcpyDeviceToHost) == cudaSuccess);
+	ok(!memcmp(back, bytes, 100));
+	ok(cudaStreamCreate(&stream) == cudaSuccess);
+	ok(cudaMemsetAsync(ptr, 7, 50, stream) == cudaSuccess);
+	ok(cudaMemcpyAsync(back, ptr, 100, cudaMemcpyDefault, stream) == cudaSuccess);
+	ok(cudaStreamSynchronize(stream) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess);
+	ok(back[49] == 7 && back[50] == bytes[50]);
+	ok(cudaStreamDestroy(stream) == cudaSuccess);
+	ok(cudaFree(static_cast<char *>(ptr) + 1) == cudaErrorInvalidValue);
+	ok(cudaPeekAtLastError() == cudaErrorInvalidValue);
+	ok(cudaGetLastError() == cudaErrorInvalidValue && cudaGetLastError() == cudaSuccess);
+	ok(cudaFree(ptr) == cudaSuccess && cudaFree(nullptr) == cudaSuccess);
+	ok(cudaFree(bytes) == cudaErrorInvalidValue);
+	ok(cudaMalloc(&ptr, 2 * card_size) == cudaErrorMemoryAllocation && !ptr);
+	ok(strstr(cudaGetErrorString(cudaErrorMemoryAllocation), "2097152"));
+	ok(cudaMemsetAsync(bytes, 0, 10) == cudaErrorInvalidValue);
+	ok(cudaGetDeviceCount(&number) == cudaSuccess && number == 2);
+	ok(cudaSetDevice(1) == cudaSuccess && cudaGetDevice(&number) == cudaSuccess && number == 1);
+	ok(cudaSetDevice(2) == cudaErrorInvalidDevice);
+	ok(!strcmp(cudaGetErrorName(cudaErrorInvalidDevice), "cudaErrorInvalidDevice"));
+}
+
+int main()
+{
+	RUN(test_resource_of_a_card);
+	RUN(test_resource_is_changed_in_use);
+	RUN(test_pool);
+	RUN(test_pool_lives_as_long_as_its_buffers);
+	RUN(test_pool_with_a_maximum);
+	RUN(test_adaptors);
+	RUN(test_log);
+	RUN(test_own_exception);
+	RUN(test_forgotten_exception);
+	RUN(test_base_class);
+	RUN(test_all_ways_to_allocate);
+	RUN(test_streams);
+	RUN(test_stream_that_is_busy);
+	RUN(test_stream_that_failed);
+	RUN(test_runtime);
+	return tap_end();
+}
