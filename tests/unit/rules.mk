@@ -12,7 +12,7 @@ UNIT_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fno-omit-frame-pointer
 
 UNIT_TESTS := $(patsubst tests/unit/test_%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh tests/unit/paddle.sh \
-	tests/unit/sundials.sh
+	tests/unit/sundials.sh tests/unit/rmm.sh
 
 UNIT_MOCK := $(sort $(wildcard tests/unit/mock*.c))
 
@@ -55,9 +55,9 @@ $(UNIT_PRELOAD): $(UNIT_MOCK) $(wildcard tests/unit/mock*.h) tests/unit/rules.mk
 
 .PHONY: unit unit-programs
 tests unit: unit-programs
-unit-programs: $(UNIT_PROGS) $(UNIT_PRELOAD) $(PADDLE_LOADER) sundials-programs lib tools examples
+unit-programs: $(UNIT_PROGS) $(UNIT_PRELOAD) $(PADDLE_LOADER) sundials-programs rmm-programs lib tools examples
 
 unit:
 	@BUILD=$(BUILD) tests/unit/run $(UNIT_PROGS) $(UNIT_SCRIPTS)
 
--include tests/guest/rules.mk tests/clients/sundials/rules.mk
+-include tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/rmm/rules.mk

@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# RMM's containers over the mock, and programs from nothing but the installed headers.
+# shellcheck disable=SC2317 # functions are called through check
+set -u
+
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/unit/tap.sh
+. tests/unit/tap.sh
+
+out=$(realpath "$BUILD")
+work=$out/tests/unit/rmm
+root=$work/root
+prefix=/opt/accel
+rm -rf "$root" "$work/consumer"
+mkdir -p "$work/consumer"
+
+over_the_mock() { LD_PRELOAD=$out/tests/unit/libmock.so MOCK_CARDS=0 "$@"; }
+
+for program in "$out"/tests/clients/rmm/*-*+; do
+	check "containers ${program##*/}" over_the_mock "$program"
+done
+
+no_card() {
+	! LD_PRELOAD=$out/tests/unit/libmock.so MOCK_CARDS='' "$program" > "$work/none" &&
+		grep '^Bail out! there is no card 0: there are 0' "$work/none"
+}
+check 'containers without a card' no_card
+
+# ---- What is installed, and a program that has nothing else ----
+
+install_it() {
+	MAKEFLAGS='' make -s install-rmm DESTDIR="$root" PREFIX="$prefix" || return 1
+	(cd "$root$prefix" && find . -type f) | grep -v '^./include/accel/' | sort > "$work/installed"
+	diff - "$work/installed" <<-END
+	./lib/cmake/accel_rmm/accel_rmmConfig.cmake
+	./lib/cmake/accel_rmm/accel_rmmConfigVersion.cmake
+	./lib/pkgconfig/accel-rmm.pc
+	END
+	diff <(cd include && find accel -name '*.hpp' -o -path '*/compat/*' -type f | sort) \
+		<(cd "$root$prefix/include" && find accel -type f | sort)
+}
+check 'a component of its own' install_it
+
+with_the_library() { MAKEFLAGS='' make -s install-lib DESTDIR="$root" PREFIX="$prefix"; }
+check 'with the library' with_the_library
+
+cat > "$work/consumer/consumer.cpp" <<'END'
+#include <rmm/device_buffer.hpp>
+
+#include <cstdio>
+
+int main()
+{
+	const char text[] = "seven";
+	char back[sizeof(text)];
+	rmm::device_buffer buffer{text, sizeof(text), rmm::cuda_stream_default};
+
+	buffer.resize(2 * sizeof(text), rmm::cuda_stream_default);
+	if (accel_memory_copy(back, buffer.data(), sizeof(back)))
+		return 1;
+	std::printf("%s: %s\n", accel_version(), back);
+}
+END
+version() { sed -n 's/#define ACCEL_VERSION_[A-Z]* //p' include/accel/accel.h | paste -sd.; }
+
+runs() { # program
+	LD_LIBRARY_PATH="$root$prefix/lib" over_the_mock "$1" | grep -x "$(version): seven"
+}
+
+# Away from the tree, so that nothing of it is found by accident.
+built_with_pkg_config() { # compiler
+	local flags
+	flags=$(PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_PATH=$root$prefix/lib/pkgconfig \
+		pkg-config --cflags --libs accel-rmm) || return 1
+	# shellcheck disable=SC2086 # words
+	(cd / && "$1" -std=c++17 -Wall -Wextra -Werror -o "$work/consumer/plain" \
+		"$work/consumer/consumer.cpp" $flags) && runs "$work/consumer/plain"
+}
+check 'g++ and pkg-config' built_with_pkg_config g++
+check 'clang++ and pkg-config' built_with_pkg_config clang++
+
+cat > "$work/consumer/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.18)
+project(consumer CXX)
+find_package(accel_rmm 0.1 REQUIRED)
+add_executable(consumer consumer.cpp)
+target_link_libraries(consumer PRIVATE accel::rmm)
+END
+
+built_with_cmake() {
+	(cd / && cmake -S "$work/consumer" -B "$work/consumer/build" \
+		-DCMAKE_PREFIX_PATH="$root$prefix" && cmake --build "$work/consumer/build") &&
+		runs "$work/consumer/build/consumer"
+}
+check 'CMake' built_with_cmake
+
+tap_end
