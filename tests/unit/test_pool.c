@@ -386,6 +386,64 @@ static void test_large_blocks(void)
 	end(pool);
 }
 
+/* Those that share a list are in order there. */
+static void test_order_of_large_blocks(void)
+{
+	static const size_t kib[] = { 9600, 10200, 9900, 8800 };
+	struct accel_resource upstream = heap_resource(&heap);
+	struct accel_pool *pool;
+	char *holes[4], *walls[4];
+
+	heap = (struct heap){ .limit = 0 };
+	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options.granule = 16;
+	options.initial_size = options.maximum_size = (size_t)64 << 20;
+	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
+	for (int i = 0; i < 4; i++) {
+		holes[i] = block(pool, kib[i] << 10);
+		walls[i] = block(pool, 16);
+	}
+	for (int i = 0; i < 4; i++)
+		give(pool, holes[i], kib[i] << 10);
+	expect(accel_pool_check(pool), 0);
+	ok(block(pool, (size_t)9700 << 10) == holes[2]);
+	ok(block(pool, (size_t)9500 << 10) == holes[0]);
+	ok(block(pool, (size_t)8700 << 10) == holes[3]);
+	ok(block(pool, (size_t)9700 << 10) == holes[1]);
+	give(pool, holes[2], (size_t)9700 << 10);
+	give(pool, holes[0], (size_t)9500 << 10);
+	give(pool, holes[3], (size_t)8700 << 10);
+	give(pool, holes[1], (size_t)9700 << 10);
+	for (int i = 0; i < 4; i++)
+		give(pool, walls[i], 16);
+	ok(stats_of(pool).free_blocks == 1);
+	end(pool);
+}
+
+/* However many are of the right size and in the wrong place. */
+static void test_alignment_among_many(void)
+{
+	struct accel_pool *pool = small_pool((size_t)1 << 20);
+	void *holes[100], *walls[100], *aligned[2];
+
+	for (int i = 0; i < 100; i++) {
+		holes[i] = block(pool, 128);
+		walls[i] = block(pool, 64);
+	}
+	for (int i = 0; i < 100; i++)
+		give(pool, holes[i], 128);
+	for (int i = 0; i < 2; i++) {
+		expect(accel_pool_allocate(pool, NULL, 128, 65536, &aligned[i]), 0);
+		ok(!((uintptr_t)aligned[i] % 65536));
+	}
+	for (int i = 0; i < 100; i++)
+		give(pool, walls[i], 64);
+	for (int i = 0; i < 2; i++)
+		expect(accel_pool_deallocate(pool, NULL, aligned[i], 128, 65536), 0);
+	ok(stats_of(pool).free_blocks == 1);
+	end(pool);
+}
+
 static void test_alignment(void)
 {
 	struct accel_pool *pool = small_pool((size_t)8 << 20);
@@ -780,7 +838,9 @@ int main(void)
 	RUN(test_model);
 	RUN(test_best_fit);
 	RUN(test_large_blocks);
+	RUN(test_order_of_large_blocks);
 	RUN(test_alignment);
+	RUN(test_alignment_among_many);
 	RUN(test_growth);
 	RUN(test_growth_for_alignment);
 	RUN(test_release_threshold);

@@ -209,19 +209,33 @@ static void test_grows_if_waiting_does_not_help(void)
 /* Neighbours that wait for one stream are one; for two they are not, until both have come so far. */
 static void test_neighbours(void)
 {
+	static const int orders[][4] = { { 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 1, 2, 0, 3 } };
 	char *parts[4];
+	int i;
 
 	set_up(1024);
-	for (int i = 0; i < 4; i++)
+	for (i = 0; i < 4; i++)
 		parts[i] = block(i < 2 ? one : two, 256);
 	mock_hold(0);
 	keep_busy(one, parts[0]);
 	keep_busy(two, parts[2]);
 	mock_wait_held(0, 1);
-	for (int i = 0; i < 4; i++)
-		give(i < 2 ? one : two, parts[i], 256);
-	ok(stats_of().free_blocks == 2 && stats_of().waiting_bytes == 1024);
-	expect(accel_pool_check(pool), 0);
+	for (int round = 0; round < 3; round++) {
+		for (int j = 0; j < 4; j++) {
+			i = orders[round][j];
+			give(i < 2 ? one : two, parts[i], 256);
+			expect(accel_pool_check(pool), 0);
+		}
+		ok(stats_of().free_blocks == 2 && stats_of().waiting_bytes == 1024);
+		for (i = 0; i < 4 && round < 2; i++)
+			parts[i] = block(i < 2 ? one : two, 256);
+		ok(!stats_of().taken_over);
+	}
+	/* Where they begin. */
+	parts[0] = block(one, 512);
+	parts[2] = block(two, 512);
+	give(one, parts[0], 512);
+	give(two, parts[2], 512);
 	ok(block(two, 300) == parts[2]);
 	expect(accel_pool_check(pool), 0);
 	ok(block(one, 400) == parts[0]);
