@@ -38,7 +38,7 @@ static void write_all(struct logging *logging, const char *text, size_t size)
 }
 
 static void write_line(struct accel_adaptor *adaptor, const char *action,
-		       const struct adaptor_call *call, bool failed)
+		       const struct adaptor_call *call)
 {
 	KEEP_ERRNO;
 	struct timespec now;
@@ -51,19 +51,19 @@ static void write_line(struct accel_adaptor *adaptor, const char *action,
 	length = snprintf(line, sizeof(line), "%ld,%02d:%02d:%02d.%06ld,%s,%#" PRIxPTR ",%zu,%#"
 			  PRIxPTR "\n", syscall(SYS_gettid), parts.tm_hour, parts.tm_min,
 			  parts.tm_sec, now.tv_nsec / 1000, action,
-			  failed ? 0 : (uintptr_t)call->ptr, call->size, (uintptr_t)call->stream);
+			  (uintptr_t)call->ptr, call->size, (uintptr_t)call->stream);
 	write_all((struct logging *)adaptor, line, (size_t)length);
 }
 
 static void log_allocated(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err)
 {
-	write_line(adaptor, err ? "allocate failure" : "allocate", call, err);
+	write_line(adaptor, err ? "allocate failure" : "allocate", call);
 }
 
 /* Before it is free, so that its next allocation comes behind this line. */
 static int log_free(struct accel_adaptor *adaptor, const struct adaptor_call *call)
 {
-	write_line(adaptor, "free", call, false);
+	write_line(adaptor, "free", call);
 	return 0;
 }
 

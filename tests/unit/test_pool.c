@@ -573,6 +573,19 @@ static void test_growth_fails(void)
 	end(pool);
 }
 
+/* What was not had does not count. */
+static void test_growth_fails_below_the_maximum(void)
+{
+	struct accel_pool *pool = growing_pool(64, 5000, SIZE_MAX);
+	void *ptr;
+
+	heap.limit = 3500;
+	expect(accel_pool_allocate(pool, NULL, 4096, 1, &ptr), -ENOMEM);
+	ptr = block(pool, 3000);
+	give(pool, ptr, 3000);
+	end(pool);
+}
+
 static void test_growth_fails_otherwise(void)
 {
 	struct accel_pool *pool = growing_pool(4096, 0, SIZE_MAX);
@@ -845,6 +858,7 @@ int main(void)
 	RUN(test_growth_for_alignment);
 	RUN(test_release_threshold);
 	RUN(test_growth_fails);
+	RUN(test_growth_fails_below_the_maximum);
 	RUN(test_growth_fails_otherwise);
 	RUN(test_resource);
 	RUN(test_on_a_card);

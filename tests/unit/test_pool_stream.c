@@ -183,6 +183,25 @@ static void test_caller_takes_over(void)
 	tear_down();
 }
 
+/* Upstream may know nothing of streams: nothing is given back that work may still use. */
+static void test_destroy_waits(void)
+{
+	pthread_t thread;
+	char *a;
+
+	set_up(1024);
+	a = block(one, 1024);
+	mock_hold(0);
+	keep_busy(one, a);
+	mock_wait_held(0, 1);
+	give(one, a, 1024);
+	pthread_create(&thread, NULL, release_later, NULL);
+	expect(accel_pool_destroy(pool), 0);
+	ok(!accel_stream_query(one));
+	pthread_join(thread, NULL);
+	expect(accel_device_close(dev), 0);
+}
+
 /* With room upstream it still waits, and does not grow; with too little it grows. */
 static void test_grows_if_waiting_does_not_help(void)
 {
@@ -625,6 +644,7 @@ int main(void)
 	RUN(test_stream_takes_over);
 	RUN(test_rest_after_take_over);
 	RUN(test_caller_takes_over);
+	RUN(test_destroy_waits);
 	RUN(test_grows_if_waiting_does_not_help);
 	RUN(test_neighbours);
 	RUN(test_aligned_of_those_that_wait);

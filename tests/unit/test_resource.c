@@ -207,6 +207,46 @@ static void test_limit(void)
 	expect(accel_adaptor_destroy(adaptor), 0);
 }
 
+static struct accel_resource behind;
+
+static void *asks_for_more(void *arg)
+{
+	void *ptr;
+
+	expect(accel_resource_allocate(arg, NULL, 60, 64, &ptr), -EDQUOT);
+	return NULL;
+}
+
+/* While one thread is at it, another one asks. */
+static int slow_allocate(void *context, struct accel_stream *stream, size_t size, size_t alignment,
+			 void **ptr)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, asks_for_more, &behind);
+	pthread_join(thread, NULL);
+	return heap_allocate(context, stream, size, alignment, ptr);
+}
+
+/* What is being asked for counts. */
+static void test_limit_at_once(void)
+{
+	static const struct accel_resource_ops ops = { .size = sizeof(ops),
+						       .allocate = slow_allocate,
+						       .deallocate = heap_deallocate };
+	struct accel_resource upstream = { .ops = &ops, .context = &heap };
+	struct accel_adaptor *adaptor;
+	void *a;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_limiting(&upstream, 100, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &behind), 0);
+	a = take(&behind, 60);
+	ok(counts_of(adaptor).failures == 1 && counts_of(adaptor).bytes == 60);
+	give(&behind, a, 60);
+	expect(accel_adaptor_destroy(adaptor), 0);
+}
+
 /* ---- Log ---- */
 
 static void read_log(const char *path, char *text, size_t size)
@@ -459,6 +499,7 @@ int main(void)
 	RUN(test_statistics);
 	RUN(test_refused_adaptors);
 	RUN(test_limit);
+	RUN(test_limit_at_once);
 	RUN(test_log);
 	RUN(test_log_of_a_full_disk);
 	RUN(test_tracking);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pools that threads have divided. Whether threads meet is chance, so this test looks inside: it
+ * takes the lock itself, and has a thread find it taken.
+ */
+#include "heap.h"
+
+#include "../../lib/pool_private.h"
+
+#include <sched.h>
+
+#define SIZE ((size_t)16 << 20)
+
+static struct heap heap;
+static struct accel_pool *pool;
+
+static void set_up(void)
+{
+	struct accel_resource upstream = heap_resource(&heap);
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+
+	heap = (struct heap){ .limit = 0 };
+	options.granule = 64;
+	options.initial_size = options.maximum_size = SIZE;
+	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
+	/* However many processors this machine has. */
+	pool->max_arenas = 4;
+}
+
+static struct accel_pool_stats stats_of(void)
+{
+	struct accel_pool_stats stats;
+
+	expect(accel_pool_stats(pool, &stats), 0);
+	expect(accel_pool_check(pool), 0);
+	return stats;
+}
+
+static void tear_down(void)
+{
+	struct accel_pool_stats stats = stats_of();
+
+	ok(!stats.bytes && !stats.count && stats.largest_free == SIZE);
+	expect(accel_pool_destroy(pool), 0);
+	ok(heap.allocations == 1 && heap.frees == 1);
+}
+
+static char *block(size_t size)
+{
+	void *ptr = NULL;
+
+	expect(accel_pool_allocate(pool, NULL, size, 1, &ptr), 0);
+	return ptr;
+}
+
+static void give(void *ptr, size_t size)
+{
+	expect(accel_pool_deallocate(pool, NULL, ptr, size, 1), 0);
+}
+
+struct job {
+	size_t size;
+	unsigned int nr;
+	char *ptr[64];
+};
+
+#define OF(count, bytes) { .size = (bytes), .nr = (count) }
+
+static void *allocates(void *arg)
+{
+	struct job *job = arg;
+
+	for (unsigned int i = 0; i < job->nr; i++)
+		job->ptr[i] = block(job->size);
+	return NULL;
+}
+
+/* The thread has to wait once, so often that the pool gives it an arena of its own. */
+static void in_the_way(struct job *job)
+{
+	pthread_t thread;
+
+	lock_take(&pool->arenas[0].lock);
+	__atomic_store_n(&pool->contended, 1u << 30, __ATOMIC_RELAXED);
+	pthread_create(&thread, NULL, allocates, job);
+	while (!__atomic_load_n(&pool->lock.state, __ATOMIC_RELAXED))
+		sched_yield();
+	lock_give(&pool->arenas[0].lock);
+	pthread_join(thread, NULL);
+}
+
+static void free_job(struct job *job)
+{
+	for (unsigned int i = 0; i < job->nr; i++)
+		give(job->ptr[i], job->size);
+}
+
+/* The first thread has the first arena for itself, the others get new ones, as many as there may be. */
+static void divide(struct job jobs[5])
+{
+	for (int i = 0; i < 5; i++) {
+		in_the_way(&jobs[i]);
+		expect(accel_pool_check(pool), 0);
+	}
+	ok(pool->nr_arenas == 4);
+}
+
+static void test_divided_and_one_again(void)
+{
+	struct job jobs[5] = { OF(10, 1000), OF(10, 2000), OF(10, 3000), OF(10, 4000),
+			       OF(10, 5000) };
+	struct accel_pool_stats stats;
+	char *most;
+
+	set_up();
+	divide(jobs);
+	stats = stats_of();
+	ok(stats.bytes == 150000 && stats.peak_bytes == 150000 && stats.count == 50);
+	ok(stats.total_count == 50 && stats.total_bytes == 150000 && stats.chunks == 1);
+	/* Freed by a thread of another arena, and only once. */
+	free_job(&jobs[1]);
+	refused(accel_pool_deallocate(pool, NULL, jobs[1].ptr[3], 2000, 1), -ENOENT, "freed before");
+	free_job(&jobs[3]);
+	stats = stats_of();
+	ok(stats.bytes == 90000 && stats.peak_bytes == 150000 && pool->nr_arenas == 4);
+	/* More than any arena has: they become one, and nothing is lost. */
+	ok(stats.largest_free > pool_bytes(pool, pool->regions->size));
+	most = block(stats.largest_free);
+	ok(pool->nr_arenas == 1 && pool->folds == 1 && !pool->regions->next);
+	ok(stats_of().largest_free < stats.largest_free);
+	ok(stats_of().bytes == 90000 + stats.largest_free && stats_of().total_count == 51);
+	ok(stats_of().peak_bytes == 90000 + stats.largest_free);
+	give(most, stats.largest_free);
+	free_job(&jobs[0]);
+	free_job(&jobs[2]);
+	free_job(&jobs[4]);
+	ok(stats_of().free_blocks == 1);
+	tear_down();
+}
+
+/* The peak was between two frees, in other arenas. */
+static void test_peak_over_arenas(void)
+{
+	struct job jobs[5] = { OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64) };
+	struct job large = OF(10, 100000), larger = OF(12, 100000);
+
+	set_up();
+	divide(jobs);
+	in_the_way(&large);
+	free_job(&large);
+	in_the_way(&larger);
+	give(larger.ptr[0], 100000);
+	ok(stats_of().peak_bytes == 5 * 64 + 1200000 && stats_of().bytes == 5 * 64 + 1100000);
+	larger.ptr[0] = larger.ptr[--larger.nr];
+	free_job(&larger);
+	for (int i = 0; i < 5; i++)
+		free_job(&jobs[i]);
+	tear_down();
+}
+
+/* A hole with used blocks on both sides is cut: there is a region behind. */
+static void test_cut_in_the_middle(void)
+{
+	struct job jobs[3] = { OF(5, 1000), OF(5, 1000), OF(5, 1000) };
+	char *before, *hole, *behind, *rest;
+
+	set_up();
+	before = block(1 << 20);
+	hole = block(10 << 20);
+	behind = block(64);
+	rest = block(1 << 20);
+	give(hole, 10 << 20);
+	for (int i = 0; i < 3; i++)
+		in_the_way(&jobs[i]);
+	ok(pool->nr_arenas == 3 && pool->regions->next && pool->regions->next->next);
+	expect(accel_pool_check(pool), 0);
+	ok(stats_of().used_bytes == (2 << 20) + 64 + 15 * 1024);
+	give(behind, 64);
+	give(rest, 1 << 20);
+	expect(accel_pool_check(pool), 0);
+	for (int i = 0; i < 3; i++)
+		free_job(&jobs[i]);
+	give(before, 1 << 20);
+	ok(stats_of().largest_free == SIZE && pool->nr_arenas == 3);
+	expect(accel_pool_trim(pool, SIZE), 0);
+	ok(pool->nr_arenas == 1 && heap.frees == 0);
+	tear_down();
+}
+
+static void *fills_up(void *arg)
+{
+	struct job *job = arg;
+	void *ptr;
+
+	for (job->nr = 0; job->nr < 64; job->nr++) {
+		if (accel_pool_allocate(pool, NULL, job->size, 1, &ptr))
+			break;
+		job->ptr[job->nr] = ptr;
+	}
+	return NULL;
+}
+
+/* An arena that has nothing more has that of the others: all the memory is to be had. */
+static void test_nothing_is_out_of_reach(void)
+{
+	struct job jobs[5] = { OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64) };
+	struct job all = OF(0, 300000);
+	pthread_t thread;
+
+	set_up();
+	divide(jobs);
+	pthread_create(&thread, NULL, fills_up, &all);
+	pthread_join(thread, NULL);
+	/* 16 MiB have room for 55 of them; the five blocks may be in the way of one each. */
+	ok(all.nr >= 50 && all.nr <= 55);
+	ok(stats_of().largest_free < 300032);
+	free_job(&all);
+	for (int i = 0; i < 5; i++)
+		free_job(&jobs[i]);
+	tear_down();
+}
+
+int main(void)
+{
+	RUN(test_divided_and_one_again);
+	RUN(test_peak_over_arenas);
+	RUN(test_cut_in_the_middle);
+	RUN(test_nothing_is_out_of_reach);
+	return tap_end();
+}
