@@ -19,6 +19,8 @@
 #include <accel/pool.h>
 #pragma GCC visibility pop
 
+_Static_assert(SPACE_STREAMS == 1 << TICKET_BITS, "every stream of a card can be waited for");
+
 #define POOL_ARENAS 16
 #define POOL_SLOTS 64
 #define POOL_MAX_ALIGN ((size_t)2 << 20)

@@ -50,7 +50,7 @@ int space_grow(struct space *space, uint32_t count)
 {
 	uint32_t old = space->nr_blocks, nr = old > count ? old * 2 : old + count;
 
-	if (grow_blocks(space, nr))
+	if (count > MAX_BLOCKS || grow_blocks(space, nr))
 		return -ENOMEM;
 	while (nr-- > old)
 		drop_block(space, nr);

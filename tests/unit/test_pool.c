@@ -4,6 +4,9 @@
 #include "heap.h"
 
 #include <accel/pool.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,6 +110,9 @@ static void test_refused_sizes_of_pools(void)
 	options.initial_size = SIZE_MAX;
 	refused(accel_pool_create(NULL, &upstream, &options, &pool), -EINVAL, "the most");
 	options.initial_size = 4096;
+	options.reserve_blocks = UINT32_MAX;
+	expect(accel_pool_create(NULL, &upstream, &options, &pool), -ENOMEM);
+	options.reserve_blocks = 0;
 	heap.fail_nth = 1;
 	heap.fail_err = -ENODEV;
 	expect(accel_pool_create(NULL, &upstream, &options, &pool), -ENODEV);
@@ -742,6 +748,42 @@ static void test_debug_on_a_card(void)
 	expect(accel_device_close(dev), 0);
 }
 
+/* ---- System calls ---- */
+
+/* From now on the kernel ends a process that makes another call than write and exit. */
+static void no_calls(struct accel_pool *few)
+{
+	void *ptr[64], *none;
+	long wrong = 0;
+
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < 64; i++)
+			wrong += !!accel_pool_allocate(few, NULL, 1 + i * 7 % 190,
+						       (size_t)1 << i % 9, &ptr[i]);
+		wrong += accel_pool_allocate(few, NULL, 1 << 20, 1, &none) != -ENOMEM;
+		for (size_t i = 0; i < 64; i++)
+			wrong += !!accel_pool_deallocate(few, NULL, ptr[i], 1 + i * 7 % 190,
+							 (size_t)1 << i % 9);
+		/* In the first round it has its tables made. */
+		if (!round)
+			prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	}
+	syscall(SYS_exit, wrong);
+}
+
+static void test_no_system_call(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		no_calls(small_pool(65536));
+	waitpid(pid, &status, 0);
+	ok(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
 /* ---- In the child of a fork ---- */
 
 static void child(struct accel_pool *pool, struct accel_pool *of_card, char *a)
@@ -864,6 +906,7 @@ int main(void)
 	RUN(test_on_a_card);
 	RUN(test_debug_on_the_heap);
 	RUN(test_debug_on_a_card);
+	RUN(test_no_system_call);
 	RUN(test_fork);
 	RUN(test_nonsense);
 	return tap_end();
