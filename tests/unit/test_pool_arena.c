@@ -127,6 +127,8 @@ static void test_divided_and_one_again(void)
 	ok(stats.largest_free > pool_bytes(pool, pool->regions->size));
 	most = block(stats.largest_free);
 	ok(pool->nr_arenas == 1 && pool->folds == 1 && !pool->regions->next);
+	/* That took as long as there were blocks: it has to be worth it to be divided again. */
+	ok(pool->tolerance >= POOL_TOLERANCE + 10);
 	ok(stats_of().largest_free < stats.largest_free);
 	ok(stats_of().bytes == 90000 + stats.largest_free && stats_of().total_count == 51);
 	ok(stats_of().peak_bytes == 90000 + stats.largest_free);
@@ -204,11 +206,15 @@ static void *fills_up(void *arg)
 static void test_nothing_is_out_of_reach(void)
 {
 	struct job jobs[5] = { OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64) };
-	struct job all = OF(0, 300000);
+	struct job all = OF(0, 300000), much = OF(18, 300000);
 	pthread_t thread;
 
 	set_up();
 	divide(jobs);
+	/* More than an arena has: it takes from others, and all stay what they are. */
+	in_the_way(&much);
+	ok(!pool->folds && pool->nr_arenas == 4);
+	free_job(&much);
 	pthread_create(&thread, NULL, fills_up, &all);
 	pthread_join(thread, NULL);
 	/* 16 MiB have room for 55 of them; the five blocks may be in the way of one each. */
