@@ -23,43 +23,35 @@ static int pending_of_both(const struct pair *pair)
 	return card_pending(pair->dst) ?: card_pending(pair->src);
 }
 
-static enum status memory_copy_h2d(struct place *device, void *dst, const void *src, size_t size)
+typedef int (*copy_t)(struct accel_device *dev, void *dst, const void *src, size_t size);
+
+static enum status copy_by(const char *call, struct place *device, copy_t copy, void *dst,
+			   const void *src, size_t size)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct card *card = plugin_enter(call, device);
 	int err;
 
 	if (!card)
 		return STATUS_ERROR;
-	err = size ? accel_memory_copy_h2d(card->dev, dst, src, size) : 0;
+	err = size ? copy(card->dev, dst, src, size) : 0;
 	if (!err)
 		err = card_pending(card);
-	return plugin_done(__func__, card, err, "%p, %p, %zu", dst, src, size);
+	return plugin_done(call, card, err, "%p, %p, %zu", dst, src, size);
+}
+
+static enum status memory_copy_h2d(struct place *device, void *dst, const void *src, size_t size)
+{
+	return copy_by(__func__, device, accel_memory_copy_h2d, dst, src, size);
 }
 
 static enum status memory_copy_d2h(struct place *device, void *dst, const void *src, size_t size)
 {
-	struct card *card = plugin_enter(__func__, device);
-	int err;
-
-	if (!card)
-		return STATUS_ERROR;
-	err = size ? accel_memory_copy_d2h(card->dev, dst, src, size) : 0;
-	if (!err)
-		err = card_pending(card);
-	return plugin_done(__func__, card, err, "%p, %p, %zu", dst, src, size);
+	return copy_by(__func__, device, accel_memory_copy_d2h, dst, src, size);
 }
 
 static enum status memory_copy_d2d(struct place *device, void *dst, const void *src, size_t size)
 {
-	struct card *card = plugin_enter(__func__, device);
-	int err;
-
-	if (!card)
-		return STATUS_ERROR;
-	err = size ? accel_memory_copy_d2d(card->dev, dst, src, size) : 0;
-	if (!err)
-		err = card_pending(card);
-	return plugin_done(__func__, card, err, "%p, %p, %zu", dst, src, size);
+	return copy_by(__func__, device, accel_memory_copy_d2d, dst, src, size);
 }
 
 static enum status memory_copy_p2p(struct place *dst_device, struct place *src_device, void *dst,
@@ -94,40 +86,34 @@ static int queue(struct card *card, stream_t handle, queue_t copy, void *dst, co
 	return err ? err : card_pending(card);
 }
 
-static enum status async_memory_copy_h2d(struct place *device, stream_t stream, void *dst,
-					 const void *src, size_t size)
+static enum status queue_by(const char *call, struct place *device, stream_t stream, queue_t copy,
+			    void *dst, const void *src, size_t size)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct card *card = plugin_enter(call, device);
 	int err;
 
 	if (!card)
 		return STATUS_ERROR;
-	err = queue(card, stream, accel_async_memory_copy_h2d, dst, src, size);
-	return plugin_done(__func__, card, err, "%p, %p, %p, %zu", (void *)stream, dst, src, size);
+	err = queue(card, stream, copy, dst, src, size);
+	return plugin_done(call, card, err, "%p, %p, %p, %zu", (void *)stream, dst, src, size);
+}
+
+static enum status async_memory_copy_h2d(struct place *device, stream_t stream, void *dst,
+					 const void *src, size_t size)
+{
+	return queue_by(__func__, device, stream, accel_async_memory_copy_h2d, dst, src, size);
 }
 
 static enum status async_memory_copy_d2h(struct place *device, stream_t stream, void *dst,
 					 const void *src, size_t size)
 {
-	struct card *card = plugin_enter(__func__, device);
-	int err;
-
-	if (!card)
-		return STATUS_ERROR;
-	err = queue(card, stream, accel_async_memory_copy_d2h, dst, src, size);
-	return plugin_done(__func__, card, err, "%p, %p, %p, %zu", (void *)stream, dst, src, size);
+	return queue_by(__func__, device, stream, accel_async_memory_copy_d2h, dst, src, size);
 }
 
 static enum status async_memory_copy_d2d(struct place *device, stream_t stream, void *dst,
 					 const void *src, size_t size)
 {
-	struct card *card = plugin_enter(__func__, device);
-	int err;
-
-	if (!card)
-		return STATUS_ERROR;
-	err = queue(card, stream, accel_async_memory_copy_d2d, dst, src, size);
-	return plugin_done(__func__, card, err, "%p, %p, %p, %zu", (void *)stream, dst, src, size);
+	return queue_by(__func__, device, stream, accel_async_memory_copy_d2d, dst, src, size);
 }
 
 static int queue_between(const struct pair *pair, stream_t handle, void *dst, const void *src,

@@ -57,17 +57,23 @@ static enum status device_memory_deallocate(struct place *device, void *ptr, siz
 }
 
 /* Of these Paddle does not try twice: there is nothing cached to give back. */
-static enum status host_memory_allocate(struct place *device, void **ptr, size_t size)
+static enum status allocate_by(const char *call, struct place *device, void **ptr, size_t size,
+			       int (*allocate)(struct accel_device *dev, void **ptr, size_t size))
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct card *card = plugin_enter(call, device);
 	int err;
 
 	if (ptr)
 		*ptr = NULL;
 	if (!card)
 		return STATUS_ERROR;
-	err = accel_host_memory_allocate(card->dev, ptr, size);
-	return plugin_done(__func__, card, err, "%p, %zu", ptr ? *ptr : NULL, size);
+	err = allocate(card->dev, ptr, size);
+	return plugin_done(call, card, err, "%p, %zu", ptr ? *ptr : NULL, size);
+}
+
+static enum status host_memory_allocate(struct place *device, void **ptr, size_t size)
+{
+	return allocate_by(__func__, device, ptr, size, accel_host_memory_allocate);
 }
 
 static enum status host_memory_deallocate(struct place *device, void *ptr, size_t size)
@@ -77,15 +83,7 @@ static enum status host_memory_deallocate(struct place *device, void *ptr, size_
 
 static enum status unified_memory_allocate(struct place *device, void **ptr, size_t size)
 {
-	struct card *card = plugin_enter(__func__, device);
-	int err;
-
-	if (ptr)
-		*ptr = NULL;
-	if (!card)
-		return STATUS_ERROR;
-	err = accel_unified_memory_allocate(card->dev, ptr, size);
-	return plugin_done(__func__, card, err, "%p, %zu", ptr ? *ptr : NULL, size);
+	return allocate_by(__func__, device, ptr, size, accel_unified_memory_allocate);
 }
 
 static enum status unified_memory_deallocate(struct place *device, void *ptr, size_t size)
