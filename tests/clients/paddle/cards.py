@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""PaddlePaddle on cards of all kinds, with one import. Run by tests/clients/paddle/all.
+
+cards.py [WORD...]    only checks whose names contain one of the words
+"""
+
+import sys
+
+from suite import run
+
+# pylint: disable=wrong-import-order
+import edu
+import ring
+import sizes
+
+if __name__ == "__main__":
+    # Those that pull cards come last.
+    sys.exit(run([sizes.SUITE, ring.SUITE, edu.SUITE], sys.argv[1:]))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Paddle, imported once, that looks for cards later: in forked processes, each of which may have an
+environment and flags of its own. An import takes 20 seconds in a guest without KVM.
+
+What an import does once all modules are there, core.init_devices(), is put off: it loads the plugin
+and opens the cards, which would be lost to a process that forks.
+"""
+
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+import traceback
+
+
+class _Library(importlib.abc.MetaPathFinder):
+    """Finds the library in C++ as usual, and keeps its init_devices()."""
+
+    def __init__(self):
+        self.init_devices = None
+
+    def find_spec(self, name, path, target=None):
+        if name != "paddle.base.libpaddle":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            self.init_devices = module.init_devices
+            module.init_devices = lambda: None
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+LIBRARY = _Library()
+sys.meta_path.insert(0, LIBRARY)
+
+# pylint: disable=wrong-import-position
+import paddle  # noqa: E402
+from paddle.base import framework  # noqa: E402
+
+
+def _load():
+    """The default place is what an import would have made of the cards that there are now."""
+    LIBRARY.init_devices()
+    framework._global_expected_place_ = None  # pylint: disable=protected-access
+    # pylint: disable-next=protected-access
+    framework._set_expected_place(framework._current_expected_place_())
+
+
+def _in_child(function, flags, environment, loads):
+    try:
+        os.environ.update(environment)
+        paddle.set_flags(flags)
+        if loads:
+            _load()
+        function()
+    except Exception:  # pylint: disable=broad-exception-caught
+        traceback.print_exc()
+        sys.exit(1)
+    # With all that Paddle does at its end.
+    sys.exit(0)
+
+
+def run(function, flags=None, environment=None, loads=True):
+    """In a process with these flags of Paddle and this environment, with the plugin or without.
+    What it printed."""
+    ours, theirs = os.pipe()
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        os.close(ours)
+        os.dup2(theirs, 1)
+        os.dup2(theirs, 2)
+        os.close(theirs)
+        _in_child(function, flags or {}, environment or {}, loads)
+    os.close(theirs)
+    with os.fdopen(ours, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status == 0, f"it ended with {status} and said:\n{text}"
+    return text
