@@ -116,6 +116,15 @@ def test_setup_no_install_only_names():
             contains(result.stderr, "NO_INSTALL is set and ")
 
 
+def test_setup_no_install_names_all():
+    """That `make check` needs, not just the first."""
+    with tempfile.TemporaryDirectory() as cache:
+        result = setup(cache, "all", NO_INSTALL="1")
+        equal(result.returncode, 1)
+        for item in ("kernel 6.1", "kernel 6.12", "paddle 3.3.1"):
+            contains(result.stderr, f"NO_INSTALL is set and {item} is not in ")
+
+
 def test_setup_bad_words():
     with tempfile.TemporaryDirectory() as cache:
         for words, why in ((["kernel", "nosuch"], "no kernel is called 'nosuch'"),
