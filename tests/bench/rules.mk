@@ -8,7 +8,12 @@ BENCH_OBJ := $(BENCH_SRC:tests/bench/%.c=$(BENCH_OUT)/%.o)
 BENCH_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes \
 	-Wshadow -Wformat=2 -Wwrite-strings -pthread -Iinclude/uapi
 
-bench: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/pairs
+# In a folder of its own: Paddle loads every *.so of the one that it is told of.
+BENCH_STANDIN := $(BENCH_OUT)/paddle/libpaddle_accel.so
+
+# Without the disk of PaddlePaddle all but its rows is measured.
+bench: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/pairs $(BENCH_STANDIN)
+	-@qemu/setup paddle 3.3.1
 	@tests/bench/run
 
 $(BENCH_OUT)/bench: $(BENCH_OBJ)
@@ -29,3 +34,14 @@ $(BENCH_OUT)/pairs: tests/bench/library/pairs.c $(LIB_FILES) tests/bench/rules.m
 	@mkdir -p $(@D)
 	$(CC) $(USER_CFLAGS) $(CFLAGS) -o $@ $< -L$(BUILD)/lib -laccel \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
+
+# The plugin's own objects, with another library below.
+$(BENCH_OUT)/paddle/standin.o: tests/bench/paddle/standin.c include/accel/accel.h \
+		tests/bench/rules.mk
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) -fPIC $(CFLAGS) -c -o $@ $<
+
+$(BENCH_STANDIN): $(PADDLE_OBJ) $(BENCH_OUT)/paddle/standin.o lib/paddle/libpaddle_accel.map
+	$(CC) -shared -o $@ $(PADDLE_OBJ) $(BENCH_OUT)/paddle/standin.o -Wl,-soname,$(@F) \
+		-Wl,--version-script=lib/paddle/libpaddle_accel.map -Wl,-z,defs -Wl,-z,relro \
+		-Wl,-z,now $(LDFLAGS)
