@@ -6,6 +6,7 @@ What an import does once all modules are there, core.init_devices(), is put off:
 and opens the cards, which would be lost to a process that forks.
 """
 
+import ctypes
 import importlib.abc
 import importlib.machinery
 import os
@@ -51,17 +52,19 @@ def _load():
 
 
 def _in_child(function, flags, environment, loads):
+    status = 1
     try:
         os.environ.update(environment)
         paddle.set_flags(flags)
         if loads:
             _load()
         function()
-    except Exception:  # pylint: disable=broad-exception-caught
+        status = 0
+    except BaseException:  # pylint: disable=broad-exception-caught
         traceback.print_exc()
-        sys.exit(1)
-    # With all that Paddle does at its end.
-    sys.exit(0)
+    # With all that Paddle does at its end, and without what the callers would do on their way out:
+    # this process has a copy of them.
+    ctypes.pythonapi.Py_Exit(status)
 
 
 def run(function, flags=None, environment=None, loads=True):
