@@ -9,8 +9,6 @@
 
 /* An arena of less would soon be empty. */
 #define LEAST_SHARE 1024 /* granules */
-/* So often a lock is looked at that somebody has who should soon give it. */
-#define TRIES 50
 /* In arena_of: the thread has chosen. */
 #define SETTLED 0x80
 
@@ -38,9 +36,30 @@ static uint64_t now_ticks(void)
 #endif
 }
 
+static inline unsigned int nr_changes(const struct arena *arena)
+{
+	return POOL_LOAD(arena->changes_head) - POOL_LOAD(arena->changes_tail);
+}
+
+/* Read without the arena's lock, so the entry is there before it is counted. */
+static void note(struct accel_pool *pool, struct arena *arena, int64_t bytes)
+{
+	unsigned int head = arena->changes_head;
+
+	arena->changes[head % POOL_CHANGES] =
+		(struct pool_change){ .when = now_ticks(), .bytes = bytes };
+	__atomic_store_n(&arena->changes_head, head + 1, __ATOMIC_RELEASE);
+	/* The order of locks is the other way round, but to try is no waiting. */
+	if (head % POOL_CHANGES_SOON || !lock_try(&pool->lock))
+		return;
+	pool_settle_counts(pool);
+	lock_give(&pool->lock);
+}
+
 /*
  * A sum that all processors change would cost more than all the rest. So arenas note their changes,
- * and somebody adds them up in the order of time when there are many, and nobody is in the way.
+ * and somebody adds them up in the order of time. That takes no arena's lock, for who has it may
+ * have been preempted; what is noted later is of a call that has not returned yet.
  */
 void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes)
 {
@@ -50,8 +69,7 @@ void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes)
 		arena->total_count++;
 	}
 	if (POOL_LOAD(pool->nr_arenas) > 1) {
-		arena->changes[arena->nr_changes++] =
-			(struct pool_change){ .when = now_ticks(), .bytes = bytes };
+		note(pool, arena, bytes);
 	} else {
 		pool->settled_bytes = arena->bytes;
 		if (arena->bytes > pool->peak_bytes)
@@ -59,16 +77,20 @@ void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes)
 	}
 }
 
-static struct arena *earliest(struct accel_pool *pool, const unsigned int next[POOL_ARENAS])
+static struct arena *earliest(struct accel_pool *pool, const unsigned int heads[POOL_ARENAS])
 {
 	struct arena *arena, *first = NULL;
+	const struct pool_change *change;
 	uint64_t when = UINT64_MAX;
 
 	for (unsigned int i = 0; i < pool->nr_arenas; i++) {
 		arena = &pool->arenas[i];
-		if (next[i] < arena->nr_changes && arena->changes[next[i]].when <= when) {
+		if (arena->changes_tail == heads[i])
+			continue;
+		change = &arena->changes[arena->changes_tail % POOL_CHANGES];
+		if (change->when <= when) {
 			first = arena;
-			when = arena->changes[next[i]].when;
+			when = change->when;
 		}
 	}
 	return first;
@@ -76,20 +98,18 @@ static struct arena *earliest(struct accel_pool *pool, const unsigned int next[P
 
 void pool_settle_counts(struct accel_pool *pool)
 {
-	unsigned int next[POOL_ARENAS] = { 0 };
+	unsigned int heads[POOL_ARENAS], tail;
 	struct arena *arena;
 
-	while ((arena = earliest(pool, next))) {
-		unsigned int *at = &next[arena - pool->arenas];
-
-		pool->settled_bytes += (uint64_t)arena->changes[(*at)++].bytes;
+	for (unsigned int i = 0; i < pool->nr_arenas; i++)
+		heads[i] = __atomic_load_n(&pool->arenas[i].changes_head, __ATOMIC_ACQUIRE);
+	while ((arena = earliest(pool, heads))) {
+		tail = arena->changes_tail;
+		pool->settled_bytes += (uint64_t)arena->changes[tail % POOL_CHANGES].bytes;
+		__atomic_store_n(&arena->changes_tail, tail + 1, __ATOMIC_RELEASE);
 		if (pool->settled_bytes > pool->peak_bytes)
 			pool->peak_bytes = pool->settled_bytes;
 	}
-	for (unsigned int i = 0; i < pool->nr_arenas; i++)
-		pool->arenas[i].nr_changes = 0;
-	for (unsigned int i = 0; i < pool->nr_arenas; i++)
-		pool->arenas[i].add_up_at = POOL_CHANGES_SOON;
 }
 
 /* ---- Locks ---- */
@@ -179,7 +199,6 @@ static bool prepare_arena(struct accel_pool *pool, unsigned int number)
 {
 	struct arena *arena = &pool->arenas[number];
 
-	arena->add_up_at = POOL_CHANGES_SOON;
 	if (!arena->changes)
 		arena->changes = malloc(POOL_CHANGES * sizeof(*arena->changes));
 	if (!arena->changes)
@@ -247,61 +266,15 @@ static void look_for_room(struct accel_pool *pool, unsigned int slot)
 	pool_unlock_all(pool);
 }
 
-static void add_up(struct accel_pool *pool)
-{
-	pool_lock_all(pool);
-	pool_settle_counts(pool);
-	pool_unlock_all(pool);
-}
-
-/* Who has a lock may have been preempted, and not come back for long. */
-static bool try_for_a_while(struct lock *lock)
-{
-	for (int i = 0; i < TRIES; i++)
-		if (lock_try(lock))
-			return true;
-	return false;
-}
-
-static bool try_add_up(struct accel_pool *pool)
-{
-	unsigned int nr = 0;
-
-	if (!lock_try(&pool->lock))
-		return false;
-	while (nr < pool->nr_arenas && try_for_a_while(&pool->arenas[nr].lock))
-		nr++;
-	if (nr == pool->nr_arenas)
-		pool_settle_counts(pool);
-	for (unsigned int i = nr; i--;)
-		lock_give(&pool->arenas[i].lock);
-	lock_give(&pool->lock);
-	return nr == pool->nr_arenas;
-}
-
-/* There is room for one more note when the lock is taken again; it was given before. */
-static void make_room(struct accel_pool *pool, struct arena *arena, bool full)
-{
-	bool done = false;
-
-	if (full)
-		add_up(pool);
-	else
-		done = try_add_up(pool);
-	lock_take(&arena->lock);
-	if (!full && !done && arena->nr_changes >= arena->add_up_at)
-		arena->add_up_at = arena->nr_changes + POOL_CHANGES_STEP < POOL_CHANGES
-					   ? arena->nr_changes + POOL_CHANGES_STEP
-					   : POOL_CHANGES;
-}
-
+/* There is room for one more note when the lock is taken. */
 static inline void check_room(struct accel_pool *pool, struct arena *arena)
 {
-	while (arena->nr_changes && arena->nr_changes >= arena->add_up_at) {
-		bool full = arena->nr_changes == POOL_CHANGES;
-
+	while (nr_changes(arena) == POOL_CHANGES) {
 		lock_give(&arena->lock);
-		make_room(pool, arena, full);
+		lock_take(&pool->lock);
+		pool_settle_counts(pool);
+		lock_give(&pool->lock);
+		lock_take(&arena->lock);
 	}
 }
 

@@ -24,10 +24,9 @@ _Static_assert(SPACE_STREAMS == 1 << TICKET_BITS, "every stream of a card can be
 #define POOL_ARENAS 16
 #define POOL_SLOTS 64
 #define POOL_MAX_ALIGN ((size_t)2 << 20)
-/* Notes that an arena can have, that it tries to have added up, and how soon again. */
+/* Notes that an arena can have, a power of two, and how often it tries to have them added up. */
 #define POOL_CHANGES 65536
-#define POOL_CHANGES_SOON 2048
-#define POOL_CHANGES_STEP 512
+#define POOL_CHANGES_SOON 1024
 #define POOL_TOLERANCE 32
 
 /* When how many bytes were allocated or freed: what a peak over several arenas is made of. */
@@ -45,7 +44,8 @@ struct arena {
 	struct space space;
 	uint64_t bytes, total_bytes, total_count, failures; /* as asked for */
 	struct pool_change *changes; /* while there are several arenas */
-	unsigned int nr_changes, add_up_at;
+	/* Atomic; the tail is of who has the pool's lock. */
+	unsigned int changes_head, changes_tail;
 	bool chosen; /* by a thread that met others elsewhere */
 } __attribute__((aligned(128)));
 
@@ -92,7 +92,8 @@ struct accel_pool {
 	struct chunk *chunks;
 	struct region *regions; /* change under all locks */
 	uint64_t grown, taken_over;
-	uint64_t settled_bytes, peak_bytes; /* of all arenas; under the first one's if it is alone */
+	/* Of all arenas; under the first one's lock while it is alone. */
+	uint64_t settled_bytes, peak_bytes;
 	/* Atomic, change under the lock: */
 	size_t chunk_bytes, peak_chunk_bytes; /* also what is being asked for */
 	size_t refused_size; /* upstream had not so much; 0: it was not asked, or has got some back */
@@ -139,7 +140,7 @@ bool pool_refill(struct accel_pool *pool, unsigned int number, uint32_t least);
 void pool_fold(struct accel_pool *pool);
 /* Bytes that are allocated have changed; under the arena's lock. */
 void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes);
-/* Adds up what arenas have noted; under all locks. */
+/* Adds up what arenas have noted; under the pool's lock. */
 void pool_settle_counts(struct accel_pool *pool);
 
 /* ---- pool_grow.c ---- */
