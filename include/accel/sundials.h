@@ -6,6 +6,7 @@
 #define ACCEL_SUNDIALS_H
 
 #include <accel/accel.h>
+#include <accel/resource.h>
 #include <sundials/sundials_memory.h>
 
 /* SUNDIALS 7.0 and before have other functions, of another major version nothing is known. */
@@ -82,6 +83,23 @@ SUNMemoryHelper SUNMemoryHelper_Accel(SUNContext sunctx);
  * Return: as SUNMemoryHelper_Accel(); NULL also if @dev is NULL or its card is gone.
  */
 SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_device *dev);
+
+/**
+ * SUNMemoryHelper_AccelWithResource() - helper that has its device memory from a resource
+ * @sunctx: context of SUNDIALS
+ * @dev: as for SUNMemoryHelper_AccelWithDevice()
+ * @resource: where memory of ``SUNMEMTYPE_DEVICE`` comes from, such as a pool of @dev; copied. It
+ *	has to live as long as the helper, its clones and their memory
+ *
+ * Blocks are aligned to 256 bytes. They are allocated for use on every stream. A free waits for all
+ * copies that SUNMemoryHelper_CopyAsync_Accel() has queued since the last one; other work on the
+ * memory has to have ended. What the program has made the owner of what it wraps cannot be freed
+ * (``SUN_ERR_EXT_FAIL``), for its size is not known. Thread-safe.
+ *
+ * Return: as SUNMemoryHelper_AccelWithDevice(); NULL also if @resource is NULL or has no functions.
+ */
+SUNMemoryHelper SUNMemoryHelper_AccelWithResource(SUNContext sunctx, struct accel_device *dev,
+						  const struct accel_resource *resource);
 
 /**
  * SUNMemoryHelper_Alloc_Accel() - allocate

@@ -103,9 +103,12 @@ SUNErrCode SUNMemoryHelper_CopyAsync_Accel(SUNMemoryHelper helper, SUNMemory dst
 	if (err || !mem_size)
 		return err;
 	stream = queue_of(helper, queue);
-	if (stream)
+	if (stream) {
 		failed = copy_on(stream, &ends[0], &ends[1], mem_size);
-	else
+		/* Before anybody can free what is in use. */
+		atomic_store(&helper_content(helper)->card->queued, true);
+	} else {
 		failed = accel_memory_copy(ends[0].ptr, ends[1].ptr, mem_size);
+	}
 	return failed ? SUN_ERR_EXT_FAIL : SUN_SUCCESS;
 }

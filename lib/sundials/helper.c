@@ -138,6 +138,20 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_
 	return helper;
 }
 
+SUNMemoryHelper SUNMemoryHelper_AccelWithResource(SUNContext sunctx, struct accel_device *dev,
+						  const struct accel_resource *resource)
+{
+	SUNMemoryHelper helper;
+
+	/* Says in words what is wrong with it. */
+	if (accel_resource_equal(resource, resource) < 0)
+		return NULL;
+	helper = SUNMemoryHelper_AccelWithDevice(sunctx, dev);
+	if (helper)
+		helper_content(helper)->card->resource = *resource;
+	return helper;
+}
+
 SUNMemoryHelper SUNMemoryHelper_Accel(SUNContext sunctx)
 {
 	struct accel_device *dev;

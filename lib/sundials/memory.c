@@ -44,6 +44,24 @@ static int unified_free(void *ptr)
 	return card_free(ptr, accel_unified_memory_deallocate);
 }
 
+/*
+ * Of a resource: nobody says on which stream memory is used first. A free has to be behind the last
+ * use, so it waits for all copies that were queued, as other cards' free functions do.
+ */
+static int resource_allocate(struct card *card, void **ptr, size_t size)
+{
+	return accel_resource_allocate(&card->resource, NULL, size, ACCEL_BUFFER_ALIGNMENT, ptr);
+}
+
+static int resource_free(struct card *card, SUNMemory mem)
+{
+	/* What has failed, has ended, too. */
+	if (atomic_exchange(&card->queued, false))
+		accel_device_synchronize(card->dev);
+	return accel_resource_deallocate(&card->resource, NULL, mem->ptr, mem->bytes,
+					 ACCEL_BUFFER_ALIGNMENT);
+}
+
 static const struct {
 	int (*allocate)(struct accel_device *dev, void **ptr, size_t size);
 	int (*free)(void *ptr);
@@ -54,6 +72,22 @@ static const struct {
 	[SUNMEMTYPE_DEVICE] = { accel_device_memory_allocate, device_free, SUN_ERR_EXT_FAIL },
 	[SUNMEMTYPE_UVM] = { accel_unified_memory_allocate, unified_free, SUN_ERR_EXT_FAIL },
 };
+
+static int allocate(struct card *card, SUNMemoryType type, void **ptr, size_t size)
+{
+	if (type == SUNMEMTYPE_DEVICE && card->resource.ops)
+		return resource_allocate(card, ptr, size);
+	return types[type].allocate(card->dev, ptr, size);
+}
+
+static int free_memory(struct card *card, SUNMemory mem)
+{
+	if (!mem->ptr)
+		return 0;
+	if (mem->type == SUNMEMTYPE_DEVICE && card->resource.ops)
+		return resource_free(card, mem);
+	return types[mem->type].free(mem->ptr);
+}
 
 SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr, size_t mem_size,
 				       SUNMemoryType mem_type, void *queue)
@@ -70,7 +104,7 @@ SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr
 	if (!mem)
 		return SUN_ERR_MALLOC_FAIL;
 	mem->ptr = NULL;
-	if (mem_size && types[mem_type].allocate(content->card->dev, &mem->ptr, mem_size)) {
+	if (mem_size && allocate(content->card, mem_type, &mem->ptr, mem_size)) {
 		free(mem);
 		return types[mem_type].refused;
 	}
@@ -109,7 +143,7 @@ SUNErrCode SUNMemoryHelper_Dealloc_Accel(SUNMemoryHelper helper, SUNMemory mem, 
 	if (mem->own && !is_type(mem->type))
 		return SUN_ERR_ARG_OUTOFRANGE;
 	if (mem->own) {
-		err = mem->ptr ? types[mem->type].free(mem->ptr) : 0;
+		err = free_memory(content->card, mem);
 		if (!err)
 			stats_freed(&content->stats[mem->type], mem->bytes);
 	}

@@ -7,6 +7,7 @@
 
 /* Everything is hidden but what the public header declares. */
 #pragma GCC visibility push(default)
+#include <accel/buffer.h>
 #include <accel/sundials.h>
 #include <sundials/sundials_core.h>
 #pragma GCC visibility pop
@@ -39,6 +40,8 @@ void stats_freed(struct stats *stats, size_t bytes);
 /* Shared by a helper and its clones. */
 struct card {
 	struct accel_device *dev;
+	struct accel_resource resource; /* of device memory; without a table: the driver */
+	atomic_bool queued; /* CopyAsync has queued copies that nobody has waited for since */
 	atomic_uint helpers;
 	bool opened; /* by us: the last helper closes it */
 };

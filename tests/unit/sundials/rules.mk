@@ -6,7 +6,7 @@
 SUNDIALS_RELEASES := 7.9.0 7.6.0
 SUNDIALS_TESTS := $(patsubst tests/unit/sundials/test_%.c,%,\
 	$(sort $(wildcard tests/unit/sundials/test_*.c)))
-SUNDIALS_THREADED := threads operations
+SUNDIALS_THREADED := threads operations resource
 
 # What these do on request only.
 SUNDIALS_WRAP_helper := -Wl,--wrap=SUNDIALSGetVersionNumber -Wl,--wrap=SUNMemoryHelper_NewEmpty \
