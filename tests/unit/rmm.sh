@@ -22,6 +22,8 @@ for program in "$out"/tests/clients/rmm/*-*+; do
 	check "containers ${program##*/}" over_the_mock "$program"
 done
 
+check 'one pool for SUNDIALS and RMM' over_the_mock "$out/tests/clients/rmm/shared"
+
 no_card() {
 	! LD_PRELOAD=$out/tests/unit/libmock.so MOCK_CARDS='' "$program" > "$work/none" &&
 		grep '^Bail out! there is no card 0: there are 0' "$work/none"

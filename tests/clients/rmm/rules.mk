@@ -33,8 +33,21 @@ endef
 $(foreach release,$(RMM_RELEASES),$(foreach compiler,$(RMM_COMPILERS),\
 	$(eval $(call rmm_client,$(release),$(compiler)))))
 
+# With SUNDIALS beside it, as tests/clients/sundials/rules.mk builds that.
+RMM_SHARED := $(RMM_CLIENTS_OUT)/shared
+$(RMM_SHARED): tests/clients/rmm/shared.cpp tests/clients/rmm/rules.mk $(LIB_FILES) $(CLIENTS_SO) \
+		| $(RMM_HEADERS_OUT)/26.10.0 $(SUNDIALS_LIBS_OUT)/7.9.0
+	@mkdir -p $(@D)
+	g++ -std=c++20 $(CXX_WARNINGS) -Iinclude/accel/compat -Iinclude -I$(SUNDIALS_OURS) \
+		-isystem $(RMM_HEADERS_OUT)/26.10.0/include \
+		-isystem $(RMM_HEADERS_OUT)/26.10.0/include/rapids $(CFLAGS) -MMD -MP -o $@ $< \
+		$(CLIENTS_SO) -L$(BUILD)/lib -laccel \
+		$(SUNDIALS_LIBS_OUT)/7.9.0/libsundials_core-*.so.* -Wl,--enable-new-dtags \
+		-Wl,-rpath,'$$ORIGIN/../sundials:$$ORIGIN/../../../lib' \
+		-Wl,-rpath,$(realpath $(SUNDIALS_LIBS_OUT)/7.9.0) $(LDFLAGS)
+
 .PHONY: rmm-programs
 tests: rmm-programs
-rmm-programs: $(RMM_CLIENTS)
+rmm-programs: $(RMM_CLIENTS) $(RMM_SHARED)
 
--include $(RMM_CLIENTS:=.d)
+-include $(RMM_CLIENTS:=.d) $(RMM_SHARED).d
