@@ -94,12 +94,16 @@ static bool send_eventfds(struct port *port, int64_t id, int *fds)
 	return true;
 }
 
+/*
+ * QEMU makes the device when it has the shared memory, and takes what comes behind that when it gets to
+ * it: on a busy host after the guest has rung a doorbell, which would be lost. So those come first.
+ */
 static bool greet(struct port *port)
 {
 	return send_message(port->client, PROTOCOL_VERSION, -1) &&
 	       send_message(port->client, GUEST_ID, -1) &&
-	       send_message(port->client, SHARED_MEMORY, port->bar_fd) &&
 	       send_eventfds(port, OUR_ID, port->doorbell) &&
+	       send_message(port->client, SHARED_MEMORY, port->bar_fd) &&
 	       send_eventfds(port, GUEST_ID, port->interrupt);
 }
 

@@ -127,11 +127,11 @@ static void plug(void)
 	qemu = connect_to(name);
 	for (unsigned int i = 0; i < 13; i++)
 		fds[i] = receive();
-	bar = map_shared(fds[2], BAR_SIZE);
-	doorbell = fds[4];
+	bar = map_shared(fds[7], BAR_SIZE);
+	doorbell = fds[3];
 	interrupt = fds[9];
 	shared_write32(bar + RING_CONTROL, RING_CONTROL_MASTER);
-	if (write(fds[3], &(uint64_t){ 1 }, 8) != 8)
+	if (write(fds[2], &(uint64_t){ 1 }, 8) != 8)
 		fail("doorbell");
 	while (!(shared_read32(bar + RING_STATUS) & RING_STATUS_MASTER))
 		usleep(1000);
