@@ -209,15 +209,35 @@ TEST_F(concurrency, small_copy_beside_long_ones)
 		EXPECT_EQ(0, side_call_end(&c[i]));
 }
 
-/* Opening more files buys an equal share for each, and no more. */
+/* Whether six turns of one file have not passed when three of another, which begins later, have. */
+static bool three_within_six(struct __test_metadata *_metadata, FIXTURE_DATA(concurrency) *self,
+			     struct side_call a, struct side_call b)
+{
+	u64 xfers = stats_of(self->fd).xfers;
+	bool within;
+
+	side_call_start(&a);
+	EXPECT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	side_call_start(&b);
+	EXPECT_EQ(0, side_call_end(&b));
+	within = !side_call_done(&a);
+	EXPECT_EQ(0, side_call_end(&a));
+	return within;
+}
+
+#define TRIES 5
+
+/*
+ * Opening more files buys an equal share for each, and no more. On a busy host the thread of the
+ * second one may begin late; if it had to wait for the first, it would never be within.
+ */
 TEST_F(concurrency, files_take_turns)
 {
-	int other = card_open();
+	int other = card_open(), tries = 0;
 	struct side_call a = { .fn = side_copy, .fd = self->fd,
 			       .dir = PACCEL_COPY_H2D,
 			       .src = (uintptr_t)self->host, .shape = long_turns(6) };
 	struct side_call b = a;
-	u64 xfers;
 
 	ASSERT_LE(0, other);
 	card_slow_turns();
@@ -225,14 +245,8 @@ TEST_F(concurrency, files_take_turns)
 	b.shape = long_turns(3);
 	test_cmd_mem_alloc(self->fd, LONG_COPY_BYTES(a.shape.rows), 0, &a.dst);
 	test_cmd_mem_alloc(other, LONG_COPY_BYTES(b.shape.rows), 0, &b.dst);
-	xfers = stats_of(self->fd).xfers;
-	side_call_start(&a);
-	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
-	side_call_start(&b);
-	EXPECT_EQ(0, side_call_end(&b));
-	/* Three turns of b's have passed, and about as many of a's. */
-	EXPECT_FALSE(side_call_done(&a));
-	EXPECT_EQ(0, side_call_end(&a));
+	while (!three_within_six(_metadata, self, a, b))
+		ASSERT_GT(TRIES, ++tries);
 	close(other);
 }
 
