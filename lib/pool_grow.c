@@ -12,7 +12,7 @@
 #define REFUSED_MS 100
 #define DEFAULT_GRANULE 256
 #define LEAST_GRANULE 16
-#define MAPPED_CARD ((uint64_t)1 << 20)
+#define SMALL_CARD ((uint64_t)1 << 20)
 #define DEFAULT_GROWTH ((size_t)64 << 20)
 #define GROWTHS_OF_CARD 32
 
@@ -308,11 +308,10 @@ static int configure(struct accel_pool *pool, const struct accel_pool_options *o
 
 	if (err)
 		return err;
-	granule = options->granule ? options->granule : (size_t)info.granule;
-	if (!options->granule && granule < DEFAULT_GRANULE && info.memory_size >= MAPPED_CARD)
-		granule = DEFAULT_GRANULE;
-	if (!options->granule && granule > POOL_MAX_ALIGN)
-		granule = POOL_MAX_ALIGN;
+	granule = options->granule;
+	if (!granule)
+		granule = info.granule < DEFAULT_GRANULE && info.memory_size < SMALL_CARD ?
+				  (size_t)info.granule : DEFAULT_GRANULE;
 	pool->granule_shift = (unsigned int)__builtin_ctzll(granule);
 	pool->growth_size = options->growth_size;
 	if (!pool->growth_size)

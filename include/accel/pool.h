@@ -48,8 +48,8 @@ enum accel_pool_flag {
  * struct accel_pool_options - how a pool behaves
  * @size: ``sizeof(struct accel_pool_options)``
  * @flags: bits of enum accel_pool_flag
- * @granule: unit of blocks in bytes, a power of two from 16 to 2 MiB; 0: that of the card, but at
- *	least 256 where the card has 1 MiB or more, and without a card
+ * @granule: unit of blocks in bytes, a power of two from 16 to 2 MiB; 0: 256, and that of the card
+ *	if it is less and the card has less than 1 MiB
  * @initial_size: bytes that accel_pool_create() takes; 0: none until they are needed
  * @growth_size: bytes that are taken at least, when more are needed; 0: a 32nd of the card's memory,
  *	and without a card 64 MiB

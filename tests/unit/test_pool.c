@@ -641,6 +641,36 @@ static void test_resource(void)
 
 /* ---- On a card ---- */
 
+/* Bytes that a block of one takes, if nothing is said about granules. */
+static uint64_t least_block(uint64_t size, uint64_t granule)
+{
+	struct accel_device *dev = NULL;
+	struct accel_pool *pool;
+	uint64_t bytes;
+	char *ptr;
+
+	mock_reset();
+	mock_add_sized(0, size, size);
+	mock_granule(0, granule);
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_pool_create(dev, NULL, NULL, &pool), 0);
+	ptr = block(pool, 1);
+	bytes = stats_of(pool).used_bytes;
+	give(pool, ptr, 1);
+	expect(accel_pool_destroy(pool), 0);
+	expect(accel_device_close(dev), 0);
+	return bytes;
+}
+
+/* Not that of a card which gives whole pages. */
+static void test_granule_of_a_card(void)
+{
+	ok(least_block(8192, 64) == 64);
+	ok(least_block(1 << 20, 64) == 256);
+	ok(least_block(1 << 20, 4096) == 256);
+	ok(least_block(65536, 4096) == 256);
+}
+
 static void test_on_a_card(void)
 {
 	struct accel_device *dev = open_card();
@@ -903,6 +933,7 @@ int main(void)
 	RUN(test_growth_fails_below_the_maximum);
 	RUN(test_growth_fails_otherwise);
 	RUN(test_resource);
+	RUN(test_granule_of_a_card);
 	RUN(test_on_a_card);
 	RUN(test_debug_on_the_heap);
 	RUN(test_debug_on_a_card);
