@@ -92,8 +92,8 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_
  *	has to live as long as the helper, its clones and their memory
  *
  * Blocks are aligned to 256 bytes. They are allocated for use on every stream. A free waits for all
- * copies that SUNMemoryHelper_CopyAsync_Accel() has queued since the last one; other work on the
- * memory has to have ended. What the program has made the owner of what it wraps cannot be freed
+ * that is queued on the card, if SUNMemoryHelper_CopyAsync_Accel() has ever queued anything; other
+ * cards' work on the memory has to have ended. What the program has made the owner of what it wraps cannot be freed
  * (``SUN_ERR_EXT_FAIL``), for its size is not known. Thread-safe.
  *
  * Return: as SUNMemoryHelper_AccelWithDevice(); NULL also if @resource is NULL or has no functions.

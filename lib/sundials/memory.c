@@ -55,8 +55,11 @@ static int resource_allocate(struct card *card, void **ptr, size_t size)
 
 static int resource_free(struct card *card, SUNMemory mem)
 {
-	/* What has failed, has ended, too. */
-	if (atomic_exchange(&card->queued, false))
+	/*
+	 * From then on each time: another thread may be waiting for what this one has queued, but has
+	 * not done so yet. What has failed, has ended, too.
+	 */
+	if (atomic_load(&card->queued))
 		accel_device_synchronize(card->dev);
 	return accel_resource_deallocate(&card->resource, NULL, mem->ptr, mem->bytes,
 					 ACCEL_BUFFER_ALIGNMENT);

@@ -41,7 +41,7 @@ void stats_freed(struct stats *stats, size_t bytes);
 struct card {
 	struct accel_device *dev;
 	struct accel_resource resource; /* of device memory; without a table: the driver */
-	atomic_bool queued; /* CopyAsync has queued copies that nobody has waited for since */
+	atomic_bool queued; /* CopyAsync has queued copies */
 	atomic_uint helpers;
 	bool opened; /* by us: the last helper closes it */
 };

@@ -111,7 +111,7 @@ static void test_owner_of_what_was_wrapped(void)
 
 static atomic_bool released;
 
-/* When somebody waits for the copy, it may go on. */
+/* When so many have waited for the copy, it may go on. */
 static void *release(void *waits)
 {
 	mock_wait_calls(PACCEL_NR_WAIT, *(unsigned int *)waits);
@@ -120,29 +120,45 @@ static void *release(void *waits)
 	return NULL;
 }
 
+static void *free_in_thread(void *mem)
+{
+	free_memory(mem);
+	return NULL;
+}
+
+/* Otherwise the copy is still held, and nobody will wait for it. */
+static void free_behind_the_copy(SUNMemory mem)
+{
+	free_memory(mem);
+	if (atomic_load(&released))
+		return;
+	printf("Bail out! the memory was freed below a copy\n");
+	exit(1);
+}
+
 static void test_free_waits_for_copies(void)
 {
 	struct accel_stream *stream;
-	SUNMemory mem, pinned;
-	unsigned int waits;
-	pthread_t thread;
+	SUNMemory mem, other, pinned;
+	unsigned int first, second;
+	pthread_t releasing, freeing;
 
 	begin_with_pool();
 	expect(accel_stream_create(dev, &stream), 0);
 	mem = memory_of(SIZE, DEVICE);
+	other = memory_of(SIZE, DEVICE);
 	pinned = memory_of(SIZE, PINNED);
 	mock_hold(0);
 	gives(SUNMemoryHelper_CopyAsync(helper, mem, pinned, SIZE, stream), SUN_SUCCESS);
-	waits = mock_calls(PACCEL_NR_WAIT) + 1;
+	first = mock_calls(PACCEL_NR_WAIT) + 1;
+	second = first + 1;
 	atomic_store(&released, false);
-	ok(!pthread_create(&thread, NULL, release, &waits));
-	free_memory(mem);
-	/* Otherwise the copy is still held, and nobody will wait for it. */
-	if (!atomic_load(&released)) {
-		printf("Bail out! the memory was freed below a copy\n");
-		exit(1);
-	}
-	ok(!pthread_join(thread, NULL));
+	ok(!pthread_create(&releasing, NULL, release, &second));
+	ok(!pthread_create(&freeing, NULL, free_in_thread, other));
+	/* Another thread waits already: that is not for us. */
+	mock_wait_calls(PACCEL_NR_WAIT, first);
+	free_behind_the_copy(mem);
+	ok(!pthread_join(freeing, NULL) && !pthread_join(releasing, NULL));
 	free_memory(pinned);
 	expect(accel_stream_destroy(stream), 0);
 	end_with_pool();
