@@ -572,6 +572,12 @@ public:
 
 		return std::exchange(of(id), std::move(resource));
 	}
+	void forget()
+	{
+		std::lock_guard<std::mutex> guard{lock_};
+
+		resources_.clear();
+	}
 
 private:
 	any_resource &of(device_id id)
@@ -631,6 +637,16 @@ inline any_resource set_current_device_resource(any_resource resource)
 inline any_resource reset_current_device_resource()
 {
 	return reset_per_device_resource(get_current_device());
+}
+
+/**
+ * Closes the cards that device_handle() has opened, and forgets the resources of all cards, which may
+ * be memory of theirs. Nothing of them may be in use. Later calls begin anew.
+ */
+inline void close_devices()
+{
+	detail::resources().forget();
+	detail::devices().close();
 }
 
 } // namespace accel

@@ -127,14 +127,6 @@ inline accel_device *device_handle(device_id id = get_current_device())
 }
 
 /**
- * Closes the cards that device_handle() has opened. No memory of theirs may be in use.
- */
-inline void close_devices()
-{
-	detail::devices().close();
-}
-
-/**
  * Makes a card the current one, until the end of a scope. A negative number changes nothing.
  */
 class device_guard {

@@ -33,7 +33,6 @@ inline void run(void (*test)(), const char *name)
 	mock_reset();
 	mock_add_sized(0, card_size, card_size);
 	mock_add_sized(1, card_size, card_size);
-	rmm::mr::reset_current_device_resource();
 	try {
 		test();
 	} catch (const std::exception &error) {
