@@ -8,6 +8,7 @@
 #include "fixture.h"
 
 #include <accel/resource.h>
+#include <pthread.h>
 
 struct heap {
 	unsigned int allocations, frees, fail_nth; /* the nth next allocation fails */
@@ -16,12 +17,12 @@ struct heap {
 	size_t last_size, last_alignment;
 	struct accel_stream *last_stream;
 	size_t shift; /* added to every address */
+	pthread_mutex_t lock; /* of all of this, for threads; 0 is a mutex that nobody has */
 };
 
-static inline int heap_allocate(void *context, struct accel_stream *stream, size_t size,
-				size_t alignment, void **ptr)
+static inline int heap_take(struct heap *heap, struct accel_stream *stream, size_t size,
+			    size_t alignment, void **ptr)
 {
-	struct heap *heap = context;
 	size_t room = (size + alignment - 1) & ~(alignment - 1);
 
 	heap->last_size = size;
@@ -42,11 +43,21 @@ static inline int heap_allocate(void *context, struct accel_stream *stream, size
 	return 0;
 }
 
-static inline int heap_deallocate(void *context, struct accel_stream *stream, void *ptr,
-				  size_t size, size_t alignment)
+static inline int heap_allocate(void *context, struct accel_stream *stream, size_t size,
+				size_t alignment, void **ptr)
 {
 	struct heap *heap = context;
+	int err;
 
+	pthread_mutex_lock(&heap->lock);
+	err = heap_take(heap, stream, size, alignment, ptr);
+	pthread_mutex_unlock(&heap->lock);
+	return err;
+}
+
+static inline int heap_give(struct heap *heap, struct accel_stream *stream, void *ptr, size_t size,
+			    size_t alignment)
+{
 	heap->last_size = size;
 	heap->last_alignment = alignment;
 	heap->last_stream = stream;
@@ -56,6 +67,18 @@ static inline int heap_deallocate(void *context, struct accel_stream *stream, vo
 	heap->frees++;
 	heap->bytes -= size;
 	return 0;
+}
+
+static inline int heap_deallocate(void *context, struct accel_stream *stream, void *ptr,
+				  size_t size, size_t alignment)
+{
+	struct heap *heap = context;
+	int err;
+
+	pthread_mutex_lock(&heap->lock);
+	err = heap_give(heap, stream, ptr, size, alignment);
+	pthread_mutex_unlock(&heap->lock);
+	return err;
 }
 
 static inline int heap_equal(const void *context, const void *other)

@@ -593,36 +593,9 @@ static void *grows(void *arg)
 	return NULL;
 }
 
-static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static int locked_allocate(void *context, struct accel_stream *stream, size_t size,
-			   size_t alignment, void **ptr)
-{
-	int err;
-
-	pthread_mutex_lock(&heap_lock);
-	err = heap_allocate(context, stream, size, alignment, ptr);
-	pthread_mutex_unlock(&heap_lock);
-	return err;
-}
-
-static int locked_deallocate(void *context, struct accel_stream *stream, void *ptr, size_t size,
-			     size_t alignment)
-{
-	int err;
-
-	pthread_mutex_lock(&heap_lock);
-	err = heap_deallocate(context, stream, ptr, size, alignment);
-	pthread_mutex_unlock(&heap_lock);
-	return err;
-}
-
 static void test_threads_that_grow(void)
 {
-	static const struct accel_resource_ops ops = { .size = sizeof(ops),
-						       .allocate = locked_allocate,
-						       .deallocate = locked_deallocate };
-	struct accel_resource upstream = { .ops = &ops, .context = &heap };
+	struct accel_resource upstream = heap_resource(&heap);
 	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
 
 	heap = (struct heap){ .limit = 0 };
