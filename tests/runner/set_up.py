@@ -25,7 +25,7 @@ def nothing_is_trusted(cache, kernel):
     assert not os.path.exists(os.path.join(cache, "paccel/kernel", kernel))
 
 
-def stub(directory, name, script):
+def stand_in(directory, name, script):
     path = os.path.join(directory, name)
     with open(path, "w", encoding="ascii") as file:
         file.write("#!/bin/sh\n" + script)
@@ -35,7 +35,7 @@ def stub(directory, name, script):
 def with_apt_get(script):
     """A download with an apt-get that does what the script says instead."""
     with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as programs:
-        stub(programs, "apt-get", 'for word; do [ "$word" != update ] || exit 0; done\n' + script)
+        stand_in(programs, "apt-get", 'for word; do [ "$word" != update ] || exit 0; done\n' + script)
         result = setup(cache, "kernel", "6.12", PATH=f"{programs}:{os.environ['PATH']}",
                        NO_INSTALL="")
         assert result.returncode != 0, result
@@ -77,8 +77,8 @@ def with_tar(script):
     with open(SETUP, encoding="utf-8") as file:
         names = re.findall(r'^\t"(\S+) ', file.read(), re.MULTILINE)
     with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as programs:
-        stub(programs, "dpkg-query", "".join(f"echo installed {name}\n" for name in names))
-        stub(programs, "tar", script)
+        stand_in(programs, "dpkg-query", "".join(f"echo installed {name}\n" for name in names))
+        stand_in(programs, "tar", script)
         result = setup(cache, "paddle", "3.3.1", PATH=f"{programs}:{os.environ['PATH']}",
                        NO_INSTALL="")
         assert result.returncode != 0, result
