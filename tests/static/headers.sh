@@ -46,6 +46,7 @@ check_uapi_one_layout() {
 		return 1
 	}
 	diff -u "$out/layout.64" "$out/layout.32" || return 1
+	# So pahole marks a hole.
 	grep -n 'XXX' "$out/layout.64" | nothing
 }
 
