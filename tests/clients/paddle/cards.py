@@ -14,6 +14,11 @@ import edu
 import ring
 import sizes
 
-if __name__ == "__main__":
+
+def main():
     # Those that pull cards come last.
-    sys.exit(run([sizes.SUITE, ring.SUITE, edu.SUITE], sys.argv[1:]))
+    return run([sizes.SUITE, ring.SUITE, edu.SUITE], sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

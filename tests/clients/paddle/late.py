@@ -2,41 +2,19 @@
 """Paddle, imported once, that looks for cards later: in forked processes, each of which may have an
 environment and flags of its own. An import takes 20 seconds in a guest without KVM.
 
-What an import does once all modules are there, core.init_devices(), is put off: it loads the plugin
-and opens the cards, which would be lost to a process that forks.
+What devices.py tells of is put off: it opens the cards, which would be lost to a process that forks.
 """
 
 import ctypes
-import importlib.abc
-import importlib.machinery
 import os
 import sys
 import traceback
 
+import devices
 
-class _Library(importlib.abc.MetaPathFinder):
-    """Finds the library in C++ as usual, and keeps its init_devices()."""
-
-    def __init__(self):
-        self.init_devices = None
-
-    def find_spec(self, name, path, target=None):
-        if name != "paddle.base.libpaddle":
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        load = spec.loader.exec_module
-
-        def exec_module(module):
-            load(module)
-            self.init_devices = module.init_devices
-            module.init_devices = lambda: None
-
-        spec.loader.exec_module = exec_module
-        return spec
-
-
-LIBRARY = _Library()
-sys.meta_path.insert(0, LIBRARY)
+# Unless what imports this has chosen something else.
+if not devices.is_replaced():
+    devices.replace(lambda: None)
 
 # pylint: disable=wrong-import-position
 import paddle  # noqa: E402
@@ -45,7 +23,7 @@ from paddle.base import framework  # noqa: E402
 
 def _load():
     """The default place is what an import would have made of the cards that there are now."""
-    LIBRARY.init_devices()
+    devices.init()
     framework._global_expected_place_ = None  # pylint: disable=protected-access
     # pylint: disable-next=protected-access
     framework._set_expected_place(framework._current_expected_place_())

@@ -145,5 +145,9 @@ def no_driver():
     assert "paddle_accel: no device: " in text, text
 
 
+def main():
+    return run([SUITE], sys.argv[1:])
+
+
 if __name__ == "__main__":
-    sys.exit(run([SUITE], sys.argv[1:]))
+    sys.exit(main())
