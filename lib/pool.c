@@ -172,7 +172,6 @@ static void *refill(struct accel_pool *pool, const struct demand *demand)
 	unsigned int mine;
 
 	pool_lock_all(pool);
-	pool_settle_counts(pool);
 	mine = pool_my_arena(pool);
 	if (mine < pool->nr_arenas && size <= UINT32_MAX / REFILL &&
 	    pool_refill(pool, mine, size * REFILL))
@@ -190,7 +189,8 @@ static void *take_elsewhere(struct accel_pool *pool, const struct demand *demand
 	if (__atomic_add_fetch(&pool->empty, 1, __ATOMIC_RELAXED) % REFILL_EVERY == 1)
 		ptr = refill(pool, demand);
 	for (unsigned int i = 0; i < POOL_LOAD(pool->nr_arenas) && !ptr; i++) {
-		arena = pool_lock_arena(pool, i);
+		arena = &pool->arenas[i];
+		lock_take(&arena->lock);
 		if (arena->space.free)
 			ptr = take(pool, arena, demand);
 		lock_give(&arena->lock);
@@ -374,7 +374,8 @@ static struct arena *find_arena(struct accel_pool *pool, uintptr_t addr, uint32_
 	do {
 		folds = __atomic_load_n(&pool->folds, __ATOMIC_ACQUIRE);
 		for (unsigned int i = 0; i < POOL_LOAD(pool->nr_arenas); i++) {
-			arena = pool_lock_arena(pool, i);
+			arena = &pool->arenas[i];
+			lock_take(&arena->lock);
 			*at = arena->space.free ? space_at(&arena->space, addr) : NULL;
 			if (*at && **at)
 				return arena;

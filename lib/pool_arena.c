@@ -5,12 +5,13 @@
 #include "pool_private.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* An arena of less would soon be empty. */
 #define LEAST_SHARE 1024 /* granules */
 /* In arena_of: the thread has chosen. */
 #define SETTLED 0x80
+/* An arena that has so many times the credit that another one needs gives half of it. */
+#define PLENTY 64
 
 static unsigned int nr_threads; /* atomic */
 static __thread unsigned int thread_number __attribute__((tls_model("initial-exec")));
@@ -24,43 +25,50 @@ static inline unsigned int my_slot(void)
 
 /* ---- How many bytes there are, and were at most ---- */
 
-static uint64_t now_ticks(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	return __builtin_ia32_rdtsc();
-#else
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-#endif
-}
-
-static inline unsigned int nr_changes(const struct arena *arena)
-{
-	return POOL_LOAD(arena->changes_head) - POOL_LOAD(arena->changes_tail);
-}
-
-/* Read without the arena's lock, so the entry is there before it is counted. */
-static void note(struct accel_pool *pool, struct arena *arena, int64_t bytes)
-{
-	unsigned int head = arena->changes_head;
-
-	arena->changes[head % POOL_CHANGES] =
-		(struct pool_change){ .when = now_ticks(), .bytes = bytes };
-	__atomic_store_n(&arena->changes_head, head + 1, __ATOMIC_RELEASE);
-	/* The order of locks is the other way round, but to try is no waiting. */
-	if (head % POOL_CHANGES_SOON || !lock_try(&pool->lock))
-		return;
-	pool_settle_counts(pool);
-	lock_give(&pool->lock);
-}
-
 /*
- * A sum that all processors change would cost more than all the rest. So arenas note their changes,
- * and somebody adds them up in the order of time. That takes no arena's lock, for who has it may
- * have been preempted; what is noted later is of a call that has not returned yet.
+ * A sum that all processors change would cost more than all the rest. So what may be allocated
+ * before there is a new peak is divided among the arenas, as their credit: while there are several,
+ *
+ *	the peak = the bytes of all arenas + the credit of all arenas
+ *
+ * An allocation takes from its arena's credit, and a free adds to it. Where it does not do, other
+ * arenas have to help out, and only if all of them have none is there a new peak. None of that
+ * takes a lock, for who has one may have been preempted. So a free by another thread may be
+ * overlooked while an allocation goes from arena to arena: the peak is never too low, and too high
+ * by what was freed during such a call at most.
  */
+
+/* So much of what an arena has; half of it if that is plenty, so that it is not asked each time. */
+static int64_t take_credit(struct arena *arena, int64_t need)
+{
+	int64_t has = POOL_LOAD(arena->credit), part;
+
+	while (has > 0) {
+		part = has < need ? has : need;
+		if (has / PLENTY > need)
+			part = has / 2;
+		if (__atomic_compare_exchange_n(&arena->credit, &has, has - part, true,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return part;
+	}
+	return 0;
+}
+
+/* The arena's credit is below 0, which nobody else changes. */
+static void find_credit(struct accel_pool *pool, struct arena *arena)
+{
+	int64_t need = -POOL_LOAD(arena->credit), found = 0;
+	unsigned int number = (unsigned int)(arena - pool->arenas);
+
+	for (unsigned int i = 1; i < pool->nr_arenas && found < need; i++)
+		found += take_credit(&pool->arenas[(number + i) % pool->nr_arenas], need - found);
+	if (found < need) {
+		__atomic_add_fetch(&pool->peak_bytes, (uint64_t)(need - found), __ATOMIC_RELAXED);
+		found = need;
+	}
+	__atomic_add_fetch(&arena->credit, found, __ATOMIC_RELAXED);
+}
+
 void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes)
 {
 	arena->bytes += (uint64_t)bytes;
@@ -69,46 +77,10 @@ void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes)
 		arena->total_count++;
 	}
 	if (POOL_LOAD(pool->nr_arenas) > 1) {
-		note(pool, arena, bytes);
-	} else {
-		pool->settled_bytes = arena->bytes;
-		if (arena->bytes > pool->peak_bytes)
-			pool->peak_bytes = arena->bytes;
-	}
-}
-
-static struct arena *earliest(struct accel_pool *pool, const unsigned int heads[POOL_ARENAS])
-{
-	struct arena *arena, *first = NULL;
-	const struct pool_change *change;
-	uint64_t when = UINT64_MAX;
-
-	for (unsigned int i = 0; i < pool->nr_arenas; i++) {
-		arena = &pool->arenas[i];
-		if (arena->changes_tail == heads[i])
-			continue;
-		change = &arena->changes[arena->changes_tail % POOL_CHANGES];
-		if (change->when <= when) {
-			first = arena;
-			when = change->when;
-		}
-	}
-	return first;
-}
-
-void pool_settle_counts(struct accel_pool *pool)
-{
-	unsigned int heads[POOL_ARENAS], tail;
-	struct arena *arena;
-
-	for (unsigned int i = 0; i < pool->nr_arenas; i++)
-		heads[i] = __atomic_load_n(&pool->arenas[i].changes_head, __ATOMIC_ACQUIRE);
-	while ((arena = earliest(pool, heads))) {
-		tail = arena->changes_tail;
-		pool->settled_bytes += (uint64_t)arena->changes[tail % POOL_CHANGES].bytes;
-		__atomic_store_n(&arena->changes_tail, tail + 1, __ATOMIC_RELEASE);
-		if (pool->settled_bytes > pool->peak_bytes)
-			pool->peak_bytes = pool->settled_bytes;
+		if (__atomic_sub_fetch(&arena->credit, bytes, __ATOMIC_RELAXED) < 0)
+			find_credit(pool, arena);
+	} else if (arena->bytes > pool->peak_bytes) {
+		pool->peak_bytes = arena->bytes;
 	}
 }
 
@@ -195,17 +167,6 @@ static struct arena *widest(struct accel_pool *pool, uint32_t *index)
 	return found;
 }
 
-static bool prepare_arena(struct accel_pool *pool, unsigned int number)
-{
-	struct arena *arena = &pool->arenas[number];
-
-	if (!arena->changes)
-		arena->changes = malloc(POOL_CHANGES * sizeof(*arena->changes));
-	if (!arena->changes)
-		return false;
-	return arena->space.free || !space_init(&arena->space, pool->granule_shift);
-}
-
 /*
  * Gives an arena memory out of the longest free block there is: half of it at most, for who has it
  * goes on there. Under all locks.
@@ -230,10 +191,15 @@ bool pool_refill(struct accel_pool *pool, unsigned int number, uint32_t least)
 static bool add_arena(struct accel_pool *pool)
 {
 	unsigned int number = pool->nr_arenas;
+	struct arena *first = &pool->arenas[0], *arena = &pool->arenas[number];
 
-	if (!prepare_arena(pool, 0) || !prepare_arena(pool, number) ||
-	    !pool_refill(pool, number, LEAST_SHARE))
+	if (!arena->space.free && space_init(&arena->space, pool->granule_shift))
 		return false;
+	if (!pool_refill(pool, number, LEAST_SHARE))
+		return false;
+	if (number == 1)
+		POOL_STORE(first->credit, (int64_t)(pool->peak_bytes - first->bytes));
+	POOL_STORE(arena->credit, 0);
 	POOL_STORE(pool->nr_arenas, number + 1);
 	return true;
 }
@@ -266,35 +232,17 @@ static void look_for_room(struct accel_pool *pool, unsigned int slot)
 	pool_unlock_all(pool);
 }
 
-/* There is room for one more note when the lock is taken. */
-static inline void check_room(struct accel_pool *pool, struct arena *arena)
-{
-	while (nr_changes(arena) == POOL_CHANGES) {
-		lock_give(&arena->lock);
-		lock_take(&pool->lock);
-		pool_settle_counts(pool);
-		lock_give(&pool->lock);
-		lock_take(&arena->lock);
-	}
-}
-
-/* With room for one more note. */
-struct arena *pool_lock_arena(struct accel_pool *pool, unsigned int number)
-{
-	struct arena *arena = &pool->arenas[number];
-
-	lock_take(&arena->lock);
-	check_room(pool, arena);
-	return arena;
-}
-
 static struct arena *lock_in_turn(struct accel_pool *pool, unsigned int slot)
 {
+	struct arena *arena;
+
 	if (!(POOL_LOAD(pool->arena_of[slot]) & SETTLED) && pool->max_arenas > 1 &&
 	    __atomic_add_fetch(&pool->contended, 1, __ATOMIC_RELAXED) >=
 		    POOL_LOAD(pool->tolerance))
 		look_for_room(pool, slot);
-	return pool_lock_arena(pool, POOL_LOAD(pool->arena_of[slot]) & ~SETTLED);
+	arena = &pool->arenas[POOL_LOAD(pool->arena_of[slot]) & ~SETTLED];
+	lock_take(&arena->lock);
+	return arena;
 }
 
 unsigned int pool_my_arena(const struct accel_pool *pool)
@@ -307,14 +255,13 @@ struct arena *pool_lock(struct accel_pool *pool)
 	unsigned int slot = my_slot();
 	struct arena *arena = &pool->arenas[POOL_LOAD(pool->arena_of[slot]) & ~SETTLED];
 
-	if (lock_try(&arena->lock))
-		check_room(pool, arena);
-	else
+	if (!lock_try(&arena->lock))
 		arena = lock_in_turn(pool, slot);
 	/* Those that have become part of the first one meanwhile have nothing. */
 	while (!arena->space.free) {
 		lock_give(&arena->lock);
-		arena = pool_lock_arena(pool, 0);
+		arena = &pool->arenas[0];
+		lock_take(&arena->lock);
 	}
 	return arena;
 }
@@ -382,7 +329,6 @@ void pool_fold(struct accel_pool *pool)
 {
 	if (pool->nr_arenas == 1)
 		return;
-	pool_settle_counts(pool);
 	if (!move_regions(pool))
 		return;
 	join_regions(pool);

@@ -342,10 +342,8 @@ static void init(struct accel_pool *pool, struct accel_device *dev,
 
 static void destroy(struct accel_pool *pool)
 {
-	for (unsigned int i = 0; i < POOL_ARENAS; i++) {
+	for (unsigned int i = 0; i < POOL_ARENAS; i++)
 		space_destroy(&pool->arenas[i].space);
-		free(pool->arenas[i].changes);
-	}
 	if (pool->dev)
 		accel_device_close(pool->dev);
 	free(pool);

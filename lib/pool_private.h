@@ -24,16 +24,7 @@ _Static_assert(SPACE_STREAMS == 1 << TICKET_BITS, "every stream of a card can be
 #define POOL_ARENAS 16
 #define POOL_SLOTS 64
 #define POOL_MAX_ALIGN ((size_t)2 << 20)
-/* Notes that an arena can have, a power of two, and how often it tries to have them added up. */
-#define POOL_CHANGES 65536
-#define POOL_CHANGES_SOON 1024
 #define POOL_TOLERANCE 32
-
-/* When how many bytes were allocated or freed: what a peak over several arenas is made of. */
-struct pool_change {
-	uint64_t when;
-	int64_t bytes;
-};
 
 struct arena {
 	/*
@@ -41,12 +32,14 @@ struct arena {
 	 * nothing else is taken inside, and nothing waits.
 	 */
 	struct lock lock;
-	struct space space;
-	uint64_t bytes, total_bytes, total_count, failures; /* as asked for */
-	struct pool_change *changes; /* while there are several arenas */
-	/* Atomic; the tail is of who has the pool's lock. */
-	unsigned int changes_head, changes_tail;
 	bool chosen; /* by a thread that met others elsewhere */
+	/*
+	 * Atomic, while there are several arenas: bytes that may be allocated here before there can
+	 * be a new peak. Others take from it without the lock, and never below 0.
+	 */
+	int64_t credit;
+	uint64_t bytes, total_bytes, total_count, failures; /* as asked for */
+	struct space space;
 } __attribute__((aligned(128)));
 
 struct chunk {
@@ -92,8 +85,8 @@ struct accel_pool {
 	struct chunk *chunks;
 	struct region *regions; /* change under all locks */
 	uint64_t grown, taken_over;
-	/* Of all arenas; under the first one's lock while it is alone. */
-	uint64_t settled_bytes, peak_bytes;
+	/* Atomic. Of all arenas; of the first one, under its lock, while it is alone. */
+	uint64_t peak_bytes;
 	/* Atomic, change under the lock: */
 	size_t chunk_bytes, peak_chunk_bytes; /* also what is being asked for */
 	size_t refused_size; /* upstream had not so much; 0: it was not asked, or has got some back */
@@ -128,7 +121,6 @@ void pool_settle(struct accel_pool *pool, struct arena *arena, uint32_t count);
 
 /* The arena of this thread, locked. */
 struct arena *pool_lock(struct accel_pool *pool);
-struct arena *pool_lock_arena(struct accel_pool *pool, unsigned int number);
 /* The pool and all arenas. */
 void pool_lock_all(struct accel_pool *pool);
 void pool_unlock_all(struct accel_pool *pool);
@@ -140,8 +132,6 @@ bool pool_refill(struct accel_pool *pool, unsigned int number, uint32_t least);
 void pool_fold(struct accel_pool *pool);
 /* Bytes that are allocated have changed; under the arena's lock. */
 void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes);
-/* Adds up what arenas have noted; under the pool's lock. */
-void pool_settle_counts(struct accel_pool *pool);
 
 /* ---- pool_grow.c ---- */
 

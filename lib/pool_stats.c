@@ -59,15 +59,12 @@ static void add_arena(const struct accel_pool *pool, const struct arena *arena,
 	stats->total_count += arena->total_count;
 	stats->failures += arena->failures;
 	stats->metadata_bytes += space_memory(space);
-	if (arena->changes)
-		stats->metadata_bytes += POOL_CHANGES * sizeof(*arena->changes);
 }
 
 static void collect(struct accel_pool *pool, struct accel_pool_stats *stats)
 {
 	const struct chunk *chunk;
 
-	pool_settle_counts(pool);
 	for (unsigned int i = 0; i < pool->nr_arenas; i++) {
 		pool_settle(pool, &pool->arenas[i], UINT32_MAX);
 		add_arena(pool, &pool->arenas[i], stats);
@@ -131,7 +128,7 @@ static const char *check_regions(const struct accel_pool *pool)
 static const char *check_bytes(const struct accel_pool *pool)
 {
 	const struct space *space;
-	uint64_t bytes;
+	uint64_t bytes, most = 0;
 
 	for (unsigned int i = 0; i < pool->nr_arenas; i++) {
 		space = &pool->arenas[i].space;
@@ -141,7 +138,14 @@ static const char *check_bytes(const struct accel_pool *pool)
 				bytes += block_bytes(pool, &space->blocks[j]);
 		if (bytes != pool->arenas[i].bytes)
 			return "other bytes are allocated than were counted";
+		most += bytes;
+		if (pool->nr_arenas > 1 && pool->arenas[i].credit < 0)
+			return "an arena has less credit than none";
+		if (pool->nr_arenas > 1)
+			most += (uint64_t)pool->arenas[i].credit;
 	}
+	if (pool->nr_arenas > 1 ? most != pool->peak_bytes : most > pool->peak_bytes)
+		return "the peak is not what arenas have and may have";
 	return NULL;
 }
 

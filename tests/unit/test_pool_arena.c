@@ -160,52 +160,6 @@ static void test_peak_over_arenas(void)
 	tear_down();
 }
 
-static void *comes_and_goes(void *arg)
-{
-	for (unsigned int i = 0; i < POOL_CHANGES; i++)
-		give(block(1000), 1000);
-	return arg;
-}
-
-static unsigned int most_noted(void)
-{
-	unsigned int most = 0, now;
-
-	for (unsigned int i = 0; i < pool->nr_arenas; i++) {
-		now = __atomic_load_n(&pool->arenas[i].changes_head, __ATOMIC_ACQUIRE) -
-		      __atomic_load_n(&pool->arenas[i].changes_tail, __ATOMIC_ACQUIRE);
-		most = now > most ? now : most;
-	}
-	return most;
-}
-
-/* Who cannot have them added up goes on, until there is no room for more notes. */
-static void test_many_notes(void)
-{
-	struct job jobs[5] = { OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64) };
-	pthread_t thread;
-
-	set_up();
-	divide(jobs);
-	ok(stats_of().bytes == 5 * 64 && !most_noted());
-	comes_and_goes(NULL);
-	ok(most_noted() <= POOL_CHANGES_SOON);
-	lock_take(&pool->lock);
-	pthread_create(&thread, NULL, comes_and_goes, NULL);
-	while (most_noted() < POOL_CHANGES)
-		sched_yield();
-	/* It would be over soon if it went on. */
-	for (int i = 0; i < 1000; i++)
-		sched_yield();
-	ok(most_noted() == POOL_CHANGES);
-	lock_give(&pool->lock);
-	pthread_join(thread, NULL);
-	ok(stats_of().peak_bytes == 5 * 64 + 1000 && stats_of().bytes == 5 * 64);
-	for (int i = 0; i < 5; i++)
-		free_job(&jobs[i]);
-	tear_down();
-}
-
 /* A hole with used blocks on both sides is cut: there is a region behind. */
 static void test_cut_in_the_middle(void)
 {
@@ -276,7 +230,6 @@ int main(void)
 {
 	RUN(test_divided_and_one_again);
 	RUN(test_peak_over_arenas);
-	RUN(test_many_notes);
 	RUN(test_cut_in_the_middle);
 	RUN(test_nothing_is_out_of_reach);
 	return tap_end();
