@@ -8,6 +8,23 @@
 
 #include <stdbool.h>
 
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+/*
+ * Whether there is no other thread, and so none that could take a lock meanwhile: then two
+ * atomic operations, as long as a third of what they protect, can be ordinary ones.
+ */
+static inline bool lock_alone(void)
+{
+	return __libc_single_threaded;
+}
+#else
+static inline bool lock_alone(void)
+{
+	return false;
+}
+#endif
+
 struct lock {
 	int state; /* atomic: 0 is free, 1 taken, 2 taken and perhaps waited for */
 };
@@ -20,6 +37,12 @@ static inline bool lock_try(struct lock *lock)
 {
 	int free = 0;
 
+	if (lock_alone()) {
+		if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED))
+			return false;
+		__atomic_store_n(&lock->state, 1, __ATOMIC_RELAXED);
+		return true;
+	}
 	return __atomic_compare_exchange_n(&lock->state, &free, 1, false, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
 }
@@ -32,7 +55,9 @@ static inline void lock_take(struct lock *lock)
 
 static inline void lock_give(struct lock *lock)
 {
-	if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
+	if (lock_alone())
+		__atomic_store_n(&lock->state, 0, __ATOMIC_RELEASE);
+	else if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
 		lock_wake(lock);
 }
 
