@@ -364,7 +364,8 @@ static int wrong_size(size_t size, uintptr_t addr, size_t bytes)
 /* The arena that has the block, locked, or NULL. Arenas can become one while this looks. */
 static struct arena *find_arena(struct accel_pool *pool, uintptr_t addr, uint32_t **at)
 {
-	struct arena *arena = pool_lock(pool);
+	struct arena *arena = POOL_LOAD(pool->nr_arenas) > 1 ? pool_lock_of(pool, addr)
+							      : pool_lock(pool);
 	unsigned int folds;
 
 	*at = space_at(&arena->space, addr);

@@ -118,6 +118,33 @@ static void insert_behind(struct region *region, struct region *made)
 	region->next = made;
 }
 
+/* ---- Which of several has a block ---- */
+
+static inline uint8_t *part_at(struct accel_pool *pool, uintptr_t addr)
+{
+	return &pool->part_of[(addr >> POOL_LOAD(pool->part_shift)) % POOL_PARTS];
+}
+
+static void mark_parts(struct accel_pool *pool, uintptr_t base, uintptr_t end, unsigned int to)
+{
+	uintptr_t first = base >> pool->part_shift, last = (end - 1) >> pool->part_shift;
+
+	for (uintptr_t i = 0; i <= last - first && i < POOL_PARTS; i++)
+		POOL_STORE(pool->part_of[(first + i) % POOL_PARTS], (uint8_t)to);
+}
+
+/* The first arena has it all. A chunk has fewer parts than there are entries, wherever it is. */
+static void forget_parts(struct accel_pool *pool)
+{
+	unsigned int shift = pool->granule_shift;
+
+	while (POOL_LOAD(pool->chunk_bytes) >> shift >= POOL_PARTS)
+		shift++;
+	POOL_STORE(pool->part_shift, shift);
+	for (unsigned int i = 0; i < POOL_PARTS; i++)
+		POOL_STORE(pool->part_of[i], 0);
+}
+
 /* The last granules of a free block become a region of another arena. */
 static bool hand_over(struct accel_pool *pool, struct region *region, uint32_t index,
 		      uint32_t share, unsigned int to)
@@ -146,6 +173,7 @@ static bool hand_over(struct accel_pool *pool, struct region *region, uint32_t i
 	else
 		free(behind);
 	region->size = before;
+	mark_parts(pool, base, end, to);
 	return true;
 }
 
@@ -167,6 +195,17 @@ static struct arena *widest(struct accel_pool *pool, uint32_t *index)
 	return found;
 }
 
+/* Somewhat less, where that makes the border one between parts too. */
+static uint32_t up_to_part(const struct accel_pool *pool, const struct block *block,
+			   uint32_t share, uint32_t least)
+{
+	uintptr_t base = block->addr + pool_bytes(pool, block->size - share);
+	uintptr_t beyond = (-base & (((uintptr_t)1 << pool->part_shift) - 1)) >>
+			   pool->granule_shift;
+
+	return share >= least + beyond ? share - (uint32_t)beyond : share;
+}
+
 /*
  * Gives an arena memory out of the longest free block there is: half of it at most, for who has it
  * goes on there. Under all locks.
@@ -174,17 +213,21 @@ static struct arena *widest(struct accel_pool *pool, uint32_t *index)
 bool pool_refill(struct accel_pool *pool, unsigned int number, uint32_t least)
 {
 	uint64_t share = (POOL_LOAD(pool->chunk_bytes) >> pool->granule_shift) / pool->max_arenas;
+	const struct block *block;
 	uint32_t index = 0, half;
 	struct arena *from;
 
 	from = widest(pool, &index);
 	if (!from || from == &pool->arenas[number])
 		return false;
-	half = from->space.blocks[index].size / 2;
+	block = &from->space.blocks[index];
+	half = block->size / 2;
 	if (half < least)
 		return false;
-	return hand_over(pool, region_of(pool, from->space.blocks[index].addr), index,
-			 share < half ? (uint32_t)share : half, number);
+	if (share < half)
+		half = (uint32_t)share;
+	return hand_over(pool, region_of(pool, block->addr), index,
+			 up_to_part(pool, block, half, least), number);
 }
 
 /* Under all locks. */
@@ -195,6 +238,8 @@ static bool add_arena(struct accel_pool *pool)
 
 	if (!arena->space.free && space_init(&arena->space, pool->granule_shift))
 		return false;
+	if (number == 1)
+		forget_parts(pool);
 	if (!pool_refill(pool, number, LEAST_SHARE))
 		return false;
 	if (number == 1)
@@ -250,6 +295,17 @@ unsigned int pool_my_arena(const struct accel_pool *pool)
 	return POOL_LOAD(pool->arena_of[my_slot()]) & ~SETTLED;
 }
 
+/* Those that have become part of the first one meanwhile have nothing. */
+static inline struct arena *or_first(struct accel_pool *pool, struct arena *arena)
+{
+	while (!arena->space.free) {
+		lock_give(&arena->lock);
+		arena = &pool->arenas[0];
+		lock_take(&arena->lock);
+	}
+	return arena;
+}
+
 struct arena *pool_lock(struct accel_pool *pool)
 {
 	unsigned int slot = my_slot();
@@ -257,13 +313,15 @@ struct arena *pool_lock(struct accel_pool *pool)
 
 	if (!lock_try(&arena->lock))
 		arena = lock_in_turn(pool, slot);
-	/* Those that have become part of the first one meanwhile have nothing. */
-	while (!arena->space.free) {
-		lock_give(&arena->lock);
-		arena = &pool->arenas[0];
-		lock_take(&arena->lock);
-	}
-	return arena;
+	return or_first(pool, arena);
+}
+
+struct arena *pool_lock_of(struct accel_pool *pool, uintptr_t addr)
+{
+	struct arena *arena = &pool->arenas[POOL_LOAD(*part_at(pool, addr))];
+
+	lock_take(&arena->lock);
+	return or_first(pool, arena);
 }
 
 /* ---- Several become one ---- */

@@ -25,6 +25,8 @@ _Static_assert(SPACE_STREAMS == 1 << TICKET_BITS, "every stream of a card can be
 #define POOL_SLOTS 64
 #define POOL_MAX_ALIGN ((size_t)2 << 20)
 #define POOL_TOLERANCE 32
+/* Parts of the memory that are told apart by where their blocks are. */
+#define POOL_PARTS 4096
 
 struct arena {
 	/*
@@ -72,6 +74,12 @@ struct accel_pool {
 	unsigned int folds; /* how often several have become one */
 	/* Atomic, hints: */
 	uint8_t arena_of[POOL_SLOTS]; /* where a thread goes, by its number */
+	/*
+	 * Which arena has a part of the memory, by the address: so a free need not ask all of them.
+	 * Wrong where a border lies inside a part, or two parts share an entry.
+	 */
+	unsigned int part_shift;
+	uint8_t part_of[POOL_PARTS];
 	/*
 	 * How often threads found their arena taken, and how often they may before the pool looks
 	 * for a better one. To make one of several takes long where there are many blocks: then it
@@ -121,6 +129,8 @@ void pool_settle(struct accel_pool *pool, struct arena *arena, uint32_t count);
 
 /* The arena of this thread, locked. */
 struct arena *pool_lock(struct accel_pool *pool);
+/* That which seems to have the block at an address. */
+struct arena *pool_lock_of(struct accel_pool *pool, uintptr_t addr);
 /* The pool and all arenas. */
 void pool_lock_all(struct accel_pool *pool);
 void pool_unlock_all(struct accel_pool *pool);
