@@ -54,15 +54,12 @@ static inline unsigned int lowest_bit(uint64_t word)
 	return (unsigned int)__builtin_ctzll(word);
 }
 
-/* The first size from one on that has a block; 0: none. */
-static inline uint32_t bins_next_size(const struct bins *bins, uint32_t size)
+/* The same, out of the words above that of the size. */
+static inline uint32_t bins_next_far(const struct bins *bins, uint32_t size)
 {
 	uint32_t word = size / 64, group = size / 4096;
-	uint64_t bits = bins->low[word] & ~UINT64_C(0) << size % 64;
+	uint64_t bits = bins->mid[group] & bits_above(word % 64);
 
-	if (bits)
-		return word * 64 + lowest_bit(bits);
-	bits = bins->mid[group] & bits_above(word % 64);
 	if (!bits) {
 		bits = bins->top & bits_above(group);
 		if (!bits)
@@ -72,6 +69,15 @@ static inline uint32_t bins_next_size(const struct bins *bins, uint32_t size)
 	}
 	word = group * 64 + lowest_bit(bits);
 	return word * 64 + lowest_bit(bins->low[word]);
+}
+
+/* The first size from one on that has a block; 0: none. */
+static inline uint32_t bins_next_size(const struct bins *bins, uint32_t size)
+{
+	uint32_t word = size / 64;
+	uint64_t bits = bins->low[word] & ~UINT64_C(0) << size % 64;
+
+	return bits ? word * 64 + lowest_bit(bits) : bins_next_far(bins, size);
 }
 
 static inline uint32_t bins_find(const struct space *space, const struct bins *bins, uint32_t size)
@@ -85,43 +91,61 @@ static inline uint32_t bins_find(const struct space *space, const struct bins *b
 	return bins_find_large(space, bins, size);
 }
 
-static inline void bins_add(struct space *space, struct bins *bins, uint32_t index)
+/* Whether a list is empty, in the bitmaps. To ask whether they change would cost more. */
+static inline void bins_mark(struct bins *bins, uint32_t size)
+{
+	bins->low[size / 64] |= UINT64_C(1) << size % 64;
+	bins->mid[size / 4096] |= UINT64_C(1) << size / 64 % 64;
+	bins->top |= UINT64_C(1) << size / 4096;
+}
+
+static inline void bins_unmark_if(struct bins *bins, uint32_t size, bool empty)
+{
+	uint64_t *low = &bins->low[size / 64], *mid = &bins->mid[size / 4096];
+
+	*low &= ~((uint64_t)empty << size % 64);
+	*mid &= ~((uint64_t)!*low << size / 64 % 64);
+	bins->top &= ~((uint64_t)!*mid << size / 4096);
+}
+
+static inline void bins_add_small(struct space *space, struct bins *bins, uint32_t index,
+				  uint32_t size)
 {
 	struct block *block = &space->blocks[index];
-	uint32_t size = block->size;
+	uint32_t next = bins->small[size];
 
-	if (size >= BINS_EXACT) {
-		bins_add_large(space, bins, index);
-		return;
-	}
 	block->bin_prev = 0;
-	block->bin_next = bins->small[size];
-	space->blocks[block->bin_next].bin_prev = index;
+	block->bin_next = next;
+	space->blocks[next].bin_prev = index;
 	bins->small[size] = index;
-	if (!bins->low[size / 64]) {
-		bins->mid[size / 4096] |= UINT64_C(1) << size / 64 % 64;
-		bins->top |= UINT64_C(1) << size / 4096;
-	}
-	bins->low[size / 64] |= UINT64_C(1) << size % 64;
+	bins_mark(bins, size);
+}
+
+static inline void bins_add(struct space *space, struct bins *bins, uint32_t index)
+{
+	uint32_t size = space->blocks[index].size;
+
+	if (size < BINS_EXACT)
+		bins_add_small(space, bins, index, size);
+	else
+		bins_add_large(space, bins, index);
 }
 
 static inline void bins_remove(struct space *space, struct bins *bins, uint32_t index)
 {
 	const struct block *block = &space->blocks[index];
-	uint32_t size = block->size, *link;
+	uint32_t size = block->size, prev, next, *link;
 
 	if (size >= BINS_EXACT) {
 		bins_remove_large(space, bins, index);
 		return;
 	}
-	link = block->bin_prev ? &space->blocks[block->bin_prev].bin_next : &bins->small[size];
-	*link = block->bin_next;
-	space->blocks[block->bin_next].bin_prev = block->bin_prev;
-	bins->low[size / 64] &= ~((uint64_t)!bins->small[size] << size % 64);
-	if (bins->low[size / 64])
-		return;
-	bins->mid[size / 4096] &= ~(UINT64_C(1) << size / 64 % 64);
-	bins->top &= ~((uint64_t)!bins->mid[size / 4096] << size / 4096);
+	prev = block->bin_prev;
+	next = block->bin_next;
+	link = prev ? &space->blocks[prev].bin_next : &bins->small[size];
+	*link = next;
+	space->blocks[next].bin_prev = prev;
+	bins_unmark_if(bins, size, !(prev | next));
 }
 
 #endif

@@ -12,6 +12,7 @@
 #define FIRST_BLOCKS 64
 #define FIRST_HASH_BITS 6
 #define MAX_BLOCKS (UINT32_C(1) << 30)
+#define CACHE_LINE 64
 /* Blocks that an aligned request looks at before it takes one that is large enough for certain. */
 #define ALIGN_TRIES 64
 
@@ -24,14 +25,17 @@ static int grow_blocks(struct space *space, uint32_t nr)
 
 	if (nr > MAX_BLOCKS)
 		return -ENOMEM;
-	blocks = realloc(space->blocks, nr * sizeof(*blocks));
-	if (!blocks)
-		return -ENOMEM;
-	space->blocks = blocks;
 	waits = realloc(space->waits, nr * sizeof(*waits));
 	if (!waits)
 		return -ENOMEM;
 	space->waits = waits;
+	blocks = aligned_alloc(CACHE_LINE, nr * sizeof(*blocks));
+	if (!blocks)
+		return -ENOMEM;
+	if (space->blocks)
+		memcpy(blocks, space->blocks, space->nr_blocks * sizeof(*blocks));
+	free(space->blocks);
+	space->blocks = blocks;
 	space->nr_blocks = nr;
 	return 0;
 }
@@ -50,6 +54,7 @@ int space_grow(struct space *space, uint32_t count)
 {
 	uint32_t old = space->nr_blocks, nr = old > count ? old * 2 : old + count;
 
+	nr += nr & 1; /* whole cache lines */
 	if (count > MAX_BLOCKS || grow_blocks(space, nr))
 		return -ENOMEM;
 	while (nr-- > old)
@@ -67,13 +72,6 @@ static inline uint32_t new_block(struct space *space)
 }
 
 /* ---- Used blocks by address ---- */
-
-static inline uint32_t *chain_of(const struct space *space, uintptr_t addr)
-{
-	uint64_t key = (addr >> space->granule_shift) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &space->hash[key >> space->hash_shift];
-}
 
 static inline uint64_t chains(const struct space *space)
 {
@@ -93,7 +91,7 @@ static void grow_hash(struct space *space)
 	space->hash_shift--;
 	for (uint64_t i = 0; i < nr; i++)
 		for (index = old[i]; index; index = next) {
-			uint32_t *chain = chain_of(space, space->blocks[index].addr);
+			uint32_t *chain = space_chain(space, space->blocks[index].addr);
 
 			next = space->blocks[index].hash_next;
 			space->blocks[index].hash_next = *chain;
@@ -108,19 +106,10 @@ static inline void hash_add(struct space *space, uint32_t index)
 
 	if (space->nr_used >= chains(space))
 		grow_hash(space);
-	chain = chain_of(space, space->blocks[index].addr);
+	chain = space_chain(space, space->blocks[index].addr);
 	space->blocks[index].hash_next = *chain;
 	*chain = index;
 	space->nr_used++;
-}
-
-uint32_t *space_at(struct space *space, uintptr_t addr)
-{
-	uint32_t *at = chain_of(space, addr);
-
-	while (*at && space->blocks[*at].addr != addr)
-		at = &space->blocks[*at].hash_next;
-	return at;
 }
 
 static inline uint32_t hash_remove(struct space *space, uint32_t *at)
@@ -341,6 +330,34 @@ uint32_t space_take(struct space *space, const struct request *request, uint32_t
 	if (own && (!index || space->blocks[own].size <= space->blocks[index].size))
 		return take(space, own, waiting->bins, request);
 	return index ? take(space, index, space->free, request) : 0;
+}
+
+uint32_t space_take_quickly(struct space *space, uint32_t size, uint32_t slack)
+{
+	struct bins *bins = space->free;
+	uint32_t found = bins_next_size(bins, size), index = bins->small[found], next, rest;
+	struct block *blocks = space->blocks, *block = &blocks[index];
+
+	if (!found)
+		return 0;
+	next = block->bin_next;
+	bins->small[found] = next;
+	blocks[next].bin_prev = 0;
+	bins_unmark_if(bins, found, !next);
+	if (found > size) {
+		rest = new_block(space);
+		blocks[rest].addr = block->addr + ((uintptr_t)size << space->granule_shift);
+		blocks[rest].size = found - size;
+		blocks[rest].state = BLOCK_FREE;
+		block->size = size;
+		link_behind(space, rest, index);
+		bins_add_small(space, bins, rest, found - size);
+	}
+	block->state = BLOCK_USED;
+	block->slack = slack;
+	space->free_granules -= size;
+	hash_add(space, index);
+	return index;
 }
 
 /* ---- Releasing ---- */

@@ -27,7 +27,7 @@ enum block_state {
 	BLOCK_USED,
 };
 
-/* What an operation looks at, in half a cache line. Index 0 is no block. */
+/* What an operation looks at: half a cache line, never parts of two. Index 0 is no block. */
 struct block {
 	uintptr_t addr;
 	uint32_t size;
@@ -43,6 +43,8 @@ struct block {
 	uint8_t state;
 	uint8_t stream; /* number of the one that it waits for */
 };
+
+_Static_assert(sizeof(struct block) == 32, "half a cache line");
 
 /* Only of those that wait: apart, for most never do. */
 struct wait {
@@ -114,8 +116,29 @@ void space_join(struct space *space, uint32_t edge, uint32_t second);
  * none. There is room for two blocks more.
  */
 uint32_t space_take(struct space *space, const struct request *request, uint32_t stream);
+/*
+ * The same where it is simple: of less than BINS_EXACT granules, aligned in any case, and nothing
+ * waits. 0: space_take() may find something.
+ */
+uint32_t space_take_quickly(struct space *space, uint32_t size, uint32_t slack);
+
+static inline uint32_t *space_chain(const struct space *space, uintptr_t addr)
+{
+	uint64_t key = (addr >> space->granule_shift) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &space->hash[key >> space->hash_shift];
+}
+
 /* Where the index of the used block stands that starts at an address; 0 stands there: none does. */
-uint32_t *space_at(struct space *space, uintptr_t addr);
+static inline uint32_t *space_at(struct space *space, uintptr_t addr)
+{
+	uint32_t *at = space_chain(space, addr);
+
+	while (*at && space->blocks[*at].addr != addr)
+		at = &space->blocks[*at].hash_next;
+	return at;
+}
+
 /* Frees that block; the free one that it has become part of. */
 uint32_t space_release(struct space *space, uint32_t *at);
 /*
