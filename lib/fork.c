@@ -9,7 +9,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int installed;
-static unsigned int generation;
+unsigned int forks;
 
 /*
  * The inherited windows stay reserved, so that pointers from before the fork are still told from
@@ -20,7 +20,7 @@ static void in_child(void)
 {
 	KEEP_ERRNO;
 
-	generation++;
+	forks++;
 	staged_in_child();
 	callbacks_in_child();
 	device_disown_all();
@@ -50,9 +50,4 @@ int fork_watch(void)
 {
 	pthread_once(&once, install);
 	return installed ? fail(installed, "out of memory") : 0;
-}
-
-unsigned int fork_generation(void)
-{
-	return generation;
 }

@@ -45,6 +45,14 @@ static inline bool alignment_ok(size_t alignment)
 	return alignment && !(alignment & (alignment - 1)) && alignment <= POOL_MAX_ALIGN;
 }
 
+/* Whether a call has nothing that could be refused, or be special, in these arguments. */
+static inline bool is_simple(const struct accel_pool *pool, const struct accel_stream *stream,
+			     size_t alignment)
+{
+	return pool && !stream && !pool->debug && pool->generation == fork_generation() &&
+	       alignment_ok(alignment);
+}
+
 /* ---- Failures that have to be quick ---- */
 
 static void say_no_memory(char *text, size_t size, const uint64_t numbers[SENTENCE_NUMBERS])
@@ -303,8 +311,53 @@ static int allocate_guarded(struct accel_pool *pool, const struct demand *demand
 	return err;
 }
 
-int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, size_t size,
-			size_t alignment, void **ptr)
+/*
+ * What most calls are: nothing to refuse, and a piece that serves is in the arena of the thread.
+ * NULL: it takes a closer look.
+ */
+static inline void *take_quickly(struct accel_pool *pool, size_t size)
+{
+	size_t granules = ((size - 1) >> pool->granule_shift) + 1;
+	struct arena *arena;
+	struct space *space;
+	uint32_t index = 0;
+	void *ptr = NULL;
+
+	/* Also if size is 0. */
+	if (granules >= BINS_EXACT)
+		return NULL;
+	arena = pool_lock(pool);
+	space = &arena->space;
+	if (!space->nr_waiting && space->nr_spare)
+		index = space_take_quickly(space, (uint32_t)granules,
+					   (uint32_t)(pool_bytes(pool, granules) - size));
+	if (index) {
+		ptr = (void *)space->blocks[index].addr;
+		pool_count(pool, arena, (int64_t)size);
+	}
+	lock_give(&arena->lock);
+	return ptr;
+}
+
+/* Likewise. */
+static inline bool free_quickly(struct accel_pool *pool, uintptr_t addr, size_t size)
+{
+	struct arena *arena = pool_lock_of(pool, addr);
+	struct space *space = &arena->space;
+	uint32_t *at = space_at(space, addr);
+	bool done = *at && block_bytes(pool, &space->blocks[*at]) == size;
+
+	if (done) {
+		space_release(space, at);
+		pool_count(pool, arena, -(int64_t)size);
+	}
+	lock_give(&arena->lock);
+	return done;
+}
+
+static __attribute__((noinline)) int
+allocate_carefully(struct accel_pool *pool, struct accel_stream *stream, size_t size,
+		   size_t alignment, void **ptr)
 {
 	struct demand demand = { .stream = stream, .size = size, .alignment = alignment };
 	int err;
@@ -324,6 +377,20 @@ int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, si
 	if (pool->debug)
 		return allocate_guarded(pool, &demand, ptr);
 	return allocate(pool, &demand, ptr);
+}
+
+int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, size_t size,
+			size_t alignment, void **ptr)
+{
+	void *found = NULL;
+
+	if (ptr && is_simple(pool, stream, alignment) &&
+	    alignment <= (size_t)1 << pool->granule_shift)
+		found = take_quickly(pool, size);
+	if (!found)
+		return allocate_carefully(pool, stream, size, alignment, ptr);
+	*ptr = found;
+	return 0;
 }
 
 /* ---- Free ---- */
@@ -364,8 +431,7 @@ static int wrong_size(size_t size, uintptr_t addr, size_t bytes)
 /* The arena that has the block, locked, or NULL. Arenas can become one while this looks. */
 static struct arena *find_arena(struct accel_pool *pool, uintptr_t addr, uint32_t **at)
 {
-	struct arena *arena = POOL_LOAD(pool->nr_arenas) > 1 ? pool_lock_of(pool, addr)
-							      : pool_lock(pool);
+	struct arena *arena = pool_lock_of(pool, addr);
 	unsigned int folds;
 
 	*at = space_at(&arena->space, addr);
@@ -468,8 +534,9 @@ static int deallocate_guarded(struct accel_pool *pool, struct accel_stream *stre
 	return err ? err : found;
 }
 
-int accel_pool_deallocate(struct accel_pool *pool, struct accel_stream *stream, void *ptr,
-			  size_t size, size_t alignment)
+static __attribute__((noinline)) int
+deallocate_carefully(struct accel_pool *pool, struct accel_stream *stream, void *ptr, size_t size,
+		     size_t alignment)
 {
 	uintptr_t addr = (uintptr_t)ptr;
 	uint64_t ticket = 0;
@@ -494,4 +561,15 @@ int accel_pool_deallocate(struct accel_pool *pool, struct accel_stream *stream, 
 	if (pool->debug)
 		return deallocate_guarded(pool, stream, addr, size);
 	return deallocate(pool, addr, size, ticket);
+}
+
+int accel_pool_deallocate(struct accel_pool *pool, struct accel_stream *stream, void *ptr,
+			  size_t size, size_t alignment)
+{
+	uintptr_t addr = (uintptr_t)ptr;
+
+	if (is_simple(pool, stream, alignment) && !(addr & (alignment - 1)) &&
+	    pool->release_threshold == SIZE_MAX && free_quickly(pool, addr, size))
+		return 0;
+	return deallocate_carefully(pool, stream, ptr, size, alignment);
 }

@@ -8,19 +8,20 @@
 
 /* An arena of less would soon be empty. */
 #define LEAST_SHARE 1024 /* granules */
-/* In arena_of: the thread has chosen. */
-#define SETTLED 0x80
 /* An arena that has so many times the credit that another one needs gives half of it. */
 #define PLENTY 64
 
 static unsigned int nr_threads; /* atomic */
-static __thread unsigned int thread_number __attribute__((tls_model("initial-exec")));
+__thread unsigned int pool_thread __attribute__((tls_model("initial-exec")));
+
+unsigned int pool_new_thread(void)
+{
+	return pool_thread = __atomic_add_fetch(&nr_threads, 1, __ATOMIC_RELAXED);
+}
 
 static inline unsigned int my_slot(void)
 {
-	if (!thread_number)
-		thread_number = __atomic_add_fetch(&nr_threads, 1, __ATOMIC_RELAXED);
-	return thread_number % POOL_SLOTS;
+	return (pool_thread ? pool_thread : pool_new_thread()) % POOL_SLOTS;
 }
 
 /* ---- How many bytes there are, and were at most ---- */
@@ -54,8 +55,7 @@ static int64_t take_credit(struct arena *arena, int64_t need)
 	return 0;
 }
 
-/* The arena's credit is below 0, which nobody else changes. */
-static void find_credit(struct accel_pool *pool, struct arena *arena)
+void pool_find_credit(struct accel_pool *pool, struct arena *arena)
 {
 	int64_t need = -POOL_LOAD(arena->credit), found = 0;
 	unsigned int number = (unsigned int)(arena - pool->arenas);
@@ -67,21 +67,6 @@ static void find_credit(struct accel_pool *pool, struct arena *arena)
 		found = need;
 	}
 	__atomic_add_fetch(&arena->credit, found, __ATOMIC_RELAXED);
-}
-
-void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes)
-{
-	arena->bytes += (uint64_t)bytes;
-	if (bytes > 0) {
-		arena->total_bytes += (uint64_t)bytes;
-		arena->total_count++;
-	}
-	if (POOL_LOAD(pool->nr_arenas) > 1) {
-		if (__atomic_sub_fetch(&arena->credit, bytes, __ATOMIC_RELAXED) < 0)
-			find_credit(pool, arena);
-	} else if (arena->bytes > pool->peak_bytes) {
-		pool->peak_bytes = arena->bytes;
-	}
 }
 
 /* ---- Locks ---- */
@@ -119,11 +104,6 @@ static void insert_behind(struct region *region, struct region *made)
 }
 
 /* ---- Which of several has a block ---- */
-
-static inline uint8_t *part_at(struct accel_pool *pool, uintptr_t addr)
-{
-	return &pool->part_of[(addr >> POOL_LOAD(pool->part_shift)) % POOL_PARTS];
-}
 
 static void mark_parts(struct accel_pool *pool, uintptr_t base, uintptr_t end, unsigned int to)
 {
@@ -273,55 +253,38 @@ static void look_for_room(struct accel_pool *pool, unsigned int slot)
 	POOL_STORE(pool->contended, 0);
 	number = choose(pool, slot);
 	pool->arenas[number].chosen = true;
-	POOL_STORE(pool->arena_of[slot], (uint8_t)(number | SETTLED));
+	POOL_STORE(pool->arena_of[slot], (uint8_t)(number | POOL_SETTLED));
 	pool_unlock_all(pool);
 }
 
-static struct arena *lock_in_turn(struct accel_pool *pool, unsigned int slot)
+struct arena *pool_lock_busy(struct accel_pool *pool)
 {
+	unsigned int slot = my_slot();
 	struct arena *arena;
 
-	if (!(POOL_LOAD(pool->arena_of[slot]) & SETTLED) && pool->max_arenas > 1 &&
+	if (!(POOL_LOAD(pool->arena_of[slot]) & POOL_SETTLED) && pool->max_arenas > 1 &&
 	    __atomic_add_fetch(&pool->contended, 1, __ATOMIC_RELAXED) >=
 		    POOL_LOAD(pool->tolerance))
 		look_for_room(pool, slot);
-	arena = &pool->arenas[POOL_LOAD(pool->arena_of[slot]) & ~SETTLED];
+	arena = &pool->arenas[POOL_LOAD(pool->arena_of[slot]) & ~POOL_SETTLED];
 	lock_take(&arena->lock);
 	return arena;
 }
 
 unsigned int pool_my_arena(const struct accel_pool *pool)
 {
-	return POOL_LOAD(pool->arena_of[my_slot()]) & ~SETTLED;
+	return POOL_LOAD(pool->arena_of[my_slot()]) & ~POOL_SETTLED;
 }
 
-/* Those that have become part of the first one meanwhile have nothing. */
-static inline struct arena *or_first(struct accel_pool *pool, struct arena *arena)
+/* It has nothing more. */
+struct arena *pool_lock_gone(struct accel_pool *pool, struct arena *arena)
 {
-	while (!arena->space.free) {
+	do {
 		lock_give(&arena->lock);
 		arena = &pool->arenas[0];
 		lock_take(&arena->lock);
-	}
+	} while (!arena->space.free);
 	return arena;
-}
-
-struct arena *pool_lock(struct accel_pool *pool)
-{
-	unsigned int slot = my_slot();
-	struct arena *arena = &pool->arenas[POOL_LOAD(pool->arena_of[slot]) & ~SETTLED];
-
-	if (!lock_try(&arena->lock))
-		arena = lock_in_turn(pool, slot);
-	return or_first(pool, arena);
-}
-
-struct arena *pool_lock_of(struct accel_pool *pool, uintptr_t addr)
-{
-	struct arena *arena = &pool->arenas[POOL_LOAD(*part_at(pool, addr))];
-
-	lock_take(&arena->lock);
-	return or_first(pool, arena);
 }
 
 /* ---- Several become one ---- */

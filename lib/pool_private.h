@@ -23,6 +23,7 @@ _Static_assert(SPACE_STREAMS == 1 << TICKET_BITS, "every stream of a card can be
 
 #define POOL_ARENAS 16
 #define POOL_SLOTS 64
+#define POOL_SETTLED 0x80 /* in accel_pool.arena_of: the thread has chosen */
 #define POOL_MAX_ALIGN ((size_t)2 << 20)
 #define POOL_TOLERANCE 32
 /* Parts of the memory that are told apart by where their blocks are. */
@@ -127,10 +128,39 @@ void pool_settle(struct accel_pool *pool, struct arena *arena, uint32_t count);
 
 /* ---- pool_arena.c ---- */
 
+/* Number of this thread from 1 on; 0: it has none yet. */
+extern __thread unsigned int pool_thread
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+unsigned int pool_new_thread(void);
+/* Another one than the one that was found taken, or has become part of the first. */
+struct arena *pool_lock_busy(struct accel_pool *pool);
+struct arena *pool_lock_gone(struct accel_pool *pool, struct arena *arena);
+
 /* The arena of this thread, locked. */
-struct arena *pool_lock(struct accel_pool *pool);
+static inline struct arena *pool_lock(struct accel_pool *pool)
+{
+	unsigned int slot = (pool_thread ? pool_thread : pool_new_thread()) % POOL_SLOTS;
+	struct arena *arena = &pool->arenas[POOL_LOAD(pool->arena_of[slot]) & ~POOL_SETTLED];
+
+	if (!lock_try(&arena->lock))
+		arena = pool_lock_busy(pool);
+	return arena->space.free ? arena : pool_lock_gone(pool, arena);
+}
+
 /* That which seems to have the block at an address. */
-struct arena *pool_lock_of(struct accel_pool *pool, uintptr_t addr);
+static inline struct arena *pool_lock_of(struct accel_pool *pool, uintptr_t addr)
+{
+	uint8_t part;
+	struct arena *arena;
+
+	if (POOL_LOAD(pool->nr_arenas) == 1)
+		return pool_lock(pool);
+	part = POOL_LOAD(pool->part_of[(addr >> POOL_LOAD(pool->part_shift)) % POOL_PARTS]);
+	arena = &pool->arenas[part];
+	lock_take(&arena->lock);
+	return arena->space.free ? arena : pool_lock_gone(pool, arena);
+}
+
 /* The pool and all arenas. */
 void pool_lock_all(struct accel_pool *pool);
 void pool_unlock_all(struct accel_pool *pool);
@@ -140,8 +170,24 @@ unsigned int pool_my_arena(const struct accel_pool *pool);
 bool pool_refill(struct accel_pool *pool, unsigned int number, uint32_t least);
 /* Makes all arenas one, if there is memory for that; under all locks. */
 void pool_fold(struct accel_pool *pool);
+/* Of an arena whose credit is below 0, which nobody else changes. */
+void pool_find_credit(struct accel_pool *pool, struct arena *arena);
+
 /* Bytes that are allocated have changed; under the arena's lock. */
-void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes);
+static inline void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes)
+{
+	arena->bytes += (uint64_t)bytes;
+	if (bytes > 0) {
+		arena->total_bytes += (uint64_t)bytes;
+		arena->total_count++;
+	}
+	if (POOL_LOAD(pool->nr_arenas) > 1) {
+		if (__atomic_sub_fetch(&arena->credit, bytes, __ATOMIC_RELAXED) < 0)
+			pool_find_credit(pool, arena);
+	} else if (arena->bytes > pool->peak_bytes) {
+		pool->peak_bytes = arena->bytes;
+	}
+}
 
 /* ---- pool_grow.c ---- */
 

@@ -492,7 +492,11 @@ void batches_free(struct accel_device *dev);
 /* Installs the fork handlers, once. */
 int fork_watch(void);
 /* How many forks lie between this process and the first one that used the library. */
-unsigned int fork_generation(void);
+extern unsigned int forks __attribute__((visibility("hidden")));
+static inline unsigned int fork_generation(void)
+{
+	return forks;
+}
 /* Makes every handle an inherited one; in the child. */
 void device_disown_all(void);
 
