@@ -13,7 +13,10 @@
 #define FIRST_HASH_BITS 6
 #define MAX_BLOCKS (UINT32_C(1) << 30)
 #define CACHE_LINE 64
-/* Blocks that an aligned request looks at before it takes one that is large enough for certain. */
+/*
+ * Blocks that an aligned request looks at before it takes one that is large enough for certain.
+ * Where there is none it looks at all that may serve, so that it does not fail if one does.
+ */
 #define ALIGN_TRIES 64
 
 /* ---- Blocks that stand for nothing ---- */
@@ -251,15 +254,20 @@ static uint32_t find_aligned(const struct space *space, const struct bins *bins,
 			     const struct request *request)
 {
 	uint64_t certain = (uint64_t)request->size + (request->align >> space->granule_shift) - 1;
-	uint32_t index = bins_find(space, bins, request->size), tries = ALIGN_TRIES;
+	uint32_t index = bins_find(space, bins, request->size), tries = 0, found;
 	const struct block *block;
 
-	for (; index && tries--; index = bins_next(space, bins, index)) {
+	for (; index; index = bins_next(space, bins, index)) {
 		block = &space->blocks[index];
 		if (block->size - request->size >= granules_to(space, block->addr, request->align))
 			return index;
+		if (++tries != ALIGN_TRIES || certain > UINT32_MAX)
+			continue;
+		found = bins_find(space, bins, (uint32_t)certain);
+		if (found)
+			return found;
 	}
-	return index && certain <= UINT32_MAX ? bins_find(space, bins, (uint32_t)certain) : 0;
+	return 0;
 }
 
 static inline uint32_t find(const struct space *space, const struct bins *bins,

@@ -161,8 +161,10 @@ int accel_pool_destroy(struct accel_pool *pool);
  * @ptr: receives the address, NULL on failure
  *
  * Makes no system call, unless the pool has to grow, wait, or have more room for its notes; nor does
- * a failure, which takes no longer. What upstream has refused is not asked for again for 100 ms,
- * unless something was given back. The bytes are whatever they were. Thread-safe.
+ * a failure, which takes no longer, but for an @alignment above the granule: before that fails, all
+ * free pieces from @size up to @size + @alignment are looked at. What upstream has refused is not
+ * asked for again for 100 ms, unless something was given back. The bytes are whatever they were.
+ * Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another card or was destroyed);
  * ``-ENOMEM`` (no such block is free, and the pool cannot grow); ``-EFAULT`` (ACCEL_POOL_DEBUG: the

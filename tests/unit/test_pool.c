@@ -238,6 +238,28 @@ static size_t model_free(const struct model *model, size_t *longest)
 	return sum;
 }
 
+static bool model_is_free(const struct model *model, size_t at, size_t size)
+{
+	for (unsigned int i = 0; i < model->nr; i++) {
+		size_t start = (size_t)(model->live[i].ptr - model->base);
+
+		if (at < start + rounded(model->live[i].size) && start < at + size)
+			return false;
+	}
+	return true;
+}
+
+static bool model_fits(const struct model *model, size_t size, size_t alignment)
+{
+	size_t step = alignment > GRANULE ? alignment : GRANULE;
+	size_t at = -(uintptr_t)model->base & (step - 1);
+
+	for (; at + rounded(size) <= model->size; at += step)
+		if (model_is_free(model, at, rounded(size)))
+			return true;
+	return false;
+}
+
 static void compare(const struct model *model)
 {
 	struct accel_pool_stats stats = stats_of(model->pool);
@@ -254,15 +276,13 @@ static void compare(const struct model *model)
 
 static void model_allocate(struct model *model, size_t size, size_t alignment)
 {
-	size_t longest;
+	bool fits = model_fits(model, size, alignment);
 	void *ptr;
 	int err;
 
-	model_free(model, &longest);
 	err = accel_pool_allocate(model->pool, NULL, size, alignment, &ptr);
-	/* What fits without alignment is there, and what cannot fit is not. */
-	if (alignment <= GRANULE)
-		ok(!err == (rounded(size) <= longest));
+	/* What fits is there, and what cannot fit is not. */
+	ok(!err == fits);
 	ok(!err || (err == -ENOMEM && !ptr));
 	if (err)
 		return;
@@ -328,6 +348,39 @@ static void test_model(void)
 }
 
 /* ---- Where blocks come from ---- */
+
+/* The same calls of one thread find the same places, whatever was there before. */
+static void test_places_are_the_same_again(void)
+{
+	enum { NR = 100, CALLS = 3000 };
+	struct accel_pool *pool = small_pool((size_t)1 << 18);
+	static char *places[3][CALLS];
+	size_t sizes[NR];
+	char *live[NR];
+
+	for (int round = 0; round < 3; round++) {
+		unsigned int seed = 5, nr = 0;
+
+		for (int i = 0; i < CALLS; i++)
+			if (nr < NR && rand_r(&seed) % 2) {
+				sizes[nr] = 1 + rand_r(&seed) % 4000;
+				if (!accel_pool_allocate(pool, NULL, sizes[nr], 1 << i % 9,
+							 (void **)&live[nr]))
+					places[round][i] = live[nr++];
+			} else if (nr) {
+				unsigned int at = rand_r(&seed) % nr;
+
+				give(pool, live[at], sizes[at]);
+				live[at] = live[--nr];
+				sizes[at] = sizes[nr];
+			}
+		while (nr--)
+			give(pool, live[nr], sizes[nr]);
+	}
+	ok(!memcmp(places[0], places[1], sizeof(places[0])));
+	ok(!memcmp(places[0], places[2], sizeof(places[0])));
+	end(pool);
+}
 
 static void test_best_fit(void)
 {
@@ -446,6 +499,38 @@ static void test_alignment_among_many(void)
 		give(pool, walls[i], 64);
 	for (int i = 0; i < 2; i++)
 		expect(accel_pool_deallocate(pool, NULL, aligned[i], 128, 65536), 0);
+	ok(stats_of(pool).free_blocks == 1);
+	end(pool);
+}
+
+/* The only piece that serves is the last of hundreds that are as small, and none is large. */
+static void test_alignment_of_the_last(void)
+{
+	enum { NR = 1024, LAST = 4096 };
+	struct accel_pool *pool = small_pool(NR * GRANULE);
+	unsigned int aligned = 0, nr = 0;
+	char *blocks[NR];
+	void *ptr;
+
+	for (int i = 0; i < NR; i++)
+		blocks[i] = block(pool, GRANULE);
+	while ((uintptr_t)blocks[aligned] % LAST)
+		aligned++;
+	give(pool, blocks[aligned], GRANULE);
+	for (unsigned int i = aligned % 2; i < NR; i += 2)
+		if ((uintptr_t)blocks[i] % LAST) {
+			give(pool, blocks[i], GRANULE);
+			nr++;
+		}
+	ok(nr > 400 && stats_of(pool).largest_free == GRANULE);
+	expect(accel_pool_allocate(pool, NULL, 1, LAST, &ptr), 0);
+	ok(ptr == blocks[aligned]);
+	/* Now there is none. */
+	expect(accel_pool_allocate(pool, NULL, 1, LAST, &ptr), -ENOMEM);
+	expect(accel_pool_deallocate(pool, NULL, blocks[aligned], 1, LAST), 0);
+	for (unsigned int i = 0; i < NR; i++)
+		if (i % 2 != aligned % 2 || (i != aligned && !((uintptr_t)blocks[i] % LAST)))
+			give(pool, blocks[i], GRANULE);
 	ok(stats_of(pool).free_blocks == 1);
 	end(pool);
 }
@@ -921,11 +1006,13 @@ int main(void)
 	RUN(test_refused_deallocate);
 	RUN(test_refused_others);
 	RUN(test_model);
+	RUN(test_places_are_the_same_again);
 	RUN(test_best_fit);
 	RUN(test_large_blocks);
 	RUN(test_order_of_large_blocks);
 	RUN(test_alignment);
 	RUN(test_alignment_among_many);
+	RUN(test_alignment_of_the_last);
 	RUN(test_growth);
 	RUN(test_growth_for_alignment);
 	RUN(test_release_threshold);
