@@ -160,6 +160,159 @@ static void test_peak_over_arenas(void)
 	tear_down();
 }
 
+/* This thread goes there from now on. */
+static void go_to(unsigned int number)
+{
+	unsigned int slot = (pool_thread ? pool_thread : pool_new_thread()) % POOL_SLOTS;
+
+	__atomic_store_n(&pool->arena_of[slot], number | POOL_SETTLED, __ATOMIC_RELAXED);
+}
+
+#define LIVE 64
+#define STEPS 20000
+
+/* One call after the other, in any arena: the peak is that of a sum after each of them. */
+static void test_peak_is_exact(void)
+{
+	struct job jobs[5] = { OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64) };
+	size_t sizes[LIVE] = { 0 }, sum = 5 * 64, peak = sum;
+	void *live[LIVE];
+	unsigned int seed = 1, wrong = 0;
+
+	set_up();
+	divide(jobs);
+	for (int i = 0; i < STEPS; i++) {
+		int at = rand_r(&seed) % LIVE;
+
+		go_to(rand_r(&seed) % 4);
+		if (sizes[at]) {
+			give(live[at], sizes[at]);
+			sum -= sizes[at];
+			sizes[at] = 0;
+		} else {
+			/* From time to time more than ever. */
+			sizes[at] = 1 + rand_r(&seed) % (1000 + i);
+			live[at] = block(sizes[at]);
+			sum += sizes[at];
+			peak = sum > peak ? sum : peak;
+		}
+		wrong += __atomic_load_n(&pool->peak_bytes, __ATOMIC_RELAXED) != peak;
+		if (i % 1000 == 0)
+			ok(stats_of().bytes == sum && stats_of().peak_bytes == peak);
+	}
+	ok(!wrong && pool->nr_arenas == 4);
+	for (int i = 0; i < LIVE; i++)
+		if (sizes[i])
+			give(live[i], sizes[i]);
+	for (int i = 0; i < 5; i++)
+		free_job(&jobs[i]);
+	ok(stats_of().peak_bytes == peak);
+	tear_down();
+}
+
+#define WORKERS 4
+#define KEPT 32
+#define ROUNDS 2000
+static pthread_barrier_t together;
+
+/* Never more than KEPT blocks, and as many when the others have as many too. */
+static void *allocates_up_to(void *arg)
+{
+	unsigned int *number = arg, seed = *number, nr = 0;
+	void *live[KEPT];
+
+	go_to(*number);
+	for (int i = 0; i < ROUNDS; i++)
+		if (nr < KEPT && rand_r(&seed) % 3)
+			live[nr++] = block(1000);
+		else if (nr)
+			give(live[--nr], 1000);
+	while (nr < KEPT)
+		live[nr++] = block(1000);
+	pthread_barrier_wait(&together);
+	while (nr)
+		give(live[--nr], 1000);
+	return NULL;
+}
+
+/* Several threads at once, who take each other's credit: none of it is lost, and none is made. */
+static void test_peak_of_threads(void)
+{
+	struct job jobs[5] = { OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64), OF(1, 64) };
+	unsigned int numbers[WORKERS];
+	pthread_t threads[WORKERS];
+
+	set_up();
+	divide(jobs);
+	pthread_barrier_init(&together, NULL, WORKERS);
+	for (unsigned int i = 0; i < WORKERS; i++) {
+		numbers[i] = i;
+		pthread_create(&threads[i], NULL, allocates_up_to, &numbers[i]);
+	}
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&together);
+	ok(stats_of().peak_bytes == WORKERS * KEPT * 1000 + 5 * 64 && stats_of().bytes == 5 * 64);
+	for (int i = 0; i < 5; i++)
+		free_job(&jobs[i]);
+	tear_down();
+}
+
+static unsigned int arena_with(const void *ptr)
+{
+	for (unsigned int i = 0; i < pool->nr_arenas; i++)
+		if (*space_at(&pool->arenas[i].space, (uintptr_t)ptr))
+			return i;
+	return POOL_ARENAS;
+}
+
+/* Who frees what another thread has allocated needs no lock but that of the arena that has it. */
+static void test_free_asks_one_arena(void)
+{
+	struct job jobs[5] = { OF(9, 100000), OF(9, 100000), OF(9, 100000), OF(9, 100000),
+			       OF(9, 100000) };
+	unsigned int has;
+
+	set_up();
+	divide(jobs);
+	go_to(0);
+	for (unsigned int i = 0; i < 5; i++)
+		for (int j = 0; j < 9; j++) {
+			has = arena_with(jobs[i].ptr[j]);
+			ok(has == i || i == 4);
+			for (unsigned int k = 0; k < 4; k++)
+				if (k != has)
+					lock_take(&pool->arenas[k].lock);
+			give(jobs[i].ptr[j], 100000);
+			for (unsigned int k = 0; k < 4; k++)
+				if (k != has)
+					lock_give(&pool->arenas[k].lock);
+		}
+	tear_down();
+}
+
+/* It is a hint: where it is wrong, all arenas are asked. */
+static void test_wrong_part(void)
+{
+	struct job jobs[5] = { OF(3, 1000), OF(3, 2000), OF(3, 3000), OF(3, 4000), OF(3, 5000) };
+
+	set_up();
+	divide(jobs);
+	for (unsigned int wrong = 0; wrong < 4; wrong += 3) {
+		memset(pool->part_of, (int)wrong, sizeof(pool->part_of));
+		for (int i = 0; i < 5; i++) {
+			give(jobs[i].ptr[wrong / 3], jobs[i].size);
+			refused(accel_pool_deallocate(pool, NULL, jobs[i].ptr[wrong / 3],
+						      jobs[i].size, 1), -ENOENT, "freed before");
+			refused(accel_pool_deallocate(pool, NULL, jobs[i].ptr[2], 7, 1), -EINVAL,
+				"and the block");
+		}
+	}
+	for (int i = 0; i < 5; i++)
+		give(jobs[i].ptr[2], jobs[i].size);
+	tear_down();
+}
+
 /* A hole with used blocks on both sides is cut: there is a region behind. */
 static void test_cut_in_the_middle(void)
 {
@@ -230,6 +383,10 @@ int main(void)
 {
 	RUN(test_divided_and_one_again);
 	RUN(test_peak_over_arenas);
+	RUN(test_peak_is_exact);
+	RUN(test_peak_of_threads);
+	RUN(test_free_asks_one_arena);
+	RUN(test_wrong_part);
 	RUN(test_cut_in_the_middle);
 	RUN(test_nothing_is_out_of_reach);
 	return tap_end();

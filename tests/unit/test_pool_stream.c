@@ -106,6 +106,31 @@ static void test_other_stream_later(void)
 	tear_down();
 }
 
+/* So has who allocates without a stream: the best fit is what was freed, not the rest. */
+static void test_no_stream_later(void)
+{
+	char *a, *wall, *b;
+
+	set_up(1024);
+	a = block(one, 128);
+	wall = block(NULL, 64);
+	mock_hold(0);
+	keep_busy(one, a);
+	mock_wait_held(0, 1);
+	give(one, a, 128);
+	b = block(NULL, 128);
+	ok(b == wall + 64);
+	give(NULL, b, 128);
+	mock_release(0);
+	expect(accel_stream_synchronize(one), 0);
+	b = block(NULL, 128);
+	ok(b == a);
+	give(NULL, b, 128);
+	give(NULL, wall, 64);
+	ok(stats_of().free_blocks == 1);
+	tear_down();
+}
+
 /* Nothing else serves: the stream waits, and the caller does not. */
 static void test_stream_takes_over(void)
 {
@@ -614,6 +639,7 @@ int main(void)
 {
 	RUN(test_same_stream_at_once);
 	RUN(test_other_stream_later);
+	RUN(test_no_stream_later);
 	RUN(test_stream_takes_over);
 	RUN(test_rest_after_take_over);
 	RUN(test_caller_takes_over);
