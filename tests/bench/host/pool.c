@@ -64,11 +64,10 @@ static inline uint64_t below(uint64_t random, uint64_t limit)
 static int give_addresses(void *context, struct accel_stream *stream, size_t size, size_t alignment,
 			  void **ptr)
 {
-	(void)context;
 	(void)stream;
 	(void)alignment;
 	*ptr = (void *)(UINT64_C(1) << 40);
-	return size == SPACE ? 0 : -ENOMEM;
+	return size == *(uint64_t *)context ? 0 : -ENOMEM;
 }
 
 static int take_addresses(void *context, struct accel_stream *stream, void *ptr, size_t size,
@@ -88,14 +87,17 @@ static const struct accel_resource_ops addresses = {
 	.deallocate = take_addresses,
 };
 
-static struct accel_pool *make_pool(void)
+static uint64_t all = SPACE, quarter = SPACE / THREADS;
+
+/* Of so many bytes, and no more. */
+static struct accel_pool *make_pool(uint64_t *space)
 {
-	struct accel_resource upstream = { .ops = &addresses };
+	struct accel_resource upstream = { .ops = &addresses, .context = space };
 	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
 	struct accel_pool *pool;
 
 	options.granule = GRANULE;
-	options.initial_size = options.maximum_size = SPACE;
+	options.initial_size = options.maximum_size = *space;
 	must(accel_pool_create(NULL, &upstream, &options, &pool), "create");
 	return pool;
 }
@@ -261,7 +263,7 @@ static void print(const char *name, const char *kind, const double *values, int 
 static void measure_trace(const char *name, uint64_t n, uint64_t max_size, int samples,
 			  double *failures)
 {
-	struct trace trace = { .pool = make_pool(), .steps = 2 * n, .max_size = max_size,
+	struct trace trace = { .pool = make_pool(&all), .steps = 2 * n, .max_size = max_size,
 			       .live_max = LIVE_MAX, .live = new_live(2 * n) };
 	double ns[1000], start;
 
@@ -300,7 +302,7 @@ static double reference_failures(uint64_t n, uint64_t max_size)
 /* All memory is in use, but for holes that are too short. */
 static void measure_failures(int samples)
 {
-	struct accel_pool *pool = make_pool();
+	struct accel_pool *pool = make_pool(&all);
 	double ns[1000], start;
 	void *first, *ptr;
 
@@ -339,11 +341,16 @@ static void *run_rounds(void *arg)
 	return NULL;
 }
 
-static void start_workers(struct worker *workers, unsigned int nr, struct accel_pool *pool,
+static void start_workers(struct worker *workers, unsigned int nr, bool apart,
 			  pthread_barrier_t *barrier, int rounds)
 {
+	uint64_t *space = apart ? &quarter : &all;
+	struct accel_pool *pool = make_pool(space);
+
 	pthread_barrier_init(barrier, NULL, nr + 1);
 	for (unsigned int i = 0; i < nr; i++) {
+		if (apart && i)
+			pool = make_pool(space);
 		workers[i] = (struct worker){
 			.barrier = barrier,
 			.rounds = rounds,
@@ -355,18 +362,30 @@ static void start_workers(struct worker *workers, unsigned int nr, struct accel_
 	}
 }
 
-/*
- * Nanoseconds of a step of all of them together, by the clock on the wall. Each has as much live,
- * whether it is alone or not. The first round is not shown.
- */
-static void measure_threads(const char *name, unsigned int nr, int samples)
+static void end_workers(struct worker *workers, unsigned int nr, bool apart)
 {
-	struct accel_pool *pool = make_pool();
+	for (unsigned int i = 0; i < nr; i++) {
+		pthread_join(workers[i].thread, NULL);
+		free(workers[i].trace.live);
+	}
+	for (unsigned int i = 0; i < (apart ? nr : 1); i++) {
+		must(accel_pool_check(workers[i].trace.pool), "check");
+		must(accel_pool_destroy(workers[i].trace.pool), "destroy");
+	}
+}
+
+/*
+ * Nanoseconds of a step of all of them together, by the clock on the wall; in one pool, or apart,
+ * each in one of a quarter. Each has as much live, whether it is alone or not. The first round is
+ * not shown.
+ */
+static void measure_threads(const char *name, unsigned int nr, bool apart, int samples)
+{
 	struct worker workers[THREADS];
 	pthread_barrier_t barrier;
 	double ns[1000], start;
 
-	start_workers(workers, nr, pool, &barrier, samples + 1);
+	start_workers(workers, nr, apart, &barrier, samples + 1);
 	for (int i = -1; i < samples; i++) {
 		pthread_barrier_wait(&barrier);
 		start = clock_ns(CLOCK_MONOTONIC);
@@ -375,13 +394,8 @@ static void measure_threads(const char *name, unsigned int nr, int samples)
 			ns[i] = (clock_ns(CLOCK_MONOTONIC) - start) / (2.0 * MANY * nr);
 	}
 	print(name, "ns", ns, samples);
-	for (unsigned int i = 0; i < nr; i++) {
-		pthread_join(workers[i].thread, NULL);
-		free(workers[i].trace.live);
-	}
+	end_workers(workers, nr, apart);
 	pthread_barrier_destroy(&barrier);
-	must(accel_pool_check(pool), "check");
-	must(accel_pool_destroy(pool), "destroy");
 }
 
 /* ---- What the machine is like ---- */
@@ -436,8 +450,9 @@ int main(int argc, char **argv)
 	failures[1] = reference_failures(FEW, LARGE);
 	print("pool.failures", "count", failures, 2);
 	measure_failures(samples);
-	measure_threads("pool.one", 1, samples);
-	measure_threads("pool.four", THREADS, samples);
+	measure_threads("pool.one", 1, false, samples);
+	measure_threads("pool.four", THREADS, false, samples);
+	measure_threads("pool.apart", THREADS, true, samples);
 	print("pool.cores", "count", &cores, 1);
 	return 0;
 }
