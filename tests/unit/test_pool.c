@@ -154,12 +154,16 @@ static void test_refused_deallocate(void)
 {
 	struct accel_pool *pool = small_pool(4096);
 	char *a = block(pool, 100), *b = block(pool, 200), outside;
+	bool odd = (uintptr_t)a % 256;
 
 	refused(accel_pool_deallocate(NULL, NULL, a, 100, 1), -EINVAL, "pool is NULL");
 	refused(accel_pool_deallocate(pool, NULL, NULL, 100, 1), -EINVAL, "ptr is NULL");
 	refused(accel_pool_deallocate(pool, NULL, a, 0, 1), -EINVAL, "size is 0");
 	refused(accel_pool_deallocate(pool, NULL, a, 100, 3), -EINVAL, "alignment is 3");
 	refused(accel_pool_deallocate(pool, NULL, a + 1, 100, 64), -EINVAL, "not aligned to 64");
+	/* One of the two is at no multiple of 256. */
+	refused(accel_pool_deallocate(pool, NULL, odd ? a : b, odd ? 100 : 200, 256), -EINVAL,
+		"not aligned to 256");
 	refused(accel_pool_deallocate(pool, NULL, a, 99, 1), -EINVAL, "100 bytes");
 	refused(accel_pool_deallocate(pool, NULL, a, 128, 1), -EINVAL, "100 bytes");
 	refused(accel_pool_deallocate(pool, NULL, a + 64, 36, 1), -ENOENT, hex(a));
@@ -169,6 +173,7 @@ static void test_refused_deallocate(void)
 	ok(stats_of(pool).count == 2 && stats_of(pool).bytes == 300);
 	give(pool, a, 100);
 	refused(accel_pool_deallocate(pool, NULL, a, 100, 1), -ENOENT, "freed before");
+	refused(accel_pool_deallocate(pool, NULL, a, 0, 1), -EINVAL, "size is 0");
 	give(pool, b, 200);
 	refused(accel_pool_deallocate(pool, NULL, b, 200, 1), -ENOENT, "freed before");
 	end(pool);

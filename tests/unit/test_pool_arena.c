@@ -95,6 +95,19 @@ static void free_job(struct job *job)
 		give(job->ptr[i], job->size);
 }
 
+/* Before there is a second thread, and after. */
+static void test_lock(void)
+{
+	struct lock lock = { 0 };
+
+	lock_take(&lock);
+	ok(!lock_try(&lock));
+	lock_give(&lock);
+	ok(lock_try(&lock));
+	lock_give(&lock);
+	ok(!lock.state);
+}
+
 /* The first thread has the first arena for itself, the others get new ones, as many as there may be. */
 static void divide(struct job jobs[5])
 {
@@ -201,6 +214,9 @@ static void test_peak_is_exact(void)
 			ok(stats_of().bytes == sum && stats_of().peak_bytes == peak);
 	}
 	ok(!wrong && pool->nr_arenas == 4);
+	pool->peak_bytes++;
+	refused(accel_pool_check(pool), -EUCLEAN, "the peak is not");
+	pool->peak_bytes--;
 	for (int i = 0; i < LIVE; i++)
 		if (sizes[i])
 			give(live[i], sizes[i]);
@@ -313,6 +329,62 @@ static void test_wrong_part(void)
 	tear_down();
 }
 
+static void *allocates_in_third(void *arg)
+{
+	go_to(2);
+	/* Not the short way, which is not for alignments. */
+	expect(accel_pool_allocate(pool, NULL, 1000, 128, arg), 0);
+	return NULL;
+}
+
+static void *frees_from_third(void *arg)
+{
+	give(*(char **)arg, 1000);
+	return NULL;
+}
+
+/* A thread waits for an arena, and when it gets it all has become part of the first one. */
+static void fold_meanwhile(void *(*call)(void *), void *arg)
+{
+	pthread_t thread;
+
+	lock_take(&pool->lock);
+	for (unsigned int i = 0; i < 4; i++)
+		lock_take(&pool->arenas[i].lock);
+	pthread_create(&thread, NULL, call, arg);
+	while (__atomic_load_n(&pool->arenas[2].lock.state, __ATOMIC_RELAXED) != 2)
+		sched_yield();
+	pool_fold(pool);
+	pool_unlock_all(pool);
+	pthread_join(thread, NULL);
+	ok(pool->nr_arenas == 1 && !pool->arenas[2].space.free);
+	expect(accel_pool_check(pool), 0);
+}
+
+static void test_gone_meanwhile(void)
+{
+	struct job jobs[5] = { OF(1, 1000), OF(1, 1000), OF(1, 1000), OF(1, 1000), OF(1, 1000) };
+	void *ptr = NULL;
+
+	set_up();
+	divide(jobs);
+	/* Leaves credit, which counts no more when they are several again. */
+	go_to(1);
+	give(block(5000), 5000);
+	fold_meanwhile(allocates_in_third, &ptr);
+	ok(ptr && stats_of().count == 6);
+	expect(accel_pool_deallocate(pool, NULL, ptr, 1000, 128), 0);
+	for (int i = 0; i < 5; i++)
+		free_job(&jobs[i]);
+	divide(jobs);
+	fold_meanwhile(frees_from_third, &jobs[2].ptr[0]);
+	ok(stats_of().count == 4);
+	for (int i = 0; i < 5; i++)
+		if (i != 2)
+			free_job(&jobs[i]);
+	tear_down();
+}
+
 /* A hole with used blocks on both sides is cut: there is a region behind. */
 static void test_cut_in_the_middle(void)
 {
@@ -381,12 +453,15 @@ static void test_nothing_is_out_of_reach(void)
 
 int main(void)
 {
+	RUN(test_lock);
 	RUN(test_divided_and_one_again);
 	RUN(test_peak_over_arenas);
 	RUN(test_peak_is_exact);
 	RUN(test_peak_of_threads);
 	RUN(test_free_asks_one_arena);
 	RUN(test_wrong_part);
+	RUN(test_gone_meanwhile);
+	RUN(test_lock);
 	RUN(test_cut_in_the_middle);
 	RUN(test_nothing_is_out_of_reach);
 	return tap_end();
