@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which cards are open and how many calls use them, what the current context of a thread is, and
+ * what a fork leaves of it.
+ */
+#include "private.h"
+
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* of a card: its state or its users */
+static pthread_once_t forks_watched = PTHREAD_ONCE_INIT;
+static struct card cards[MAX_CARDS];
+static uint64_t inits; /* aclInit() that were not undone */
+static bool was_finalized;
+static bool in_child; /* the parent had called aclInit(), this process has not */
+
+static __thread aclrtContext current;
+
+void state_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void state_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+aclrtContext context_current(void)
+{
+	return current;
+}
+
+void context_use(aclrtContext context)
+{
+	current = context;
+}
+
+/* ---- fork ---- */
+
+/*
+ * The calls that were under way stayed with the parent. What it had opened is closed by the first
+ * aclInit() here, for that is nothing to do in a handler.
+ */
+static void after_fork_in_child(void)
+{
+	for (int i = 0; i < MAX_CARDS; i++) {
+		if (cards[i].state == CARD_OPEN || cards[i].state == CARD_CLOSING)
+			cards[i].inherited = cards[i].dev;
+		cards[i].state = CARD_CLOSED;
+		cards[i].dev = NULL;
+		cards[i].sets = cards[i].users = 0;
+		cards[i].context = NULL;
+		cards[i].peers = 0;
+	}
+	handles_forget();
+	reports_forget();
+	in_child = in_child || inits;
+	inits = 0;
+	changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	state_unlock();
+}
+
+static void watch(void)
+{
+	pthread_atfork(state_lock, state_unlock, after_fork_in_child);
+}
+
+/* ---- aclInit() and aclFinalize() ---- */
+
+static void close_inherited(void)
+{
+	for (int i = 0; i < MAX_CARDS; i++) {
+		struct accel_device *dev;
+
+		state_lock();
+		dev = cards[i].inherited;
+		cards[i].inherited = NULL;
+		state_unlock();
+		if (dev)
+			accel_device_close(dev);
+	}
+}
+
+uint64_t state_init(void)
+{
+	uint64_t count;
+
+	pthread_once(&forks_watched, watch);
+	close_inherited();
+	state_lock();
+	count = ++inits;
+	in_child = false;
+	state_unlock();
+	return count;
+}
+
+/* Under the lock. */
+static aclError uninitialized(void)
+{
+	bool child = in_child;
+
+	state_unlock();
+	if (child)
+		return call_fail(ACL_ERROR_UNINITIALIZE,
+				 "this process was forked from one that had called aclInit(): it "
+				 "has to call aclInit() itself, and has nothing of the other's");
+	return call_fail(ACL_ERROR_UNINITIALIZE, "aclInit() has not been called");
+}
+
+aclError call_enter(const char *name)
+{
+	call_begin(name);
+	state_lock();
+	if (!inits)
+		return uninitialized();
+	state_unlock();
+	return ACL_SUCCESS;
+}
+
+aclError state_finalize(bool all, uint64_t *left)
+{
+	aclError err = ACL_SUCCESS;
+
+	state_lock();
+	if (!inits && was_finalized && !in_child) {
+		state_unlock();
+		return call_fail(ACL_ERROR_REPEAT_FINALIZE,
+				 "aclInit() has not been called since the last aclFinalize()");
+	}
+	if (!inits)
+		return uninitialized();
+	inits = all ? 0 : inits - 1;
+	*left = inits;
+	was_finalized = !inits;
+	state_unlock();
+	/* A failure is told, but leaves no card open. */
+	for (int i = 0; !*left && i < MAX_CARDS; i++) {
+		aclError failed = card_close(&cards[i], true);
+
+		err = err ? err : failed;
+	}
+	return err;
+}
+
+/* ---- Uses of a card ---- */
+
+/* Under the lock. */
+static struct card *use(struct card *card)
+{
+	card->users++;
+	return card;
+}
+
+struct card *card_use(struct card *card)
+{
+	state_lock();
+	use(card);
+	state_unlock();
+	return card;
+}
+
+void card_put(struct card *card)
+{
+	state_lock();
+	/* In a process that was forked inside a call the use is not counted. */
+	if (card->users && !--card->users)
+		pthread_cond_broadcast(&changed);
+	state_unlock();
+}
+
+struct card *card_of(const struct accel_device *dev)
+{
+	struct card *card = NULL;
+
+	state_lock();
+	for (int i = 0; dev && !card && i < MAX_CARDS; i++)
+		if (cards[i].state == CARD_OPEN && cards[i].dev == dev)
+			card = use(&cards[i]);
+	state_unlock();
+	return card;
+}
+
+bool cards_are_several(void)
+{
+	int open = 0;
+
+	state_lock();
+	for (int i = 0; open < 2 && i < MAX_CARDS; i++)
+		open += cards[i].state == CARD_OPEN;
+	state_unlock();
+	return open > 1;
+}
+
+static aclError no_context(void)
+{
+	if (!current)
+		return call_fail(ACL_ERROR_RT_CONTEXT_NULL,
+				 "this thread has no current context: aclrtSetDevice() makes one");
+	return call_fail(ACL_ERROR_RT_CONTEXT_NULL,
+			 "the current context of this thread is gone: it was destroyed, or its "
+			 "device was reset; call aclrtSetDevice() or aclrtSetCurrentContext()");
+}
+
+aclError here_enter(const char *name, struct here *here)
+{
+	struct object *object;
+
+	call_begin(name);
+	state_lock();
+	if (!inits)
+		return uninitialized();
+	object = handle_find(HANDLE_CONTEXT, current);
+	if (object && object->card->state == CARD_OPEN)
+		*here = (struct here){ use(object->card), current };
+	else
+		object = NULL;
+	state_unlock();
+	return object ? ACL_SUCCESS : no_context();
+}
+
+void here_leave(const struct here *here)
+{
+	card_put(here->card);
+}
+
+/* ---- Opening and closing ---- */
+
+/* Under the lock, which is given up meanwhile: until no other thread opens or closes it. */
+static void settle(struct card *card)
+{
+	while (card->state == CARD_OPENING || card->state == CARD_CLOSING)
+		pthread_cond_wait(&changed, &lock);
+}
+
+static void set_state(struct card *card, enum card_state state)
+{
+	card->state = state;
+	pthread_cond_broadcast(&changed);
+}
+
+static aclError no_such_device(int32_t id)
+{
+	int count = accel_device_count();
+
+	if (count <= 0)
+		return call_fail(ACL_ERROR_RT_INVALID_DEVICEID,
+				 "deviceId: there is no device %d: there is none", id);
+	return call_fail(ACL_ERROR_RT_INVALID_DEVICEID,
+			 "deviceId: there is no device %d: 0 to %d can be used", id, count - 1);
+}
+
+/* Under the lock, which is given up meanwhile. The default context is there as long as the card. */
+static int open_closed(struct card *card, int32_t id)
+{
+	struct object object = { .kind = HANDLE_CONTEXT, .card = card, .is_default = true };
+	struct accel_device *dev = NULL;
+	int err;
+
+	set_state(card, CARD_OPENING);
+	state_unlock();
+	err = accel_device_open(id, &dev);
+	state_lock();
+	if (!err) {
+		card->context = handle_make(&object);
+		err = card->context ? 0 : -ENOMEM;
+	}
+	if (err) {
+		set_state(card, CARD_CLOSED);
+		state_unlock();
+		if (dev)
+			accel_device_close(dev);
+		state_lock();
+		return err;
+	}
+	card->dev = dev;
+	card->id = id;
+	set_state(card, CARD_OPEN);
+	return 0;
+}
+
+aclError card_open(int32_t id, struct card **card)
+{
+	int err = 0;
+
+	if (id < 0 || id >= MAX_CARDS)
+		return no_such_device(id);
+	state_lock();
+	settle(&cards[id]);
+	if (cards[id].state == CARD_CLOSED)
+		err = open_closed(&cards[id], id);
+	if (!err)
+		*card = use(&cards[id]);
+	state_unlock();
+	if (err == -ENODEV)
+		return no_such_device(id);
+	return call_failed(err);
+}
+
+/* Under the lock: closed by this thread, by nobody else. */
+static bool begin_to_close(struct card *card)
+{
+	settle(card);
+	if (card->state != CARD_OPEN)
+		return false;
+	card->sets = 0;
+	card->peers = 0;
+	set_state(card, CARD_CLOSING);
+	return true;
+}
+
+aclError card_close(struct card *card, bool wait)
+{
+	aclError code = ACL_SUCCESS;
+	int err;
+
+	state_lock();
+	if (!begin_to_close(card)) {
+		state_unlock();
+		return ACL_SUCCESS;
+	}
+	state_unlock();
+	/* A callback that blocks its stream would have to be waited for. */
+	reports_end(card);
+	err = wait ? accel_device_synchronize(card->dev) : 0;
+	/* A card that is lost has no work: to reset it is the cure. */
+	if (!err_is_lost(err))
+		code = streams_told(card, err);
+	state_lock();
+	while (card->users)
+		pthread_cond_wait(&changed, &lock);
+	state_unlock();
+	objects_end(card, NULL);
+	accel_device_close(card->dev);
+	state_lock();
+	card->dev = NULL;
+	card->context = NULL;
+	set_state(card, CARD_CLOSED);
+	state_unlock();
+	return code;
+}
+
+aclError card_reset(int32_t id, bool force)
+{
+	struct card *card;
+	bool is_open, last;
+
+	if (id < 0 || id >= MAX_CARDS)
+		return no_such_device(id);
+	card = &cards[id];
+	state_lock();
+	settle(card);
+	is_open = card->state == CARD_OPEN;
+	last = is_open && (force || card->sets <= 1);
+	if (is_open && !last)
+		card->sets--;
+	state_unlock();
+	/* One that was removed is not counted any more, but can be reset. */
+	if (!is_open && id >= accel_device_count())
+		return no_such_device(id);
+	if (!is_open)
+		return call_fail(ACL_ERROR_RT_CONTEXT_NULL,
+				 "deviceId: device %d is not in use: aclrtSetDevice() comes first",
+				 id);
+	return last ? card_close(card, !force) : ACL_SUCCESS;
+}

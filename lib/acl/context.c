@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts: what streams belong to, and what a thread works with.
+ */
+#include "private.h"
+
+aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
+{
+	aclError err = call_enter(__func__);
+	struct object object = { .kind = HANDLE_CONTEXT };
+
+	if (err)
+		return err;
+	if (!context)
+		return call_null("context");
+	*context = NULL;
+	err = card_open(deviceId, &object.card);
+	if (err)
+		return err;
+	state_lock();
+	/* Another thread may be resetting the device. */
+	if (object.card->state == CARD_OPEN)
+		*context = handle_make(&object);
+	state_unlock();
+	card_put(object.card);
+	if (!*context)
+		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+				 "out of memory, or the device is being reset");
+	context_use(*context);
+	return ACL_SUCCESS;
+}
+
+/* Under the lock: what can be ended by nobody else from then on. */
+static bool take(enum handle_kind kind, struct card *card, aclrtContext context,
+		 struct object *object)
+{
+	size_t at = 0;
+	void *handle = handle_next(kind, card, context, &at);
+
+	if (!handle)
+		return false;
+	*object = *handle_find(kind, handle);
+	handle_drop(handle);
+	return true;
+}
+
+static void end(const struct object *object)
+{
+	report_end(object->report);
+	if (object->stream)
+		accel_stream_destroy(object->stream);
+	if (object->event)
+		accel_event_destroy(object->event);
+}
+
+static void end_all(enum handle_kind kind, struct card *card, aclrtContext context)
+{
+	struct object object;
+	bool found;
+
+	do {
+		state_lock();
+		found = take(kind, card, context, &object);
+		state_unlock();
+		if (found)
+			end(&object);
+	} while (found);
+}
+
+void objects_end(struct card *card, aclrtContext context)
+{
+	end_all(HANDLE_STREAM, card, context);
+	if (context)
+		return;
+	state_lock();
+	waits_forget(card);
+	state_unlock();
+	end_all(HANDLE_EVENT, card, NULL);
+	end_all(HANDLE_CONTEXT, card, NULL);
+}
+
+/* Its default stream, too. */
+static aclError drain(struct card *card, const struct object *context, aclrtContext handle)
+{
+	aclError err = ACL_SUCCESS;
+	struct accel_stream *stream;
+	size_t at = 0;
+
+	if (context->stream)
+		err = stream_told(context->stream, accel_stream_synchronize(context->stream));
+	while ((stream = stream_next(card, handle, &at))) {
+		aclError failed = stream_told(stream, accel_stream_synchronize(stream));
+
+		err = err ? err : failed;
+	}
+	return err;
+}
+
+aclError aclrtDestroyContext(aclrtContext context)
+{
+	aclError err = call_enter(__func__);
+	struct object *found, object = { 0 };
+
+	if (err)
+		return err;
+	state_lock();
+	found = handle_find(HANDLE_CONTEXT, context);
+	if (found) {
+		object = *found;
+		if (!object.is_default) {
+			object.card->users++;
+			handle_drop(context);
+		}
+	}
+	state_unlock();
+	if (!found)
+		return handle_fail("context", HANDLE_CONTEXT, context);
+	if (object.is_default)
+		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+				 "context %p is the default context of device %d: "
+				 "aclrtResetDevice() ends it", context, object.card->id);
+	err = drain(object.card, &object, context);
+	objects_end(object.card, context);
+	end(&object);
+	card_put(object.card);
+	return err;
+}
+
+aclError aclrtSetCurrentContext(aclrtContext context)
+{
+	aclError err = call_enter(__func__);
+	bool found;
+
+	if (err)
+		return err;
+	state_lock();
+	found = handle_find(HANDLE_CONTEXT, context);
+	state_unlock();
+	if (!found)
+		return handle_fail("context", HANDLE_CONTEXT, context);
+	context_use(context);
+	return ACL_SUCCESS;
+}
+
+aclError aclrtGetCurrentContext(aclrtContext *context)
+{
+	struct here here;
+	aclError err = here_enter(__func__, &here);
+
+	if (context)
+		*context = err ? NULL : here.context;
+	if (err)
+		return err;
+	here_leave(&here);
+	return context ? ACL_SUCCESS : call_null("context");
+}

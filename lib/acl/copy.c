@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies of one range. The addresses say which way; what the program says is only checked.
+ */
+#include "private.h"
+
+bool is_device_memory(const void *ptr)
+{
+	struct accel_pointer_info info;
+
+	/* What was freed was device memory. */
+	return accel_pointer_info(ptr, &info) || info.kind == ACCEL_MEMORY_DEVICE;
+}
+
+aclError copy_check_size(const char *count_name, size_t count, const char *max_name, size_t max)
+{
+	if (!count)
+		return call_fail(ACL_ERROR_INVALID_PARAM, "%s is 0: at least 1 byte", count_name);
+	if (count > max)
+		return call_fail(ACL_ERROR_RT_PARAM_INVALID, "%s is %zu: %s allows %zu", count_name,
+				 count, max_name, max);
+	return ACL_SUCCESS;
+}
+
+static aclError check(const void *dst, size_t max, const void *src, size_t count,
+		      aclrtMemcpyKind kind)
+{
+	if (!dst)
+		return call_null("dst");
+	if (!src)
+		return call_null("src");
+	if ((unsigned int)kind > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE)
+		return call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "kind is %d: 0 to %d are known",
+				 (int)kind, ACL_MEMCPY_INTER_DEVICE_TO_DEVICE);
+	return copy_check_size("count", count, "destMax", max);
+}
+
+/* ---- Between two devices ---- */
+
+/* The card of device memory, counted; NULL for everything else. */
+static struct card *card_of_device_memory(const void *ptr)
+{
+	struct accel_pointer_info info;
+
+	if (accel_pointer_info(ptr, &info) || info.kind != ACCEL_MEMORY_DEVICE)
+		return NULL;
+	return card_of(info.device);
+}
+
+static bool may_copy(const struct card *a, const struct card *b)
+{
+	bool may;
+
+	state_lock();
+	may = (a->peers >> b->id | b->peers >> a->id) & 1;
+	state_unlock();
+	return may;
+}
+
+struct cards {
+	struct card *dst, *src; /* NULL for host memory */
+};
+
+static void cards_put(const struct cards *cards)
+{
+	if (cards->dst)
+		card_put(cards->dst);
+	if (cards->src)
+		card_put(cards->src);
+}
+
+/* Both stay open until cards_put(). */
+static aclError cards_enter(struct cards *cards, const void *dst, const void *src)
+{
+	*cards = (struct cards){ card_of_device_memory(dst), card_of_device_memory(src) };
+	if (!cards->dst || !cards->src || cards->dst == cards->src ||
+	    may_copy(cards->dst, cards->src))
+		return ACL_SUCCESS;
+	call_fail(0, "dst is memory of device %d and src of device %d: "
+		  "aclrtDeviceEnablePeerAccess() comes first", cards->dst->id, cards->src->id);
+	cards_put(cards);
+	return ACL_ERROR_RT_PARAM_INVALID;
+}
+
+/* ---- At once ---- */
+
+aclError copy_now(void *dst, size_t max, const void *src, size_t count, aclrtMemcpyKind kind)
+{
+	aclError err = check(dst, max, src, count, kind);
+	struct cards cards = { NULL, NULL };
+
+	/* With one card open there is nobody to ask, and no other card to be closed meanwhile. */
+	if (!err && cards_are_several())
+		err = cards_enter(&cards, dst, src);
+	if (err)
+		return err;
+	err = call_failed(accel_memory_copy(dst, src, count));
+	cards_put(&cards);
+	return err;
+}
+
+aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind)
+{
+	struct here here;
+	aclError err = here_enter(__func__, &here);
+
+	if (err)
+		return err;
+	err = copy_now(dst, destMax, src, count, kind);
+	here_leave(&here);
+	return err;
+}
+
+/* ---- On a stream ---- */
+
+static int queue_between(const struct on_stream *on, const struct cards *cards, void *dst,
+			 const void *src, size_t count)
+{
+	return accel_async_memory_copy_p2p(cards->dst->dev, cards->src->dev, on->stream, dst, src,
+					   count);
+}
+
+static int queue(const struct on_stream *on, const struct cards *cards, void *dst, const void *src,
+		 size_t count)
+{
+	struct accel_device *dev = on->here.card->dev;
+
+	if (cards->dst && cards->src && cards->dst != cards->src)
+		return queue_between(on, cards, dst, src, count);
+	if (is_device_memory(dst) && is_device_memory(src))
+		return accel_async_memory_copy_d2d(dev, on->stream, dst, src, count);
+	if (is_device_memory(dst))
+		return accel_async_memory_copy_h2d(dev, on->stream, dst, src, count);
+	return accel_async_memory_copy_d2h(dev, on->stream, dst, src, count);
+}
+
+aclError copy_queue(const struct on_stream *on, void *dst, size_t max, const void *src,
+		    size_t count, aclrtMemcpyKind kind)
+{
+	aclError err = check(dst, max, src, count, kind);
+	struct cards cards;
+
+	if (!err && kind == ACL_MEMCPY_HOST_TO_HOST)
+		err = call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+				"kind is ACL_MEMCPY_HOST_TO_HOST: no device would copy");
+	if (!err && !is_device_memory(dst) && !is_device_memory(src))
+		err = call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+				"dst and src are host memory: no device would copy");
+	if (!err)
+		err = cards_enter(&cards, dst, src);
+	if (err)
+		return err;
+	err = call_failed(queue(on, &cards, dst, src, count));
+	cards_put(&cards);
+	/* The program has its memory back on return. */
+	if (!err && kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)
+		err = stream_told(on->stream, accel_stream_synchronize(on->stream));
+	return err;
+}
+
+aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count,
+			  aclrtMemcpyKind kind, aclrtStream stream)
+{
+	struct on_stream on;
+	aclError err = stream_enter(__func__, stream, &on);
+
+	if (err)
+		return err;
+	err = copy_queue(&on, dst, destMax, src, count, kind);
+	stream_leave(&on);
+	return err;
+}
+
+static bool is_pageable(const void *ptr)
+{
+	struct accel_pointer_info info;
+
+	return !accel_pointer_info(ptr, &info) && info.kind == ACCEL_MEMORY_PAGEABLE;
+}
+
+aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src, size_t count,
+				       aclrtMemcpyKind kind, aclrtStream stream)
+{
+	struct on_stream on;
+	aclError err = stream_enter(__func__, stream, &on);
+
+	if (err)
+		return err;
+	err = copy_queue(&on, dst, destMax, src, count, kind);
+	if (!err && (is_pageable(dst) || is_pageable(src)))
+		err = stream_told(on.stream, accel_stream_synchronize(on.stream));
+	stream_leave(&on);
+	return err;
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events: points of streams, of which two calls ask with answers that are each other's opposite.
+ */
+#include "private.h"
+
+#include <stdlib.h>
+
+#define KNOWN_FLAGS (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE)
+#define OTHER_FLAGS (ACL_EVENT_EXTERNAL | ACL_EVENT_IPC)
+
+/* A stream that was told to wait has come past it when another event has happened. */
+struct wait {
+	struct card *card; /* of the stream; NULL: it is closed, and the other event with it */
+	struct accel_event *passed;
+	struct wait *next;
+};
+
+/* ---- Making and ending ---- */
+
+static aclError create(struct here *here, aclrtEvent *event, uint32_t flags, bool is_reusable)
+{
+	struct object object = {
+		.kind = HANDLE_EVENT, .card = here->card, .flags = flags, .is_reusable = is_reusable
+	};
+	aclError err = call_failed_for(accel_event_create(here->card->dev, &object.event),
+				       ACL_ERROR_RT_NO_EVENT_RESOURCE);
+
+	if (err)
+		return err;
+	state_lock();
+	*event = handle_make(&object);
+	state_unlock();
+	if (*event)
+		return ACL_SUCCESS;
+	accel_event_destroy(object.event);
+	return call_fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "out of memory");
+}
+
+static aclError check_flags(uint32_t flag)
+{
+	if (flag & OTHER_FLAGS)
+		return call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+				 "flag is %#x: events of other processes are not supported", flag);
+	if (!flag || flag & ~KNOWN_FLAGS)
+		return call_fail(ACL_ERROR_RT_PARAM_INVALID, "flag is %#x: some of %#x are known",
+				 flag, KNOWN_FLAGS);
+	return ACL_SUCCESS;
+}
+
+static aclError create_event(const char *name, aclrtEvent *event, uint32_t flag, bool is_reusable)
+{
+	struct here here;
+	aclError err = here_enter(name, &here);
+
+	if (event)
+		*event = NULL;
+	if (err)
+		return err;
+	err = event ? check_flags(flag) : call_null("event");
+	if (!err)
+		err = create(&here, event, flag, is_reusable);
+	here_leave(&here);
+	return err;
+}
+
+aclError aclrtCreateEvent(aclrtEvent *event)
+{
+	return create_event(__func__, event, KNOWN_FLAGS, false);
+}
+
+aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag)
+{
+	return create_event(__func__, event, flag, false);
+}
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag)
+{
+	return create_event(__func__, event, flag, true);
+}
+
+/* Under the lock: waits that are out of the table, until wait_end() of each. */
+static struct wait *waits_use(struct wait *waits)
+{
+	for (struct wait *wait = waits; wait; wait = wait->next) {
+		if (wait->card->state == CARD_OPEN)
+			wait->card->users++;
+		else
+			wait->card = NULL;
+	}
+	return waits;
+}
+
+static void wait_end(struct wait *wait)
+{
+	if (wait->card) {
+		accel_event_destroy(wait->passed);
+		card_put(wait->card);
+	}
+	free(wait);
+}
+
+static void waits_end(struct wait *waits)
+{
+	while (waits) {
+		struct wait *next = waits->next;
+
+		wait_end(waits);
+		waits = next;
+	}
+}
+
+/* Under the lock: those that a card which is being closed ends, in events of all cards. */
+void waits_forget(const struct card *card)
+{
+	size_t at = 0;
+	void *handle;
+
+	while ((handle = handle_next(HANDLE_EVENT, NULL, NULL, &at))) {
+		struct wait **link = &handle_find(HANDLE_EVENT, handle)->waits;
+
+		while (*link) {
+			struct wait *wait = *link;
+
+			if (wait->card != card && wait->card->state != CARD_CLOSED) {
+				link = &wait->next;
+				continue;
+			}
+			*link = wait->next;
+			free(wait);
+		}
+	}
+}
+
+/* ---- From a handle to an event ---- */
+
+/* A copy of what the handle stands for; its card stays open until event_leave(). */
+static aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
+			    struct object *event)
+{
+	aclError err = call_enter(name);
+	struct object *found;
+
+	if (err)
+		return err;
+	state_lock();
+	found = handle_find(HANDLE_EVENT, handle);
+	if (found && found->card->state == CARD_OPEN) {
+		*event = *found;
+		event->card->users++;
+	} else {
+		found = NULL;
+	}
+	state_unlock();
+	return found ? ACL_SUCCESS : handle_fail(argument, HANDLE_EVENT, handle);
+}
+
+static void event_leave(const struct object *event)
+{
+	card_put(event->card);
+}
+
+aclError aclrtDestroyEvent(aclrtEvent event)
+{
+	struct object *found, object;
+	aclError err = event_enter(__func__, "event", event, &object);
+
+	if (err)
+		return err;
+	state_lock();
+	found = handle_find(HANDLE_EVENT, event);
+	if (found) {
+		object = *found;
+		waits_use(object.waits);
+	}
+	handle_drop(event);
+	state_unlock();
+	/* Otherwise another thread has done it. */
+	if (found) {
+		waits_end(object.waits);
+		accel_event_destroy(object.event);
+	}
+	event_leave(&object);
+	return ACL_SUCCESS;
+}
+
+/* ---- Recording ---- */
+
+static void set_recorded(aclrtEvent handle, bool is_recorded)
+{
+	struct object *event;
+
+	state_lock();
+	event = handle_find(HANDLE_EVENT, handle);
+	if (event)
+		event->is_recorded = is_recorded;
+	state_unlock();
+}
+
+static aclError record(const struct on_stream *on, aclrtEvent handle, const struct object *event)
+{
+	aclError err;
+
+	if (event->card != on->here.card)
+		return call_fail(ACL_ERROR_RESOURCE_NOT_MATCH,
+				 "event %p is of device %d, and the stream of device %d", handle,
+				 event->card->id, on->here.card->id);
+	err = call_failed_for(accel_event_record(event->event, on->stream),
+			      ACL_ERROR_RT_NO_EVENT_RESOURCE);
+	if (!err)
+		set_recorded(handle, true);
+	return err;
+}
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
+{
+	struct on_stream on;
+	struct object object;
+	aclError err = event_enter(__func__, "event", event, &object);
+
+	if (err)
+		return err;
+	err = stream_enter(__func__, stream, &on);
+	if (!err) {
+		err = record(&on, event, &object);
+		stream_leave(&on);
+	}
+	event_leave(&object);
+	return err;
+}
+
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
+{
+	struct on_stream on;
+	struct object object;
+	aclError err = event_enter(__func__, "event", event, &object);
+
+	if (err)
+		return err;
+	err = stream_enter(__func__, stream, &on);
+	if (!err && object.is_reusable) {
+		err = call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+				"event %p is of aclrtCreateEventExWithFlag(): it is recorded "
+				"again without a reset", event);
+		stream_leave(&on);
+	} else if (!err) {
+		err = stream_told(on.stream, accel_stream_synchronize(on.stream));
+		set_recorded(event, false);
+		stream_leave(&on);
+	}
+	event_leave(&object);
+	return err;
+}
+
+/* ---- Waits of streams ---- */
+
+/* One whose card is in use by the caller. */
+static void keep_wait(aclrtEvent handle, struct wait *wait)
+{
+	struct card *card = wait->card;
+	struct object *event;
+
+	state_lock();
+	event = handle_find(HANDLE_EVENT, handle);
+	if (event) {
+		wait->next = event->waits;
+		event->waits = wait;
+	}
+	state_unlock();
+	if (event) {
+		card_put(card);
+		return;
+	}
+	/* Another thread has ended the event: nobody can ask any more. */
+	wait_end(wait);
+}
+
+/* With one system call, so that there is no wait without its mark. */
+static int queue_marked(const struct on_stream *on, struct accel_event *event,
+			struct accel_event *mark)
+{
+	struct accel_batch *batch;
+	int err = accel_batch_create(on->here.card->dev, &batch);
+
+	if (err)
+		return err;
+	err = accel_batch_wait_event(batch, event);
+	if (!err)
+		err = accel_batch_record_event(batch, mark);
+	if (!err)
+		err = accel_batch_submit(batch, on->stream, NULL);
+	accel_batch_destroy(batch);
+	return err;
+}
+
+/* A batch waits for events of its own card only. */
+static int queue_apart(const struct on_stream *on, struct accel_event *event,
+		       struct accel_event *mark)
+{
+	int err = accel_stream_wait_event(on->stream, event);
+
+	return err ? err : accel_event_record(mark, on->stream);
+}
+
+static aclError wait_for(const struct on_stream *on, aclrtEvent handle, const struct object *event)
+{
+	struct wait *wait = calloc(1, sizeof(*wait));
+	aclError code;
+	int err;
+
+	if (!wait)
+		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
+	err = accel_event_create(on->here.card->dev, &wait->passed);
+	if (!err && event->card == on->here.card)
+		err = queue_marked(on, event->event, wait->passed);
+	else if (!err)
+		err = queue_apart(on, event->event, wait->passed);
+	if (!err) {
+		wait->card = card_use(on->here.card);
+		keep_wait(handle, wait);
+		return ACL_SUCCESS;
+	}
+	code = call_failed_for(err, ACL_ERROR_RT_NO_EVENT_RESOURCE);
+	if (wait->passed)
+		accel_event_destroy(wait->passed);
+	free(wait);
+	return code;
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
+{
+	struct on_stream on;
+	struct object object;
+	aclError err = event_enter(__func__, "event", event, &object);
+
+	if (err)
+		return err;
+	err = stream_enter(__func__, stream, &on);
+	if (!err) {
+		/* One that is not recorded has happened. */
+		if (object.is_recorded)
+			err = wait_for(&on, event, &object);
+		stream_leave(&on);
+	}
+	event_leave(&object);
+	return err;
+}
+
+/* ---- Questions ---- */
+
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
+{
+	struct object object;
+	aclError err = event_enter(__func__, "event", event, &object);
+	int answer;
+
+	if (err)
+		return err;
+	answer = object.is_recorded ? accel_event_query(object.event) : 0;
+	if (!status)
+		err = call_null("status");
+	else if (answer && answer != -EINPROGRESS)
+		err = call_failed(answer);
+	else
+		*status = answer ? ACL_EVENT_STATUS_NOT_READY : ACL_EVENT_STATUS_COMPLETE;
+	event_leave(&object);
+	return err;
+}
+
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status)
+{
+	struct object object;
+	aclError err = event_enter(__func__, "event", event, &object);
+	int answer = 0;
+
+	if (err)
+		return err;
+	if (object.is_recorded)
+		answer = accel_event_query(object.event);
+	else if (!object.is_reusable)
+		answer = -EINPROGRESS;
+	if (!status)
+		err = call_null("status");
+	else if (err_is_lost(answer))
+		err = call_failed(answer);
+	else
+		*status = answer ? ACL_EVENT_RECORDED_STATUS_NOT_READY :
+				   ACL_EVENT_RECORDED_STATUS_COMPLETE;
+	event_leave(&object);
+	return err;
+}
+
+/* What a thread has taken out of the event no other sees; it puts back what is still to come. */
+static struct wait *waits_take(aclrtEvent handle)
+{
+	struct object *event;
+	struct wait *waits;
+
+	state_lock();
+	event = handle_find(HANDLE_EVENT, handle);
+	waits = event ? waits_use(event->waits) : NULL;
+	if (event)
+		event->waits = NULL;
+	state_unlock();
+	return waits;
+}
+
+static bool still_waits(aclrtEvent handle)
+{
+	struct wait *wait = waits_take(handle);
+	bool waits = false;
+
+	while (wait) {
+		struct wait *next = wait->next;
+
+		if (wait->card && accel_event_query(wait->passed) == -EINPROGRESS) {
+			waits = true;
+			keep_wait(handle, wait);
+		} else {
+			wait_end(wait);
+		}
+		wait = next;
+	}
+	return waits;
+}
+
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status)
+{
+	struct object object;
+	aclError err = event_enter(__func__, "event", event, &object);
+
+	if (err)
+		return err;
+	if (!status)
+		err = call_null("status");
+	else
+		*status = still_waits(event) ? ACL_EVENT_WAIT_STATUS_NOT_READY :
+					       ACL_EVENT_WAIT_STATUS_COMPLETE;
+	event_leave(&object);
+	return err;
+}
+
+/* ---- Waiting, and times ---- */
+
+static aclError synchronize(const struct object *event, uint64_t deadline)
+{
+	int err = 0;
+
+	if (event->is_recorded)
+		err = accel_event_synchronize_until(event->event, deadline);
+	if (err == -ETIME)
+		return call_fail(ACL_ERROR_RT_EVENT_NOT_COMPLETE, "timeout: the event has not "
+				 "happened by then");
+	return call_failed(err);
+}
+
+aclError aclrtSynchronizeEvent(aclrtEvent event)
+{
+	struct object object;
+	aclError err = event_enter(__func__, "event", event, &object);
+
+	if (err)
+		return err;
+	err = synchronize(&object, UINT64_MAX);
+	event_leave(&object);
+	return err;
+}
+
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout)
+{
+	struct object object;
+	aclError err = event_enter(__func__, "event", event, &object);
+
+	if (err)
+		return err;
+	if (timeout < -1)
+		err = call_fail(ACL_ERROR_RT_PARAM_INVALID,
+				"timeout is %d: -1 for ever, or milliseconds", timeout);
+	else
+		err = synchronize(&object, deadline_after(timeout));
+	event_leave(&object);
+	return err;
+}
+
+static aclError check_time(const char *argument, const struct object *event)
+{
+	int err;
+
+	if (!(event->flags & ACL_EVENT_TIME_LINE))
+		return call_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
+				 "%s was made without ACL_EVENT_TIME_LINE", argument);
+	if (!event->is_recorded)
+		return call_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "%s is not recorded",
+				 argument);
+	err = accel_event_query(event->event);
+	if (err == -EINPROGRESS)
+		return call_fail(ACL_ERROR_RT_EVENT_NOT_COMPLETE,
+				 "%s has not happened: aclrtSynchronizeEvent() waits for it",
+				 argument);
+	if (err && !err_is_lost(err))
+		return call_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
+				 "%s: the work before it has failed: %s", argument,
+				 accel_strerror(err));
+	return call_failed(err);
+}
+
+static aclError elapsed(float *ms, const struct object *start, const struct object *end)
+{
+	aclError err = check_time("startEvent", start);
+	int64_t ns = 0;
+
+	if (!err)
+		err = check_time("endEvent", end);
+	if (!err)
+		err = call_failed(accel_event_elapsed_time(start->event, end->event, &ns));
+	if (!err && ns < 0)
+		err = call_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL,
+				"endEvent happened %g ms before startEvent", (double)-ns / 1e6);
+	if (!err)
+		*ms = (float)((double)ns / 1e6);
+	return err;
+}
+
+aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent)
+{
+	struct object start, end;
+	aclError err = event_enter(__func__, "startEvent", startEvent, &start);
+
+	if (err)
+		return err;
+	err = event_enter(__func__, "endEvent", endEvent, &end);
+	if (!err) {
+		err = ms ? elapsed(ms, &start, &end) : call_null("ms");
+		event_leave(&end);
+	}
+	event_leave(&start);
+	return err;
+}

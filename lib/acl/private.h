@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of libaccel_acl share. It knows libaccel by its public header only.
+ *
+ * One lock guards all that the threads of a process share: whether aclInit() was called, which
+ * cards are open and how many calls use them, handles, peers, callbacks. No function of libaccel is
+ * called while it is held, so it has no order with the locks there, in fork() neither. Who has to
+ * wait for a card that another thread opens or closes sleeps on a condition.
+ */
+#ifndef LIBACCEL_ACL_PRIVATE_H
+#define LIBACCEL_ACL_PRIVATE_H
+
+#include "acl/acl.h"
+
+#include <accel/accel.h>
+#include <errno.h>
+#include <stdbool.h>
+
+/* ---- error.c: codes and sentences ---- */
+
+/* Every call of the interface begins with it: the name stands before its sentences. */
+void call_begin(const char *name);
+/* Keeps a sentence for aclGetRecentErrMsg() and returns the code. */
+aclError call_fail(aclError code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what libaccel returned, with its own sentence; 0 is ACL_SUCCESS. */
+aclError call_failed(int err);
+/* The same with another code where the resource is exhausted. */
+aclError call_failed_for(int err, aclError exhausted);
+aclError call_null(const char *argument);
+aclError err_code(int err);
+/* The card, or its memory, is not there any more, or is another process's. */
+bool err_is_lost(int err);
+
+/* ---- config.c ---- */
+
+aclError config_read(const char *path);
+
+/* ---- card.c: which cards are open, and who uses them ---- */
+
+#define MAX_CARDS 64
+
+enum card_state { CARD_CLOSED, CARD_OPENING, CARD_OPEN, CARD_CLOSING };
+
+/* Under the lock, but for what stays as it is while the card is in use: id and dev. */
+struct card {
+	enum card_state state;
+	int32_t id;
+	struct accel_device *dev;
+	struct accel_device *inherited; /* in a forked process: of its parent, to be closed */
+	uint64_t sets; /* aclrtSetDevice() that were not undone */
+	unsigned int users; /* calls under way */
+	aclrtContext context; /* the default one */
+	uint64_t peers; /* bits of the cards that it was let access */
+};
+
+void state_lock(void);
+void state_unlock(void);
+
+/* Counts aclInit(); the count. */
+uint64_t state_init(void);
+/* Undoes it once or wholly, and closes all cards when none is left. */
+aclError state_finalize(bool all, uint64_t *left);
+
+/* The name of a call, and ACL_ERROR_UNINITIALIZE before aclInit(). */
+aclError call_enter(const char *name);
+
+/*
+ * What a call works with. The card stays open from here_enter() to here_leave(). Fails without
+ * aclInit() or current context.
+ */
+struct here {
+	struct card *card;
+	aclrtContext context;
+};
+
+aclError here_enter(const char *name, struct here *here);
+void here_leave(const struct here *here);
+
+/* Opens the card if need be and counts a use of it, which card_put() ends. */
+aclError card_open(int32_t id, struct card **card);
+/* The open card with this handle, counted, or NULL. */
+struct card *card_of(const struct accel_device *dev);
+/* One more use of a card that is in use. */
+struct card *card_use(struct card *card);
+void card_put(struct card *card);
+/* More than one is open. */
+bool cards_are_several(void);
+/* How a card is closed: with or without waiting for its work. */
+aclError card_close(struct card *card, bool wait);
+/* One aclrtSetDevice() less, or none is left; closes the card with the last. */
+aclError card_reset(int32_t id, bool force);
+/* Makes the context the current one of this thread. */
+void context_use(aclrtContext context);
+aclrtContext context_current(void);
+
+/* ---- handle.c: streams, events and contexts as programs see them ---- */
+
+enum handle_kind { HANDLE_FREE, HANDLE_CONTEXT, HANDLE_STREAM, HANDLE_EVENT };
+
+struct object {
+	enum handle_kind kind;
+	struct card *card;
+	aclrtContext context; /* that a stream belongs to */
+	struct accel_stream *stream; /* of a context: its default one, or NULL */
+	struct accel_event *event;
+	struct report *report; /* who runs the callbacks of a stream, or NULL */
+	struct wait *waits; /* streams that wait for an event */
+	uint32_t flags; /* of an event */
+	bool is_default; /* a context that aclrtSetDevice() made */
+	bool is_reusable; /* an event of aclrtCreateEventExWithFlag() */
+	bool is_recorded; /* an event */
+};
+
+/* Under the lock: what the handle stands for, or NULL; valid as long as the lock is held. */
+struct object *handle_find(enum handle_kind kind, const void *handle);
+void *handle_make(const struct object *object);
+void handle_drop(const void *handle);
+/* The next handle from *at = 0 on, of a card and of a context where they are given, or NULL. */
+void *handle_next(enum handle_kind kind, const struct card *card, const void *context, size_t *at);
+/* In a forked process. */
+void handles_forget(void);
+/* Why there is no such thing, in words. */
+aclError handle_fail(const char *argument, enum handle_kind kind, const void *handle);
+
+/* ---- context.c ---- */
+
+/* Ends streams and events of a card, or those of a context, and the contexts. */
+void objects_end(struct card *card, aclrtContext context);
+
+/* ---- stream.c ---- */
+
+struct on_stream {
+	struct here here;
+	struct accel_stream *stream;
+};
+
+/* here_enter(), and a stream of the current context; NULL is its default one. */
+aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on);
+void stream_leave(const struct on_stream *on);
+/* A stream that has failed takes work again when somebody has been told: with err, now. */
+aclError stream_told(struct accel_stream *stream, int err);
+/* All streams of a card. */
+aclError streams_told(struct card *card, int err);
+aclError streams_wait(struct card *card, uint64_t deadline);
+/* The next stream of a card (and of a context, if one is given) from *at = 0 on, or NULL. */
+struct accel_stream *stream_next(struct card *card, aclrtContext context, size_t *at);
+/* When a time in milliseconds from now is over, for libaccel. */
+uint64_t deadline_after(int32_t timeout);
+
+/* ---- memory.c ---- */
+
+/* An address that has to be the start of memory of a kind; its card is counted if it is. */
+aclError memory_enter(const void *ptr, enum accel_memory_kind kind, const char *argument,
+		      struct accel_pointer_info *info, struct card **card);
+aclError config_check(const aclrtMallocConfig *cfg, bool host);
+
+/* ---- copy.c ---- */
+
+aclError copy_check_size(const char *count_name, size_t count, const char *max_name, size_t max);
+bool is_device_memory(const void *ptr);
+/* The copy of aclrtMemcpy() and aclrtMemcpyAsync() between other calls of theirs. */
+aclError copy_now(void *dst, size_t max, const void *src, size_t count, aclrtMemcpyKind kind);
+aclError copy_queue(const struct on_stream *on, void *dst, size_t max, const void *src,
+		    size_t count, aclrtMemcpyKind kind);
+
+/* ---- event.c ---- */
+
+/* Under the lock: of the streams of a card that is being closed. */
+void waits_forget(const struct card *card);
+
+/* ---- report.c ---- */
+
+/* Drops the callbacks of a stream that ends, or of all streams of a card. */
+void report_end(struct report *report);
+void reports_end(struct card *card);
+void reports_forget(void);
+
+#endif

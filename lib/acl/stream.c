@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams, of which each context has a default one, made when it is first needed: a driver has
+ * few.
+ */
+#include "private.h"
+
+#include <time.h>
+
+#define MAX_PRIORITY 7
+#define KNOWN_FLAGS (ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC | ACL_STREAM_PERSISTENT | \
+		     ACL_STREAM_HUGE | ACL_STREAM_CPU_SCHEDULE)
+
+/* ---- From a handle to a stream ---- */
+
+static aclError default_stream(const struct here *here, struct accel_stream **stream)
+{
+	struct accel_stream *made = NULL;
+	struct object *context;
+	aclError err;
+
+	state_lock();
+	context = handle_find(HANDLE_CONTEXT, here->context);
+	*stream = context ? context->stream : NULL;
+	state_unlock();
+	if (*stream)
+		return ACL_SUCCESS;
+	err = call_failed_for(accel_stream_create(here->card->dev, &made),
+			      ACL_ERROR_RT_NO_STREAM_RESOURCE);
+	if (err)
+		return err;
+	state_lock();
+	context = handle_find(HANDLE_CONTEXT, here->context);
+	if (context && !context->stream) {
+		context->stream = made;
+		made = NULL;
+	}
+	*stream = context ? context->stream : NULL;
+	state_unlock();
+	/* Another thread was faster, or has destroyed the context. */
+	if (made)
+		accel_stream_destroy(made);
+	return *stream ? ACL_SUCCESS : handle_fail("context", HANDLE_CONTEXT, here->context);
+}
+
+static aclError named_stream(const struct here *here, aclrtStream handle,
+			     struct accel_stream **stream)
+{
+	aclrtContext context = NULL;
+	struct object *object;
+	int32_t device = 0;
+
+	state_lock();
+	object = handle_find(HANDLE_STREAM, handle);
+	if (object) {
+		*stream = object->stream;
+		context = object->context;
+		device = object->card->id;
+	}
+	state_unlock();
+	if (!object)
+		return handle_fail("stream", HANDLE_STREAM, handle);
+	if (context == here->context)
+		return ACL_SUCCESS;
+	return call_fail(ACL_ERROR_RT_STREAM_CONTEXT,
+			 "stream %p belongs to context %p of device %d, and the current one is %p "
+			 "of device %d: aclrtSetCurrentContext() changes it", handle, context,
+			 device, here->context, here->card->id);
+}
+
+aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on)
+{
+	aclError err = here_enter(name, &on->here);
+
+	if (err)
+		return err;
+	err = handle ? named_stream(&on->here, handle, &on->stream) :
+		       default_stream(&on->here, &on->stream);
+	if (err)
+		here_leave(&on->here);
+	return err;
+}
+
+void stream_leave(const struct on_stream *on)
+{
+	here_leave(&on->here);
+}
+
+struct accel_stream *stream_next(struct card *card, aclrtContext context, size_t *at)
+{
+	struct accel_stream *stream = NULL;
+	void *handle;
+
+	state_lock();
+	handle = handle_next(HANDLE_STREAM, card, context, at);
+	if (handle)
+		stream = handle_find(HANDLE_STREAM, handle)->stream;
+	state_unlock();
+	return stream;
+}
+
+/* The default stream of the next context that has one. */
+static struct accel_stream *default_next(struct card *card, size_t *at)
+{
+	struct accel_stream *stream = NULL;
+	void *handle;
+
+	state_lock();
+	while (!stream && (handle = handle_next(HANDLE_CONTEXT, card, NULL, at)))
+		stream = handle_find(HANDLE_CONTEXT, handle)->stream;
+	state_unlock();
+	return stream;
+}
+
+/* ---- Failure ---- */
+
+/* Of the work of a stream, and not of the call that asks. */
+static bool is_failure(int err)
+{
+	return err && err != -EINPROGRESS && err != -EINVAL && err != -EDEADLK && !err_is_lost(err);
+}
+
+aclError stream_told(struct accel_stream *stream, int err)
+{
+	int failed;
+
+	if (!err || err == -ETIME || err_is_lost(err))
+		return call_failed(err);
+	failed = accel_stream_query(stream);
+	if (!is_failure(failed))
+		return call_failed(err);
+	accel_stream_clear(stream);
+	return call_fail(err_code(failed), "work of the stream failed: %s", accel_strerror(failed));
+}
+
+/* All that have failed are told of at once: the first error stands for them. */
+aclError streams_told(struct card *card, int err)
+{
+	aclError code = call_failed(err);
+	struct accel_stream *stream;
+	size_t at = 0;
+
+	if (!err || err_is_lost(err))
+		return code;
+	while ((stream = stream_next(card, NULL, &at)))
+		if (is_failure(accel_stream_query(stream)))
+			accel_stream_clear(stream);
+	for (at = 0; (stream = default_next(card, &at));)
+		if (is_failure(accel_stream_query(stream)))
+			accel_stream_clear(stream);
+	return code;
+}
+
+/* ---- Making and ending ---- */
+
+static aclError create(const struct here *here, aclrtStream *stream)
+{
+	struct object object = {
+		.kind = HANDLE_STREAM, .card = here->card, .context = here->context
+	};
+	aclError err = call_failed_for(accel_stream_create(here->card->dev, &object.stream),
+				       ACL_ERROR_RT_NO_STREAM_RESOURCE);
+
+	if (err)
+		return err;
+	state_lock();
+	*stream = handle_make(&object);
+	state_unlock();
+	if (*stream)
+		return ACL_SUCCESS;
+	accel_stream_destroy(object.stream);
+	return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
+}
+
+static aclError create_stream(const char *name, aclrtStream *stream)
+{
+	struct here here;
+	aclError err = here_enter(name, &here);
+
+	if (stream)
+		*stream = NULL;
+	if (err)
+		return err;
+	err = stream ? create(&here, stream) : call_null("stream");
+	here_leave(&here);
+	return err;
+}
+
+aclError aclrtCreateStream(aclrtStream *stream)
+{
+	return create_stream(__func__, stream);
+}
+
+aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag)
+{
+	aclError err = call_enter(__func__);
+
+	if (stream)
+		*stream = NULL;
+	if (err)
+		return err;
+	if (priority > MAX_PRIORITY)
+		return call_fail(ACL_ERROR_RT_PARAM_INVALID, "priority is %u: 0 to %u are known",
+				 priority, MAX_PRIORITY);
+	if (flag & ~KNOWN_FLAGS)
+		return call_fail(ACL_ERROR_RT_PARAM_INVALID, "flag is %#x: %#x are known", flag,
+				 KNOWN_FLAGS);
+	return create_stream(__func__, stream);
+}
+
+static aclError destroy(const char *name, aclrtStream handle, bool wait)
+{
+	struct object *found, object = { 0 };
+	struct on_stream on;
+	aclError err;
+
+	err = call_enter(name);
+	if (err)
+		return err;
+	if (!handle)
+		return call_null("stream");
+	err = stream_enter(name, handle, &on);
+	if (err)
+		return err;
+	if (wait)
+		err = stream_told(on.stream, accel_stream_synchronize(on.stream));
+	state_lock();
+	found = handle_find(HANDLE_STREAM, handle);
+	if (found)
+		object = *found;
+	handle_drop(handle);
+	state_unlock();
+	/* Otherwise another thread has done it. */
+	if (found) {
+		report_end(object.report);
+		accel_stream_destroy(object.stream);
+	}
+	stream_leave(&on);
+	return err;
+}
+
+aclError aclrtDestroyStream(aclrtStream stream)
+{
+	return destroy(__func__, stream, true);
+}
+
+aclError aclrtDestroyStreamForce(aclrtStream stream)
+{
+	return destroy(__func__, stream, false);
+}
+
+/* ---- Waiting ---- */
+
+uint64_t deadline_after(int32_t timeout)
+{
+	struct timespec now;
+
+	if (timeout < 0)
+		return UINT64_MAX;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec +
+	       (uint64_t)timeout * 1000000;
+}
+
+aclError streams_wait(struct card *card, uint64_t deadline)
+{
+	struct accel_stream *stream;
+	aclError err = ACL_SUCCESS;
+	size_t at = 0;
+
+	while (!err && (stream = stream_next(card, NULL, &at)))
+		err = stream_told(stream, accel_stream_synchronize_until(stream, deadline));
+	for (at = 0; !err && (stream = default_next(card, &at));)
+		err = stream_told(stream, accel_stream_synchronize_until(stream, deadline));
+	return err;
+}
+
+aclError aclrtSynchronizeStream(aclrtStream stream)
+{
+	struct on_stream on;
+	aclError err = stream_enter(__func__, stream, &on);
+
+	if (err)
+		return err;
+	err = stream_told(on.stream, accel_stream_synchronize(on.stream));
+	stream_leave(&on);
+	return err;
+}
+
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
+{
+	struct on_stream on;
+	aclError err = stream_enter(__func__, stream, &on);
+
+	if (err)
+		return err;
+	if (timeout < -1)
+		err = call_fail(ACL_ERROR_RT_PARAM_INVALID,
+				"timeout is %d: -1 for ever, or milliseconds", timeout);
+	else
+		err = stream_told(on.stream, accel_stream_synchronize_until(
+							on.stream, deadline_after(timeout)));
+	stream_leave(&on);
+	return err;
+}
+
+static aclError query(struct accel_stream *stream, aclrtStreamStatus *status)
+{
+	int err = accel_stream_query(stream);
+
+	if (err && err != -EINPROGRESS)
+		return stream_told(stream, err);
+	*status = err ? ACL_STREAM_STATUS_NOT_READY : ACL_STREAM_STATUS_COMPLETE;
+	return ACL_SUCCESS;
+}
+
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status)
+{
+	struct on_stream on;
+	aclError err = stream_enter(__func__, stream, &on);
+
+	if (err)
+		return err;
+	err = status ? query(on.stream, status) : call_null("status");
+	stream_leave(&on);
+	return err;
+}
+
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode)
+{
+	aclError err = call_enter(__func__);
+	struct on_stream on;
+
+	if (err)
+		return err;
+	if (!stream)
+		return call_null("stream");
+	err = stream_enter(__func__, stream, &on);
+	if (err)
+		return err;
+	if (mode == ACL_CONTINUE_ON_FAILURE)
+		err = call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+				"mode is ACL_CONTINUE_ON_FAILURE: streams stop at a failure");
+	else if (mode != ACL_STOP_ON_FAILURE)
+		err = call_fail(ACL_ERROR_RT_PARAM_INVALID, "mode is %lu: 0 and 1 are known",
+				(unsigned long)mode);
+	stream_leave(&on);
+	return err;
+}
