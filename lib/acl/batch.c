@@ -56,9 +56,9 @@ static aclError check(const struct batch *batch)
 static aclError copy_one(const struct batch *batch, size_t i, const struct on_stream *on)
 {
 	if (on)
-		return copy_queue(on, batch->dsts[i], batch->max[i], batch->srcs[i],
+		return memcpy_queue(on, batch->dsts[i], batch->max[i], batch->srcs[i],
 				  batch->sizes[i], ACL_MEMCPY_DEFAULT);
-	return copy_now(batch->dsts[i], batch->max[i], batch->srcs[i], batch->sizes[i],
+	return memcpy_now(batch->dsts[i], batch->max[i], batch->srcs[i], batch->sizes[i],
 			ACL_MEMCPY_DEFAULT);
 }
 

@@ -27,6 +27,11 @@ void state_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
+void state_wait(pthread_cond_t *condition)
+{
+	pthread_cond_wait(condition, &lock);
+}
+
 aclrtContext context_current(void)
 {
 	return current;
@@ -170,7 +175,7 @@ void card_put(struct card *card)
 	state_unlock();
 }
 
-struct card *card_of(const struct accel_device *dev)
+struct card *card_with(const struct accel_device *dev)
 {
 	struct card *card = NULL;
 

@@ -12,7 +12,7 @@ bool is_device_memory(const void *ptr)
 	return accel_pointer_info(ptr, &info) || info.kind == ACCEL_MEMORY_DEVICE;
 }
 
-aclError copy_check_size(const char *count_name, size_t count, const char *max_name, size_t max)
+aclError check_size(const char *count_name, size_t count, const char *max_name, size_t max)
 {
 	if (!count)
 		return call_fail(ACL_ERROR_INVALID_PARAM, "%s is 0: at least 1 byte", count_name);
@@ -32,7 +32,7 @@ static aclError check(const void *dst, size_t max, const void *src, size_t count
 	if ((unsigned int)kind > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE)
 		return call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "kind is %d: 0 to %d are known",
 				 (int)kind, ACL_MEMCPY_INTER_DEVICE_TO_DEVICE);
-	return copy_check_size("count", count, "destMax", max);
+	return check_size("count", count, "destMax", max);
 }
 
 /* ---- Between two devices ---- */
@@ -44,7 +44,7 @@ static struct card *card_of_device_memory(const void *ptr)
 
 	if (accel_pointer_info(ptr, &info) || info.kind != ACCEL_MEMORY_DEVICE)
 		return NULL;
-	return card_of(info.device);
+	return card_with(info.device);
 }
 
 static bool may_copy(const struct card *a, const struct card *b)
@@ -84,7 +84,7 @@ static aclError cards_enter(struct cards *cards, const void *dst, const void *sr
 
 /* ---- At once ---- */
 
-aclError copy_now(void *dst, size_t max, const void *src, size_t count, aclrtMemcpyKind kind)
+aclError memcpy_now(void *dst, size_t max, const void *src, size_t count, aclrtMemcpyKind kind)
 {
 	aclError err = check(dst, max, src, count, kind);
 	struct cards cards = { NULL, NULL };
@@ -106,7 +106,7 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, a
 
 	if (err)
 		return err;
-	err = copy_now(dst, destMax, src, count, kind);
+	err = memcpy_now(dst, destMax, src, count, kind);
 	here_leave(&here);
 	return err;
 }
@@ -134,7 +134,7 @@ static int queue(const struct on_stream *on, const struct cards *cards, void *ds
 	return accel_async_memory_copy_d2h(dev, on->stream, dst, src, count);
 }
 
-aclError copy_queue(const struct on_stream *on, void *dst, size_t max, const void *src,
+aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const void *src,
 		    size_t count, aclrtMemcpyKind kind)
 {
 	aclError err = check(dst, max, src, count, kind);
@@ -166,7 +166,7 @@ aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t cou
 
 	if (err)
 		return err;
-	err = copy_queue(&on, dst, destMax, src, count, kind);
+	err = memcpy_queue(&on, dst, destMax, src, count, kind);
 	stream_leave(&on);
 	return err;
 }
@@ -186,7 +186,7 @@ aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *sr
 
 	if (err)
 		return err;
-	err = copy_queue(&on, dst, destMax, src, count, kind);
+	err = memcpy_queue(&on, dst, destMax, src, count, kind);
 	if (!err && (is_pageable(dst) || is_pageable(src)))
 		err = stream_told(on.stream, accel_stream_synchronize(on.stream));
 	stream_leave(&on);

@@ -97,6 +97,25 @@ static int queue_rows(const struct on_stream *on, const struct rows *rows)
 	return err;
 }
 
+/* Row by row they could go on in the next allocation. */
+static aclError check_inside(const char *name, const char *ptr, size_t pitch,
+			     const struct rows *rows)
+{
+	struct accel_pointer_info info;
+	aclError err = call_failed(accel_pointer_info(ptr, &info));
+	size_t left, whole;
+
+	if (err)
+		return err;
+	left = info.size - (size_t)(ptr - (char *)info.base);
+	if (!__builtin_mul_overflow(rows->height - 1, pitch, &whole) && whole < left &&
+	    rows->width <= left - whole)
+		return ACL_SUCCESS;
+	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+			 "%s %p has %zu bytes in its allocation: too few for %zu rows with pitch "
+			 "%zu", name, (const void *)ptr, left, rows->height, pitch);
+}
+
 /* All of it lies in page-locked memory of the card: a batch takes no other. */
 static bool is_locked(const struct on_stream *on, const struct rows *rows)
 {
@@ -110,8 +129,11 @@ static aclError queue(const struct on_stream *on, const struct rows *rows)
 {
 	aclError err;
 
-	if (is_locked(on, rows))
-		return call_failed(queue_rows(on, rows));
+	if (is_locked(on, rows)) {
+		err = check_inside("dst", rows->dst, rows->dpitch, rows);
+		err = err ? err : check_inside("src", rows->src, rows->spitch, rows);
+		return err ? err : call_failed(queue_rows(on, rows));
+	}
 	/* With other memory a copy is complete on return, after what was queued before. */
 	err = stream_told(on->stream, accel_stream_synchronize(on->stream));
 	return err ? err : call_failed(accel_memory_copy_2d(rows->dst, rows->dpitch, rows->src,

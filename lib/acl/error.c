@@ -42,8 +42,11 @@ static aclError code_of(int err, aclError exhausted)
 		return ACL_SUCCESS;
 	case -ENOMEM:
 	case -EDQUOT:
-	case -ENOSPC:
 		return exhausted;
+	/* Memory there is, but the driver counts ranges of the host. */
+	case -ENOSPC:
+		return exhausted == ACL_ERROR_RT_MEMORY_ALLOCATION ? ACL_ERROR_RT_OVER_LIMIT :
+								     exhausted;
 	case -EMFILE:
 	case -ENFILE:
 		return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;

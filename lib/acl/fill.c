@@ -8,7 +8,7 @@
 
 static aclError check(const void *ptr, size_t max, size_t count, struct accel_pointer_info *info)
 {
-	aclError err = ptr ? copy_check_size("count", count, "maxCount", max) : call_null("devPtr");
+	aclError err = ptr ? check_size("count", count, "maxCount", max) : call_null("devPtr");
 
 	if (err)
 		return err;
@@ -30,7 +30,7 @@ static aclError check(const void *ptr, size_t max, size_t count, struct accel_po
 static aclError fill_device(const struct accel_pointer_info *info, void *ptr, int32_t value,
 			    size_t count)
 {
-	struct card *card = card_of(info->device);
+	struct card *card = card_with(info->device);
 	aclError err;
 
 	if (!card)

@@ -139,7 +139,7 @@ static aclError describe(const struct accel_pointer_info *info, aclrtPtrAttribut
 		.location = { 0, ACL_MEM_LOCATION_TYPE_UNREGISTERED },
 		.pageSize = (uint32_t)sysconf(_SC_PAGESIZE),
 	};
-	struct card *card = card_of(info->device);
+	struct card *card = card_with(info->device);
 	aclError err = ACL_SUCCESS;
 	size_t granule;
 

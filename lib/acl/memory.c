@@ -176,7 +176,7 @@ aclError memory_enter(const void *ptr, enum accel_memory_kind kind, const char *
 		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
 				 "%s %p is inside of %s that begins at %p", argument, ptr,
 				 kinds[kind], info->base);
-	*card = card_of(info->device);
+	*card = card_with(info->device);
 	if (*card)
 		return ACL_SUCCESS;
 	return call_fail(ACL_ERROR_RT_PARAM_INVALID,

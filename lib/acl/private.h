@@ -14,6 +14,7 @@
 
 #include <accel/accel.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 
 /* ---- error.c: codes and sentences ---- */
@@ -55,6 +56,8 @@ struct card {
 
 void state_lock(void);
 void state_unlock(void);
+/* Under the lock, which is given up meanwhile. */
+void state_wait(pthread_cond_t *condition);
 
 /* Counts aclInit(); the count. */
 uint64_t state_init(void);
@@ -79,7 +82,7 @@ void here_leave(const struct here *here);
 /* Opens the card if need be and counts a use of it, which card_put() ends. */
 aclError card_open(int32_t id, struct card **card);
 /* The open card with this handle, counted, or NULL. */
-struct card *card_of(const struct accel_device *dev);
+struct card *card_with(const struct accel_device *dev);
 /* One more use of a card that is in use. */
 struct card *card_use(struct card *card);
 void card_put(struct card *card);
@@ -156,11 +159,11 @@ aclError config_check(const aclrtMallocConfig *cfg, bool host);
 
 /* ---- copy.c ---- */
 
-aclError copy_check_size(const char *count_name, size_t count, const char *max_name, size_t max);
+aclError check_size(const char *count_name, size_t count, const char *max_name, size_t max);
 bool is_device_memory(const void *ptr);
 /* The copy of aclrtMemcpy() and aclrtMemcpyAsync() between other calls of theirs. */
-aclError copy_now(void *dst, size_t max, const void *src, size_t count, aclrtMemcpyKind kind);
-aclError copy_queue(const struct on_stream *on, void *dst, size_t max, const void *src,
+aclError memcpy_now(void *dst, size_t max, const void *src, size_t count, aclrtMemcpyKind kind);
+aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const void *src,
 		    size_t count, aclrtMemcpyKind kind);
 
 /* ---- event.c ---- */
@@ -174,5 +177,7 @@ void waits_forget(const struct card *card);
 void report_end(struct report *report);
 void reports_end(struct card *card);
 void reports_forget(void);
+/* Under the lock: a callback that this thread has to run keeps the stream from going on. */
+bool report_blocks(const struct report *report);
 
 #endif

@@ -13,16 +13,27 @@
 
 /* ---- From a handle to a stream ---- */
 
+static aclError blocked(aclrtStream handle)
+{
+	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+			 "stream %p waits for a callback of type ACL_CALLBACK_BLOCK that this "
+			 "thread has to run: aclrtProcessReport() comes first", handle);
+}
+
 static aclError default_stream(const struct here *here, struct accel_stream **stream)
 {
 	struct accel_stream *made = NULL;
 	struct object *context;
+	bool blocks;
 	aclError err;
 
 	state_lock();
 	context = handle_find(HANDLE_CONTEXT, here->context);
 	*stream = context ? context->stream : NULL;
+	blocks = context && report_blocks(context->report);
 	state_unlock();
+	if (blocks)
+		return blocked(NULL);
 	if (*stream)
 		return ACL_SUCCESS;
 	err = call_failed_for(accel_stream_create(here->card->dev, &made),
@@ -48,6 +59,7 @@ static aclError named_stream(const struct here *here, aclrtStream handle,
 {
 	aclrtContext context = NULL;
 	struct object *object;
+	bool blocks = false;
 	int32_t device = 0;
 
 	state_lock();
@@ -56,12 +68,13 @@ static aclError named_stream(const struct here *here, aclrtStream handle,
 		*stream = object->stream;
 		context = object->context;
 		device = object->card->id;
+		blocks = report_blocks(object->report);
 	}
 	state_unlock();
 	if (!object)
 		return handle_fail("stream", HANDLE_STREAM, handle);
 	if (context == here->context)
-		return ACL_SUCCESS;
+		return blocks ? blocked(handle) : ACL_SUCCESS;
 	return call_fail(ACL_ERROR_RT_STREAM_CONTEXT,
 			 "stream %p belongs to context %p of device %d, and the current one is %p "
 			 "of device %d: aclrtSetCurrentContext() changes it", handle, context,

@@ -44,7 +44,7 @@ $(eval $(call unit_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(UNIT_THREADED)))
 $(eval $(call unit_variant,clang-tsan,clang,$(UNIT_TSAN),$(UNIT_THREADED)))
 
 UNIT_PROGS := $(foreach variant,$(UNIT_VARIANTS),$(UNIT_PROGS_$(variant)))
-include tests/unit/paddle/rules.mk tests/unit/sundials/rules.mk tests/unit/rmm/rules.mk
+include tests/unit/paddle/rules.mk tests/unit/sundials/rules.mk tests/unit/rmm/rules.mk tests/unit/acl/rules.mk
 
 # The same mock for whole programs.
 UNIT_PRELOAD := $(UNIT_OUT)/libmock.so
