@@ -138,8 +138,12 @@ struct on_stream {
 };
 
 /* here_enter(), and a stream of the current context; NULL is its default one. */
+aclError stream_find(const char *name, aclrtStream handle, struct on_stream *on);
+/* The same for what would wait for the stream, but for a callback that this thread has to run. */
 aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on);
 void stream_leave(const struct on_stream *on);
+/* Under the lock: what its handle, or NULL, stands for; NULL if it was destroyed meanwhile. */
+struct object *stream_object(const struct on_stream *on, aclrtStream handle);
 /* A stream that has failed takes work again when somebody has been told: with err, now. */
 aclError stream_told(struct accel_stream *stream, int err);
 /* All streams of a card. */

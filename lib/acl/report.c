@@ -259,17 +259,10 @@ bool report_blocks(const struct report *report)
 	return report && report->blocking && report->reader->thread == this_thread();
 }
 
-/* Under the lock: what a handle of a stream, or NULL, stands for. */
-static struct object *object_of(const struct on_stream *on, aclrtStream stream)
-{
-	return stream ? handle_find(HANDLE_STREAM, stream) :
-			handle_find(HANDLE_CONTEXT, on->here.context);
-}
-
 /* Under the lock. */
 static aclError subscribe(const struct on_stream *on, aclrtStream stream, struct reader *reader)
 {
-	struct object *object = object_of(on, stream);
+	struct object *object = stream_object(on, stream);
 
 	if (!object || object->report)
 		return ACL_ERROR_RT_STREAM_SUBSCRIBE;
@@ -299,7 +292,7 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream)
 {
 	struct reader *reader;
 	struct on_stream on;
-	aclError err = stream_enter(__func__, stream, &on);
+	aclError err = stream_find(__func__, stream, &on);
 
 	if (err)
 		return err;
@@ -318,12 +311,12 @@ aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream)
 	struct object *object;
 	struct on_stream on;
 	bool found;
-	aclError err = stream_enter(__func__, stream, &on);
+	aclError err = stream_find(__func__, stream, &on);
 
 	if (err)
 		return err;
 	state_lock();
-	object = object_of(&on, stream);
+	object = stream_object(&on, stream);
 	found = object && object->report && object->report->reader->thread == threadId;
 	if (found) {
 		report_unlink(object->report);
@@ -386,7 +379,7 @@ static void take_back(const struct on_stream *on, aclrtStream stream, struct cal
 	bool found;
 
 	state_lock();
-	object = object_of(on, stream);
+	object = stream_object(on, stream);
 	found = object && object->report && take_out(object->report, callback);
 	if (found)
 		object->report->blocking -= is_blocking;
@@ -402,7 +395,7 @@ static int put_in(const struct on_stream *on, aclrtStream stream, struct callbac
 	int fd = -1;
 
 	state_lock();
-	object = object_of(on, stream);
+	object = stream_object(on, stream);
 	/* Of a device that is being reset nobody would run it. */
 	if (object && object->report && object->card->state == CARD_OPEN)
 		fd = fcntl(object->report->reached, F_DUPFD_CLOEXEC, 0);

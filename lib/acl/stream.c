@@ -13,27 +13,17 @@
 
 /* ---- From a handle to a stream ---- */
 
-static aclError blocked(aclrtStream handle)
-{
-	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
-			 "stream %p waits for a callback of type ACL_CALLBACK_BLOCK that this "
-			 "thread has to run: aclrtProcessReport() comes first", handle);
-}
 
 static aclError default_stream(const struct here *here, struct accel_stream **stream)
 {
 	struct accel_stream *made = NULL;
 	struct object *context;
-	bool blocks;
 	aclError err;
 
 	state_lock();
 	context = handle_find(HANDLE_CONTEXT, here->context);
 	*stream = context ? context->stream : NULL;
-	blocks = context && report_blocks(context->report);
 	state_unlock();
-	if (blocks)
-		return blocked(NULL);
 	if (*stream)
 		return ACL_SUCCESS;
 	err = call_failed_for(accel_stream_create(here->card->dev, &made),
@@ -59,7 +49,6 @@ static aclError named_stream(const struct here *here, aclrtStream handle,
 {
 	aclrtContext context = NULL;
 	struct object *object;
-	bool blocks = false;
 	int32_t device = 0;
 
 	state_lock();
@@ -68,20 +57,19 @@ static aclError named_stream(const struct here *here, aclrtStream handle,
 		*stream = object->stream;
 		context = object->context;
 		device = object->card->id;
-		blocks = report_blocks(object->report);
 	}
 	state_unlock();
 	if (!object)
 		return handle_fail("stream", HANDLE_STREAM, handle);
 	if (context == here->context)
-		return blocks ? blocked(handle) : ACL_SUCCESS;
+		return ACL_SUCCESS;
 	return call_fail(ACL_ERROR_RT_STREAM_CONTEXT,
 			 "stream %p belongs to context %p of device %d, and the current one is %p "
 			 "of device %d: aclrtSetCurrentContext() changes it", handle, context,
 			 device, here->context, here->card->id);
 }
 
-aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on)
+aclError stream_find(const char *name, aclrtStream handle, struct on_stream *on)
 {
 	aclError err = here_enter(name, &on->here);
 
@@ -92,6 +80,32 @@ aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on
 	if (err)
 		here_leave(&on->here);
 	return err;
+}
+
+struct object *stream_object(const struct on_stream *on, aclrtStream handle)
+{
+	return handle ? handle_find(HANDLE_STREAM, handle) :
+			handle_find(HANDLE_CONTEXT, on->here.context);
+}
+
+aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on)
+{
+	aclError err = stream_find(name, handle, on);
+	struct object *object;
+	bool blocks;
+
+	if (err)
+		return err;
+	state_lock();
+	object = stream_object(on, handle);
+	blocks = object && report_blocks(object->report);
+	state_unlock();
+	if (!blocks)
+		return ACL_SUCCESS;
+	stream_leave(on);
+	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+			 "stream %p waits for a callback of type ACL_CALLBACK_BLOCK that this "
+			 "thread has to run: aclrtProcessReport() comes first", handle);
 }
 
 void stream_leave(const struct on_stream *on)
@@ -232,7 +246,7 @@ static aclError destroy(const char *name, aclrtStream handle, bool wait)
 		return err;
 	if (!handle)
 		return call_null("stream");
-	err = stream_enter(name, handle, &on);
+	err = wait ? stream_enter(name, handle, &on) : stream_find(name, handle, &on);
 	if (err)
 		return err;
 	if (wait)
@@ -330,7 +344,7 @@ static aclError query(struct accel_stream *stream, aclrtStreamStatus *status)
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status)
 {
 	struct on_stream on;
-	aclError err = stream_enter(__func__, stream, &on);
+	aclError err = stream_find(__func__, stream, &on);
 
 	if (err)
 		return err;
@@ -348,7 +362,7 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode)
 		return err;
 	if (!stream)
 		return call_null("stream");
-	err = stream_enter(__func__, stream, &on);
+	err = stream_find(__func__, stream, &on);
 	if (err)
 		return err;
 	if (mode == ACL_CONTINUE_ON_FAILURE)

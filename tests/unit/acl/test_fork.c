@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* A process that is forked from one that has begun. What is wrong in it is its exit status. */
+#include "fixture.h"
+
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+#define SIZE 64
+#define FORKS 100
+
+static char *ptr, *host;
+static aclrtStream stream;
+static aclrtEvent event;
+static aclrtContext context;
+static char bytes[SIZE];
+static int ran;
+
+static void note(void *data)
+{
+	ran += (int)(intptr_t)data;
+}
+
+static uint64_t self(void)
+{
+	return (uint64_t)pthread_self();
+}
+
+static void set_up(void)
+{
+	begin();
+	ran = 0;
+	ptr = memory(SIZE);
+	host = pinned(SIZE);
+	stream = new_stream();
+	event = new_event();
+	gives(aclrtGetCurrentContext(&context), 0);
+	gives(aclrtRecordEvent(event, stream), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+}
+
+static void in_child(void (*part)(void))
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		tap_wrong = 0;
+		part();
+		fflush(stdout);
+		_exit(!!tap_wrong);
+	}
+	waitpid(pid, &status, 0);
+	ok(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+static void everything_is_refused(void)
+{
+	aclrtEventRecordedStatus status;
+	void *made = &made;
+
+	refuses(aclrtMalloc(&made, 64, 0), ACL_ERROR_UNINITIALIZE, "was forked from");
+	ok(!made);
+	gives(aclrtMallocHost(&made, 64), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtFree(ptr), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtFreeHost(host), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtMemcpy(ptr, SIZE, bytes, SIZE, 1), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtMemcpyAsync(ptr, SIZE, bytes, SIZE, 1, stream), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtSynchronizeStream(stream), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtQueryEventStatus(event, &status), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtDestroyEvent(event), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtDestroyStream(stream), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtSetCurrentContext(context), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtSetDevice(0), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtResetDevice(0), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtProcessReport(1), ACL_ERROR_UNINITIALIZE);
+	refuses(aclFinalize(), ACL_ERROR_UNINITIALIZE, "was forked from");
+}
+
+/* It begins by itself, and has nothing of the other's. */
+static void begins(void)
+{
+	char *own;
+
+	gives(aclInit(NULL), 0);
+	refuses(aclrtMemcpy(bytes, SIZE, ptr, SIZE, 2), ACL_ERROR_RT_CONTEXT_NULL, "is gone");
+	gives(aclrtSetDevice(0), 0);
+	gives(aclrtSynchronizeStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
+	gives(aclrtDestroyEvent(event), ACL_ERROR_RT_INVALID_HANDLE);
+	gives(aclrtSetCurrentContext(context), ACL_ERROR_RT_INVALID_HANDLE);
+	gives(aclrtMemcpy(bytes, SIZE, ptr, SIZE, 2), ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtFree(ptr), ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtFreeHost(host), ACL_ERROR_RT_PARAM_INVALID);
+	own = memory(SIZE);
+	gives(aclrtMemset(own, SIZE, 7, SIZE), 0);
+	gives(aclrtMemcpy(bytes, SIZE, own, SIZE, 2), 0);
+	ok(bytes[SIZE - 1] == 7);
+	gives(aclrtMemcpyAsync(own, SIZE, bytes, SIZE, 1, NULL), 0);
+	gives(aclrtSynchronizeStream(NULL), 0);
+	end();
+	ok(!mock_files());
+}
+
+static void parent_goes_on(void)
+{
+	gives(aclrtMemset(ptr, SIZE, 3, SIZE), 0);
+	gives(aclrtMemcpyAsync(host, SIZE, ptr, SIZE, 2, stream), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	ok(host[SIZE - 1] == 3);
+}
+
+static void test_refused(void)
+{
+	set_up();
+	in_child(everything_is_refused);
+	parent_goes_on();
+	end();
+}
+
+static void test_begins(void)
+{
+	set_up();
+	in_child(begins);
+	parent_goes_on();
+	end();
+}
+
+static void forks_again(void)
+{
+	in_child(everything_is_refused);
+	in_child(begins);
+	begins();
+}
+
+static void test_grandchild(void)
+{
+	set_up();
+	in_child(forks_again);
+	parent_goes_on();
+	end();
+}
+
+/* One that had not begun is as any other. */
+static void has_not_begun(void)
+{
+	refuses(aclrtSetDevice(0), ACL_ERROR_UNINITIALIZE, "has not been called");
+	begin();
+	memory(SIZE);
+	end();
+}
+
+static void test_before_it_began(void)
+{
+	gives(aclInit(NULL), 0);
+	gives(aclFinalize(), 0);
+	in_child(has_not_begun);
+}
+
+/* ---- While other threads are in calls ---- */
+
+static atomic_bool ends;
+
+static void *works(void *arg)
+{
+	void *made;
+
+	while (!ends) {
+		gives(aclrtSetDevice(0), 0);
+		gives(aclrtMalloc(&made, 8, 0), 0);
+		gives(aclrtMemset(made, 8, 1, 8), 0);
+		gives(aclrtFree(made), 0);
+		gives(aclrtResetDevice(0), 0);
+	}
+	return arg;
+}
+
+static void begins_briefly(void)
+{
+	gives(aclInit(NULL), 0);
+	gives(aclrtSetDevice(0), 0);
+	memory(SIZE);
+	end();
+}
+
+static void test_fork_under_work(void)
+{
+	pthread_t threads[2];
+
+	set_up();
+	ends = false;
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, works, NULL);
+	for (int i = 0; i < FORKS; i++)
+		in_child(begins_briefly);
+	ends = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	parent_goes_on();
+	end();
+}
+
+/* ---- Callbacks ---- */
+
+static void has_callbacks_of_its_own(void)
+{
+	gives(aclrtProcessReport(1), ACL_ERROR_UNINITIALIZE);
+	gives(aclInit(NULL), 0);
+	gives(aclrtProcessReport(1), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+	gives(aclrtSetDevice(0), 0);
+	gives(aclrtSubscribeReport(self(), NULL), 0);
+	gives(aclrtLaunchCallback(note, (void *)1, ACL_CALLBACK_NO_BLOCK, NULL), 0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(ran == 1);
+	end();
+}
+
+static void test_callbacks(void)
+{
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	mock_hold(0);
+	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, stream), 0);
+	gives(aclrtLaunchCallback(note, (void *)2, ACL_CALLBACK_NO_BLOCK, stream), 0);
+	in_child(has_callbacks_of_its_own);
+	mock_release(0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(ran == 2);
+	gives(aclrtProcessReport(5), ACL_ERROR_RT_REPORT_TIMEOUT);
+	gives(aclrtUnSubscribeReport(self(), stream), 0);
+	end();
+}
+
+int main(void)
+{
+	RUN(test_refused);
+	RUN(test_begins);
+	RUN(test_grandchild);
+	RUN(test_before_it_began);
+	RUN(test_fork_under_work);
+	RUN(test_callbacks);
+	return tap_end();
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* Callbacks, in threads that ask for them. Also built with the thread sanitizer. */
+#include "fixture.h"
+
+#include <dirent.h>
+#include <stdatomic.h>
+
+#define SIZE 64
+#define MANY 50
+
+static char *ptr, *host;
+static aclrtStream stream;
+
+/* What ran, in order; read when the thread that runs them is known to be done, or is this one. */
+static int ran[4 * MANY];
+static atomic_int count;
+
+static void note(void *data)
+{
+	ran[count] = (int)(intptr_t)data;
+	count++;
+}
+
+static uint64_t self(void)
+{
+	return (uint64_t)pthread_self();
+}
+
+static void set_up(void)
+{
+	begin();
+	count = 0;
+	ptr = memory(SIZE);
+	host = pinned(SIZE);
+	stream = new_stream();
+}
+
+static void keep_busy(void)
+{
+	mock_hold(0);
+	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, stream), 0);
+}
+
+static void *number(int value)
+{
+	return (void *)(intptr_t)value;
+}
+
+static int files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int found = 0;
+
+	while (readdir(dir))
+		found++;
+	closedir(dir);
+	return found;
+}
+
+/* ---- This thread runs them ---- */
+
+static void test_own_thread(void)
+{
+	int before;
+
+	set_up();
+	before = files();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	keep_busy();
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	/* What is queued later does not wait, and the callbacks do for what was before. */
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
+	refuses(aclrtProcessReport(5), ACL_ERROR_RT_REPORT_TIMEOUT, "no callback was due");
+	ok(!count);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	while (count < 2)
+		gives(aclrtProcessReport(10000), 0);
+	ok(count == 2 && ran[0] == 1 && ran[1] == 2);
+	gives(aclrtProcessReport(1), ACL_ERROR_RT_REPORT_TIMEOUT);
+	gives(aclrtUnSubscribeReport(self(), stream), 0);
+	refuses(aclrtProcessReport(1), ACL_ERROR_RT_THREAD_SUBSCRIBE, "serves no stream");
+	ok(files() == before);
+	end();
+}
+
+static void test_several_streams(void)
+{
+	aclrtStream other;
+
+	set_up();
+	other = new_stream();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtSubscribeReport(self(), other), 0);
+	gives(aclrtSubscribeReport(self(), NULL), 0);
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_NO_BLOCK, other), 0);
+	gives(aclrtLaunchCallback(note, number(4), ACL_CALLBACK_NO_BLOCK, NULL), 0);
+	while (count < 3)
+		gives(aclrtProcessReport(10000), 0);
+	ok(ran[0] + ran[1] + ran[2] == 7);
+	/* What has not run is dropped. */
+	keep_busy();
+	gives(aclrtLaunchCallback(note, number(8), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	gives(aclrtUnSubscribeReport(self(), stream), 0);
+	mock_release(0);
+	gives(aclrtSynchronizeDevice(), 0);
+	gives(aclrtProcessReport(5), ACL_ERROR_RT_REPORT_TIMEOUT);
+	ok(count == 3);
+	gives(aclrtDestroyStream(other), 0);
+	end();
+}
+
+static void test_who_may_not(void)
+{
+	aclrtStream there;
+
+	begin_with(2);
+	stream = new_stream();
+	refuses(aclrtLaunchCallback(note, NULL, 0, stream), ACL_ERROR_RT_STREAM_NO_CB_REG,
+		"aclrtSubscribeReport() comes first");
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	refuses(aclrtSubscribeReport(self(), stream), ACL_ERROR_RT_STREAM_SUBSCRIBE,
+		"has a thread already");
+	gives(aclrtSubscribeReport(self() + 1, stream), ACL_ERROR_RT_STREAM_SUBSCRIBE);
+	gives(aclrtUnSubscribeReport(self() + 1, stream), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+	gives(aclrtUnSubscribeReport(self(), NULL), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+	gives(aclrtLaunchCallback(NULL, NULL, 0, stream), ACL_ERROR_INVALID_PARAM);
+	refuses(aclrtLaunchCallback(note, NULL, 2, stream), ACL_ERROR_RT_PARAM_INVALID,
+		"blockType is 2");
+	refuses(aclrtProcessReport(0), ACL_ERROR_RT_PARAM_INVALID, "timeout is 0");
+	gives(aclrtProcessReport(-2), ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtSetDevice(1), 0);
+	there = new_stream();
+	refuses(aclrtSubscribeReport(self(), there), ACL_ERROR_RT_THREAD_SUBSCRIBE,
+		"another device");
+	gives(aclrtSubscribeReport(self(), stream), ACL_ERROR_RT_STREAM_CONTEXT);
+	gives(aclrtResetDevice(0), 0);
+	gives(aclrtSubscribeReport(self(), there), 0);
+	gives(aclrtUnSubscribeReport(self(), there), 0);
+	gives(aclrtUnSubscribeReport(self(), there), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+	end();
+}
+
+static void test_blocking_and_waiting_in_one_thread(void)
+{
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, stream), 0);
+	/* It would wait for itself. */
+	refuses(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), ACL_ERROR_RT_PARAM_INVALID,
+		"aclrtProcessReport() comes first");
+	gives(aclrtSynchronizeStream(stream), ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtDestroyStream(stream), ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 1);
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	end();
+}
+
+/* Nobody will run it, and nobody hangs. */
+static void test_blocking_is_dropped(void)
+{
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtUnSubscribeReport(self(), stream), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtResetDevice(0), 0);
+	gives(aclrtProcessReport(1), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+	ok(!count);
+	end();
+}
+
+static void test_after_a_failure(void)
+{
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	keep_busy();
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	mock_release(0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 1);
+	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_NO_BLOCK, stream),
+	      ACL_ERROR_RT_DEVICE_TASK_ABORT);
+	gives(aclrtSynchronizeStream(stream), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtLaunchCallback(note, number(3), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 2 && ran[1] == 3);
+	end();
+}
+
+/* ---- A thread of its own runs them, as in the interface's examples ---- */
+
+static atomic_bool ends;
+
+static void *runs(void *arg)
+{
+	while (!ends)
+		aclrtProcessReport(20);
+	return arg;
+}
+
+static void start(pthread_t *thread)
+{
+	ends = false;
+	pthread_create(thread, NULL, runs, NULL);
+	gives(aclrtSubscribeReport((uint64_t)*thread, stream), 0);
+}
+
+static void stop(pthread_t thread)
+{
+	gives(aclrtUnSubscribeReport((uint64_t)thread, stream), 0);
+	ends = true;
+	pthread_join(thread, NULL);
+}
+
+static void see(void *data)
+{
+	/* The stream is kept from going on. */
+	ran[count] = *mock_memory(0, MOCK_BASE) == (uint8_t)(intptr_t)data;
+	count++;
+}
+
+static void test_blocking(void)
+{
+	pthread_t thread;
+
+	set_up();
+	start(&thread);
+	for (int i = 1; i <= MANY; i++) {
+		gives(aclrtMemsetAsync(ptr, SIZE, i, SIZE, stream), 0);
+		gives(aclrtLaunchCallback(see, number(i), ACL_CALLBACK_BLOCK, stream), 0);
+	}
+	gives(aclrtMemsetAsync(ptr, SIZE, 0, SIZE, stream), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	ok(count == MANY);
+	for (int i = 0; i < MANY; i++)
+		ok(ran[i]);
+	stop(thread);
+	end();
+}
+
+static void test_both_kinds_in_order(void)
+{
+	pthread_t thread;
+
+	set_up();
+	start(&thread);
+	for (int i = 0; i < MANY; i++)
+		gives(aclrtLaunchCallback(note, number(i),
+					  i % 3 ? ACL_CALLBACK_NO_BLOCK : ACL_CALLBACK_BLOCK,
+					  stream), 0);
+	gives(aclrtLaunchCallback(note, number(MANY), ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	ok(count == MANY + 1);
+	for (int i = 0; i <= MANY; i++)
+		ok(ran[i] == i);
+	stop(thread);
+	end();
+}
+
+static void *waits_for_ever(void *arg)
+{
+	aclrtProcessReport(-1);
+	gives(aclrtProcessReport(-1), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+	return arg;
+}
+
+/* The last stream leaves: the thread does not wait for ever. */
+static void test_a_thread_is_left(void)
+{
+	pthread_t thread;
+
+	set_up();
+	pthread_create(&thread, NULL, waits_for_ever, NULL);
+	gives(aclrtSubscribeReport((uint64_t)thread, stream), 0);
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	ok(count == 1);
+	usleep(5000);
+	gives(aclrtUnSubscribeReport((uint64_t)thread, stream), 0);
+	pthread_join(thread, NULL);
+	end();
+}
+
+/* While another thread resets the device. */
+static void test_reset_under_callbacks(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < MANY; i++) {
+		set_up();
+		ends = false;
+		pthread_create(&thread, NULL, runs, NULL);
+		gives(aclrtSubscribeReport((uint64_t)thread, stream), 0);
+		aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, stream);
+		aclrtLaunchCallback(note, number(2), ACL_CALLBACK_NO_BLOCK, stream);
+		gives(aclrtResetDevice(0), 0);
+		ends = true;
+		pthread_join(thread, NULL);
+		end();
+		if (i + 1 < MANY)
+			mock_reset();
+		mock_add(0);
+	}
+}
+
+/* ---- In libaccel's thread ---- */
+
+static void set(void *data)
+{
+	*(char *)data = 1;
+	aclrtSynchronizeStream(NULL);
+	ok(strstr(aclGetRecentErrMsg(), "no current context"));
+}
+
+static void test_host_function(void)
+{
+	set_up();
+	host[0] = 0;
+	gives(aclrtLaunchHostFunc(stream, set, host), 0);
+	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, stream), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	ok(*mock_memory(0, MOCK_BASE) == 1);
+	gives(aclrtLaunchHostFunc(stream, NULL, host), ACL_ERROR_INVALID_PARAM);
+	gives(aclrtLaunchHostFunc(number(77), set, host), ACL_ERROR_RT_INVALID_HANDLE);
+	end();
+}
+
+int main(void)
+{
+	RUN(test_own_thread);
+	RUN(test_several_streams);
+	RUN(test_who_may_not);
+	RUN(test_blocking_and_waiting_in_one_thread);
+	RUN(test_blocking_is_dropped);
+	RUN(test_after_a_failure);
+	RUN(test_blocking);
+	RUN(test_both_kinds_in_order);
+	RUN(test_a_thread_is_left);
+	RUN(test_reset_under_callbacks);
+	RUN(test_host_function);
+	return tap_end();
+}

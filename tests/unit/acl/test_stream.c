@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/* Streams and events. Also built with the thread sanitizer. */
+#include "fixture.h"
+
+#include <limits.h>
+#include <time.h>
+
+#define SIZE 64
+
+static char *ptr, *host;
+static aclrtStream stream;
+
+static void set_up(void)
+{
+	begin();
+	ptr = memory(SIZE);
+	host = pinned(SIZE);
+	stream = new_stream();
+}
+
+/* Work that does not end before mock_release(). */
+static void keep_busy(aclrtStream on)
+{
+	mock_hold(0);
+	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, on), 0);
+}
+
+static void *let_go(void *arg)
+{
+	mock_wait_held(0, 1);
+	usleep(5000);
+	mock_release(0);
+	return arg;
+}
+
+static aclrtStreamStatus status_of(aclrtStream of)
+{
+	aclrtStreamStatus status = ACL_STREAM_STATUS_RESERVED;
+
+	gives(aclrtStreamQuery(of, &status), 0);
+	return status;
+}
+
+/* ---- Streams ---- */
+
+static void test_streams_run_apart(void)
+{
+	aclrtStream other;
+
+	set_up();
+	other = new_stream();
+	keep_busy(stream);
+	ok(status_of(stream) == ACL_STREAM_STATUS_NOT_READY);
+	ok(status_of(other) == ACL_STREAM_STATUS_COMPLETE);
+	ok(status_of(NULL) == ACL_STREAM_STATUS_COMPLETE);
+	gives(aclrtSynchronizeStream(other), 0);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	ok(status_of(stream) == ACL_STREAM_STATUS_COMPLETE);
+	gives(aclrtStreamQuery(stream, NULL), ACL_ERROR_INVALID_PARAM);
+	end();
+}
+
+static void test_configured_streams(void)
+{
+	aclrtStream made;
+
+	begin();
+	gives(aclrtCreateStreamWithConfig(&made, 0, 0), 0);
+	gives(aclrtCreateStreamWithConfig(&made, 7,
+					  ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC), 0);
+	gives(aclrtSynchronizeStream(made), 0);
+	refuses(aclrtCreateStreamWithConfig(&made, 8, 0), ACL_ERROR_RT_PARAM_INVALID,
+		"priority is 8");
+	ok(!made);
+	refuses(aclrtCreateStreamWithConfig(&made, 0, 0x20), ACL_ERROR_RT_PARAM_INVALID,
+		"flag is 0x20");
+	gives(aclrtCreateStreamWithConfig(NULL, 0, 0), ACL_ERROR_INVALID_PARAM);
+	gives(aclrtCreateStream(NULL), ACL_ERROR_INVALID_PARAM);
+	end();
+}
+
+static void test_too_many_streams(void)
+{
+	aclrtStream made[MOCK_STREAMS + 1], more = &more;
+	int count = 0;
+
+	begin();
+	while (count <= MOCK_STREAMS && !aclrtCreateStream(&made[count]))
+		count++;
+	ok(count > 0 && count <= MOCK_STREAMS);
+	gives(aclrtCreateStream(&more), ACL_ERROR_RT_NO_STREAM_RESOURCE);
+	ok(!more);
+	/* The default stream is none of those that the program has made, but of the driver's. */
+	gives(aclrtSynchronizeStream(NULL), ACL_ERROR_RT_NO_STREAM_RESOURCE);
+	gives(aclrtDestroyStream(made[0]), 0);
+	gives(aclrtSynchronizeStream(NULL), 0);
+	end();
+}
+
+static void test_destroy_waits(void)
+{
+	pthread_t thread;
+	aclrtStream other;
+
+	set_up();
+	memset(host, 5, SIZE);
+	keep_busy(stream);
+	pthread_create(&thread, NULL, let_go, NULL);
+	gives(aclrtDestroyStream(stream), 0);
+	ok(*mock_memory(0, MOCK_BASE) == 5);
+	pthread_join(thread, NULL);
+	refuses(aclrtDestroyStream(stream), ACL_ERROR_RT_INVALID_HANDLE, "no live stream");
+	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, stream), ACL_ERROR_RT_INVALID_HANDLE);
+	/* A new one is not taken for the old one. */
+	other = new_stream();
+	ok(other != stream);
+	gives(aclrtSynchronizeStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
+	keep_busy(other);
+	gives(aclrtDestroyStreamForce(other), 0);
+	gives(aclrtDestroyStreamForce(other), ACL_ERROR_RT_INVALID_HANDLE);
+	mock_release(0);
+	gives(aclrtSynchronizeDevice(), 0);
+	gives(aclrtDestroyStream(NULL), ACL_ERROR_INVALID_PARAM);
+	gives(aclrtDestroyStreamForce(NULL), ACL_ERROR_INVALID_PARAM);
+	end();
+}
+
+static void test_timeouts(void)
+{
+	pthread_t thread;
+
+	set_up();
+	gives(aclrtSynchronizeStreamWithTimeout(stream, 0), 0);
+	keep_busy(stream);
+	gives(aclrtSynchronizeStreamWithTimeout(stream, 0), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	gives(aclrtSynchronizeStreamWithTimeout(stream, 10), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	gives(aclrtSynchronizeDeviceWithTimeout(10), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, NULL), 0);
+	pthread_create(&thread, NULL, let_go, NULL);
+	gives(aclrtSynchronizeStreamWithTimeout(stream, 60000), 0);
+	pthread_join(thread, NULL);
+	gives(aclrtSynchronizeDeviceWithTimeout(60000), 0);
+	ok(status_of(NULL) == ACL_STREAM_STATUS_COMPLETE);
+	keep_busy(NULL);
+	gives(aclrtSynchronizeDeviceWithTimeout(10), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	pthread_create(&thread, NULL, let_go, NULL);
+	gives(aclrtSynchronizeDeviceWithTimeout(-1), 0);
+	pthread_join(thread, NULL);
+	gives(aclrtSynchronizeStreamWithTimeout(stream, -1), 0);
+	refuses(aclrtSynchronizeStreamWithTimeout(stream, -2), ACL_ERROR_RT_PARAM_INVALID,
+		"timeout is -2");
+	gives(aclrtSynchronizeStreamWithTimeout(stream, INT_MIN), ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtSynchronizeStreamWithTimeout(stream, INT_MAX), 0);
+	refuses(aclrtSynchronizeDeviceWithTimeout(0), ACL_ERROR_RT_PARAM_INVALID, "timeout is 0");
+	gives(aclrtSynchronizeDeviceWithTimeout(-2), ACL_ERROR_RT_PARAM_INVALID);
+	end();
+}
+
+/* Told once, then it works again. */
+static void test_work_fails(void)
+{
+	aclrtStreamStatus status = ACL_STREAM_STATUS_RESERVED;
+
+	set_up();
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	keep_busy(stream);
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
+	mock_release(0);
+	refuses(aclrtSynchronizeStream(stream), ACL_ERROR_RT_SYS_DMA, "work of the stream failed");
+	gives(aclrtSynchronizeStream(stream), 0);
+	ok(*mock_memory(0, MOCK_BASE) != 1);
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	ok(*mock_memory(0, MOCK_BASE) == 1);
+	/* Until somebody is told it takes no more. */
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
+	mock_wait_idle();
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), ACL_ERROR_RT_DEVICE_TASK_ABORT);
+	gives(aclrtStreamQuery(stream, &status), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtStreamQuery(stream, &status), 0);
+	/* The device tells of all that have failed. */
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, NULL), 0);
+	gives(aclrtSynchronizeDevice(), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtSynchronizeDevice(), 0);
+	gives(aclrtSynchronizeStream(NULL), 0);
+	/* One that is destroyed tells, too, and is destroyed. */
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
+	gives(aclrtDestroyStream(stream), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtDestroyStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
+	end();
+}
+
+static void test_failure_mode(void)
+{
+	set_up();
+	gives(aclrtSetStreamFailureMode(stream, ACL_STOP_ON_FAILURE), 0);
+	gives(aclrtSetStreamFailureMode(stream, ACL_CONTINUE_ON_FAILURE),
+	      ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	gives(aclrtSetStreamFailureMode(stream, 2), ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtSetStreamFailureMode(NULL, 1), ACL_ERROR_INVALID_PARAM);
+	end();
+}
+
+/* ---- Events ---- */
+
+/* The two answers are each other's opposite. */
+static void answers(aclrtEvent event, bool happened)
+{
+	aclrtEventRecordedStatus recorded = 7;
+	aclrtEventStatus status = ACL_EVENT_STATUS_RESERVED;
+
+	gives(aclrtQueryEventStatus(event, &recorded), 0);
+	ok(recorded == (happened ? 1 : 0));
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	gives(aclrtQueryEvent(event, &status), 0);
+#pragma GCC diagnostic pop
+	ok(status == (happened ? 0 : 1));
+}
+
+static aclrtEventRecordedStatus recorded_status(aclrtEvent event)
+{
+	aclrtEventRecordedStatus recorded = 7;
+
+	gives(aclrtQueryEventStatus(event, &recorded), 0);
+	return recorded;
+}
+
+static void test_events(void)
+{
+	aclrtEvent event, reusable;
+	pthread_t thread;
+
+	set_up();
+	event = new_event();
+	gives(aclrtCreateEventExWithFlag(&reusable, ACL_EVENT_SYNC), 0);
+	ok(recorded_status(event) == ACL_EVENT_RECORDED_STATUS_NOT_READY);
+	ok(recorded_status(reusable) == ACL_EVENT_RECORDED_STATUS_COMPLETE);
+	gives(aclrtSynchronizeEvent(event), 0);
+	keep_busy(stream);
+	gives(aclrtRecordEvent(event, stream), 0);
+	gives(aclrtRecordEvent(reusable, stream), 0);
+	answers(event, false);
+	answers(reusable, false);
+	gives(aclrtSynchronizeEventWithTimeout(event, 0), ACL_ERROR_RT_EVENT_NOT_COMPLETE);
+	gives(aclrtSynchronizeEventWithTimeout(event, 5), ACL_ERROR_RT_EVENT_NOT_COMPLETE);
+	pthread_create(&thread, NULL, let_go, NULL);
+	gives(aclrtSynchronizeEvent(event), 0);
+	pthread_join(thread, NULL);
+	answers(event, true);
+	gives(aclrtSynchronizeEventWithTimeout(event, -1), 0);
+	gives(aclrtSynchronizeEventWithTimeout(event, -2), ACL_ERROR_RT_PARAM_INVALID);
+	/* Recorded again it stands for the new point. */
+	keep_busy(stream);
+	gives(aclrtRecordEvent(event, stream), 0);
+	answers(event, false);
+	mock_release(0);
+	gives(aclrtResetEvent(event, stream), 0);
+	ok(recorded_status(event) == ACL_EVENT_RECORDED_STATUS_NOT_READY);
+	refuses(aclrtResetEvent(reusable, stream), ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+		"without a reset");
+	gives(aclrtDestroyEvent(event), 0);
+	gives(aclrtDestroyEvent(event), ACL_ERROR_RT_INVALID_HANDLE);
+	gives(aclrtDestroyEvent(reusable), 0);
+	end();
+}
+
+static void test_event_flags(void)
+{
+	aclrtEvent made;
+
+	begin();
+	for (uint32_t flag = 1; flag < 16; flag++) {
+		bool known = !(flag & 4);
+
+		gives(aclrtCreateEventWithFlag(&made, flag), known ? 0 : 107000);
+		ok(known == !!made);
+		gives(aclrtCreateEventExWithFlag(&made, flag), known ? 0 : 107000);
+	}
+	refuses(aclrtCreateEventWithFlag(&made, 0), ACL_ERROR_RT_PARAM_INVALID, "flag is 0");
+	gives(aclrtCreateEventWithFlag(&made, ACL_EVENT_IPC), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	gives(aclrtCreateEventWithFlag(&made, ACL_EVENT_EXTERNAL),
+	      ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	gives(aclrtCreateEvent(NULL), ACL_ERROR_INVALID_PARAM);
+	gives(aclrtCreateEventWithFlag(NULL, 1), ACL_ERROR_INVALID_PARAM);
+	gives(aclrtCreateEventExWithFlag(NULL, 1), ACL_ERROR_INVALID_PARAM);
+	end();
+}
+
+static void test_times(void)
+{
+	aclrtEvent first, last, none;
+	float ms = -1;
+
+	set_up();
+	first = new_event();
+	last = new_event();
+	gives(aclrtCreateEventWithFlag(&none, ACL_EVENT_SYNC), 0);
+	gives(aclrtRecordEvent(first, stream), 0);
+	gives(aclrtSynchronizeEvent(first), 0);
+	keep_busy(stream);
+	gives(aclrtRecordEvent(last, stream), 0);
+	gives(aclrtRecordEvent(none, stream), 0);
+	refuses(aclrtEventElapsedTime(&ms, first, last), ACL_ERROR_RT_EVENT_NOT_COMPLETE,
+		"endEvent has not happened");
+	usleep(10000);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	gives(aclrtEventElapsedTime(&ms, first, last), 0);
+	ok(ms >= 10 && ms < 10000);
+	gives(aclrtEventElapsedTime(&ms, first, first), 0);
+	ok(ms == 0);
+	refuses(aclrtEventElapsedTime(&ms, last, first), ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL,
+		"before startEvent");
+	refuses(aclrtEventElapsedTime(&ms, first, none), ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
+		"endEvent was made without");
+	refuses(aclrtEventElapsedTime(&ms, new_event(), last),
+		ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "startEvent is not recorded");
+	gives(aclrtEventElapsedTime(NULL, first, last), ACL_ERROR_INVALID_PARAM);
+	gives(aclrtEventElapsedTime(&ms, NULL, last), ACL_ERROR_INVALID_PARAM);
+	gives(aclrtEventElapsedTime(&ms, first, stream), ACL_ERROR_RT_INVALID_HANDLE);
+	end();
+}
+
+static void test_event_of_failed_work(void)
+{
+	aclrtEventStatus status;
+	aclrtEvent event;
+	float ms;
+
+	set_up();
+	event = new_event();
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
+	/* It may fail before or after the event is queued. */
+	if (!aclrtRecordEvent(event, stream)) {
+		mock_wait_idle();
+		ok(recorded_status(event) == ACL_EVENT_RECORDED_STATUS_NOT_READY);
+		gives(aclrtSynchronizeEvent(event), ACL_ERROR_RT_SYS_DMA);
+		gives(aclrtEventElapsedTime(&ms, event, event),
+		      ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+		gives(aclrtQueryEvent(event, &status), ACL_ERROR_RT_SYS_DMA);
+#pragma GCC diagnostic pop
+	}
+	gives(aclrtSynchronizeStream(stream), ACL_ERROR_RT_SYS_DMA);
+	end();
+}
+
+/* ---- Waits ---- */
+
+static aclrtEventWaitStatus wait_status(aclrtEvent event)
+{
+	aclrtEventWaitStatus status = ACL_EVENT_WAIT_STATUS_RESERVED;
+
+	gives(aclrtQueryEventWaitStatus(event, &status), 0);
+	return status;
+}
+
+static void test_a_stream_waits(void)
+{
+	aclrtStream other, third;
+	aclrtEvent event;
+	char *more;
+
+	set_up();
+	other = new_stream();
+	third = new_stream();
+	more = memory(SIZE);
+	event = new_event();
+	/* One that is not recorded has happened. */
+	gives(aclrtStreamWaitEvent(other, event), 0);
+	ok(status_of(other) == ACL_STREAM_STATUS_COMPLETE);
+	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_COMPLETE);
+	memset(host, 7, SIZE);
+	keep_busy(stream);
+	gives(aclrtRecordEvent(event, stream), 0);
+	gives(aclrtStreamWaitEvent(other, event), 0);
+	gives(aclrtStreamWaitEvent(third, event), 0);
+	gives(aclrtMemcpyAsync(more, SIZE, ptr, SIZE, 3, other), 0);
+	ok(status_of(other) == ACL_STREAM_STATUS_NOT_READY);
+	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_NOT_READY);
+	/* Who waits already is not moved on. */
+	gives(aclrtRecordEvent(event, third), 0);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(other), 0);
+	gives(aclrtSynchronizeStream(third), 0);
+	ok(*mock_memory(0, MOCK_BASE + SIZE) == 7);
+	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_COMPLETE);
+	gives(aclrtQueryEventWaitStatus(event, NULL), ACL_ERROR_INVALID_PARAM);
+	end();
+}
+
+/* An event may go while a stream waits for it. */
+static void test_destroyed_while_waited_for(void)
+{
+	aclrtStream other;
+	aclrtEvent event;
+
+	set_up();
+	other = new_stream();
+	event = new_event();
+	keep_busy(stream);
+	gives(aclrtRecordEvent(event, stream), 0);
+	gives(aclrtStreamWaitEvent(other, event), 0);
+	gives(aclrtDestroyEvent(event), 0);
+	ok(status_of(other) == ACL_STREAM_STATUS_NOT_READY);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(other), 0);
+	end();
+}
+
+static void test_events_of_two_devices(void)
+{
+	aclrtStream there;
+	aclrtEvent event;
+
+	begin_with(2);
+	ptr = memory(SIZE);
+	host = pinned(SIZE);
+	event = new_event();
+	keep_busy(NULL);
+	gives(aclrtRecordEvent(event, NULL), 0);
+	gives(aclrtSetDevice(1), 0);
+	there = new_stream();
+	gives(aclrtStreamWaitEvent(there, event), 0);
+	ok(status_of(there) == ACL_STREAM_STATUS_NOT_READY);
+	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_NOT_READY);
+	refuses(aclrtRecordEvent(event, there), ACL_ERROR_RESOURCE_NOT_MATCH, "is of device 0");
+	mock_release(0);
+	gives(aclrtSynchronizeStream(there), 0);
+	/* The stream's device goes, the event's stays. */
+	gives(aclrtStreamWaitEvent(there, event), 0);
+	gives(aclrtResetDevice(1), 0);
+	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_COMPLETE);
+	gives(aclrtSetDevice(0), 0);
+	gives(aclrtDestroyEvent(event), 0);
+	end();
+}
+
+static void test_no_room_for_times(void)
+{
+	aclrtEvent event;
+
+	set_up();
+	event = new_event();
+	mock_fail(PACCEL_NR_HOST_ALLOC, 1, ENOMEM);
+	gives(aclrtRecordEvent(event, stream), ACL_ERROR_RT_NO_EVENT_RESOURCE);
+	ok(recorded_status(event) == ACL_EVENT_RECORDED_STATUS_NOT_READY);
+	gives(aclrtRecordEvent(event, stream), 0);
+	gives(aclrtSynchronizeEvent(event), 0);
+	answers(event, true);
+	end();
+}
+
+int main(void)
+{
+	RUN(test_streams_run_apart);
+	RUN(test_configured_streams);
+	RUN(test_too_many_streams);
+	RUN(test_destroy_waits);
+	RUN(test_timeouts);
+	RUN(test_work_fails);
+	RUN(test_failure_mode);
+	RUN(test_events);
+	RUN(test_event_flags);
+	RUN(test_times);
+	RUN(test_event_of_failed_work);
+	RUN(test_a_stream_waits);
+	RUN(test_destroyed_while_waited_for);
+	RUN(test_events_of_two_devices);
+	RUN(test_no_room_for_times);
+	return tap_end();
+}
