@@ -12,7 +12,7 @@ UNIT_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fno-omit-frame-pointer
 
 UNIT_TESTS := $(patsubst tests/unit/test_%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh tests/unit/paddle.sh \
-	tests/unit/sundials.sh tests/unit/rmm.sh
+	tests/unit/sundials.sh tests/unit/rmm.sh tests/unit/acl.sh
 
 UNIT_MOCK := $(sort $(wildcard tests/unit/mock*.c))
 
