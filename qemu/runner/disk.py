@@ -6,6 +6,8 @@ import os
 from . import RunnerError
 from .kernel import cache_dir
 
+KINDS = ("paddle", "torch")
+
 
 def find(name):
     """The image, for `--disk NAME`."""
@@ -16,7 +18,7 @@ def find(name):
         return path
     kind, _, release = name.partition("-")
     home = os.path.join(cache_dir(), kind, release)
-    if kind != "paddle" or not os.path.exists(os.path.join(home, ".complete")):
+    if kind not in KINDS or not os.path.exists(os.path.join(home, ".complete")):
         raise RunnerError(f"disk {name} is not set up: run qemu/setup {kind} {release}")
     return os.path.join(os.path.realpath(home), "image")
 
