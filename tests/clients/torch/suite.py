@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Checks with PyTorch on the cards of a guest: TAP, and what the driver has counted.
+
+They run in one process: an import takes half a minute there, and a process that has been forked has
+no cards. A check that kills the interpreter leaves results missing, which counts as a failure.
+"""
+
+import ctypes
+import gc
+import sys
+import time
+import traceback
+
+import torch
+import torch_npu  # noqa: F401  pylint: disable=unused-import
+
+# Of the processor, since the process began.
+IMPORTED = time.process_time()
+
+
+class Suite:
+    """Checks in the order of a file's text. A docstring is a check's name."""
+
+    def __init__(self):
+        self.checks = []
+
+    def check(self, function):
+        self.checks.append(function)
+        return function
+
+    def run(self, words=()):
+        """The exit status. Of the checks whose names contain one of the words, or all."""
+        chosen = [function for function in self.checks
+                  if not words or any(word in function.__doc__ for word in words)]
+        print(f"# torch {torch.__version__}, {IMPORTED:.1f} s of CPU to import")
+        print(f"1..{len(chosen)}", flush=True)
+        failures = 0
+        for number, function in enumerate(chosen, 1):
+            begin = time.monotonic()
+            failures += run_one(function, f"{number} - {function.__doc__}")
+            print(f"# {time.monotonic() - begin:.1f} s", flush=True)
+        return 1 if failures else 0
+
+
+def run_one(function, name):
+    """True if it failed."""
+    problem = None
+    try:
+        function()
+    except Exception:  # pylint: disable=broad-exception-caught
+        problem = traceback.format_exc()
+    gc.collect()
+    print(f"{'not ' if problem else ''}ok {name}")
+    if problem:
+        print("# " + problem.strip().replace("\n", "\n# "))
+    sys.stdout.flush()
+    return bool(problem)
+
+
+# --- what checks say -------------------------------------------------------------------------
+
+def equal(got, wanted):
+    assert got == wanted, f"got {got!r}, wanted {wanted!r}"
+
+
+def same(got, wanted):
+    """Bit for bit; of a tensor on a card what comes back from it."""
+    got = got.cpu()
+    equal((got.shape, got.dtype), (wanted.shape, wanted.dtype))
+    if wanted.numel():
+        got, wanted = (tensor.contiguous().view(-1).view(torch.uint8) for tensor in (got, wanted))
+        different = (got != wanted).nonzero()
+        assert not len(different), f"{len(different)} bytes differ, the first is {different[0]}"
+
+
+def raises(kind, function):
+    """The text of the exception."""
+    try:
+        function()
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def on_card(tensor, index=0):
+    equal((tensor.device.type, tensor.device.index), ("npu", index))
+    return tensor
+
+
+# --- what the driver says --------------------------------------------------------------------
+
+# Those of libaccel_acl are opened by the same library: a card is the same handle, counted.
+ACCEL = ctypes.CDLL("libaccel.so.1")
+STATS = ("total used free waiting set_aside mine mine_allocs user user_max largest_free allocs "
+         "alloc_failures bytes_h2d bytes_d2h bytes_d2d bytes_filled bytes_scrubbed transfers").split()
+
+
+class Card:
+    """One card, beside AscendCL."""
+
+    def __init__(self, index=0):
+        self.handle = ctypes.c_void_p()
+        code = ACCEL.accel_device_open(index, ctypes.byref(self.handle))
+        assert code == 0, f"card {index} cannot be opened: {code}"
+
+    def close(self):
+        ACCEL.accel_device_close(self.handle)
+
+    def stats(self):
+        """The driver's numbers, by their names in struct accel_memory_stats."""
+        numbers = (ctypes.c_uint64 * (len(STATS) + 6))()
+        code = ACCEL.accel_memory_stats_full(self.handle, numbers)
+        assert code == 0, f"no statistics: {code}"
+        return dict(zip(STATS, numbers))
+
+    def kind(self, pointer):
+        """enum accel_memory_kind of an address."""
+        info = (ctypes.c_uint64 * 8)()
+        code = ACCEL.accel_pointer_info(ctypes.c_void_p(pointer), info)
+        assert code == 0, f"no pointer_info: {code}"
+        return info[4] & 0xffffffff
+
+    def copy_h2d(self, destination, source, size):
+        code = ACCEL.accel_memory_copy_h2d(self.handle, ctypes.c_void_p(destination),
+                                           ctypes.c_void_p(source), ctypes.c_size_t(size))
+        assert code == 0, f"accel_memory_copy_h2d: {code}"
+
+
+class Counted:
+    """What a card's counters have grown by inside a `with`."""
+
+    def __init__(self, card):
+        self.card = card
+        self.before = None
+        self.grown = {}
+
+    def __enter__(self):
+        self.before = self.card.stats()
+        return self
+
+    def __exit__(self, *_):
+        after = self.card.stats()
+        self.grown = {name: after[name] - value for name, value in self.before.items()}
+
+    def __getitem__(self, name):
+        return self.grown[name]
