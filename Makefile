@@ -45,7 +45,7 @@ $(BUILD)/packages.mk: qemu/setup
 	@echo '# the packages are there' >$@
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check \
-	check-long check-paddle check-paddle-all check-sundials-debian run-paddle bench install \
+	check-long check-paddle check-paddle-all check-torch check-sundials-debian run-paddle bench install \
 	clean FORCE
 
 all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
@@ -121,6 +121,10 @@ check-paddle: $(MODULE) lib tools ringdev ## of these, PaddlePaddle 3.3.1 itself
 check-paddle-all: check-paddle ## and its releases 3.0.0 and 2.6.2
 	@qemu/setup paddle 3.0.0 2.6.2
 	@tests/check paddle-3.0.0 paddle-2.6.2
+
+check-torch: $(MODULE) lib tools ringdev ## PyTorch itself on cards of a guest, through torch_npu and libaccel_acl
+	@qemu/setup torch 2.7.1
+	@tests/check torch
 
 check-sundials-debian: $(MODULE) lib tools ringdev ## SUNDIALS 7.1.1 as Debian 13 has it, on cards of a guest
 	@tests/clients/sundials/build-7.1

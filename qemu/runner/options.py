@@ -141,9 +141,9 @@ def make_parser():
                              "properties; or ring, with mem=256M, engines=4, cards=1 (so many in "
                              "one process), rate, latency, seed, storm of qemu/ringdev")
     parser.add_argument("--disk", action="append", default=[], metavar="NAME",
-                        help="a disk that cannot be written: paddle-3.3.1 and the like of "
-                             "qemu/setup, or the path of an image. The first is /dev/vda, after "
-                             "modprobe virtio_blk")
+                        help="a disk that cannot be written: paddle-3.3.1, torch-2.7.1 and "
+                             "the like of qemu/setup, or the path of an image. The first is "
+                             "/dev/vda, after modprobe virtio_blk")
     parser.add_argument("--smp", type=positive, default=2, metavar="N", help="CPUs (2)")
     parser.add_argument("--mem", type=memory_size, default=512, metavar="SIZE",
                         help="memory, such as 256M or 5G (512M)")
