@@ -59,9 +59,13 @@ def devices():
     assert torch.npu.is_available()
     equal(torch.npu.device_count(), 2)
     equal(torch.npu.current_device(), 0)
+    held = torch.empty(MIB, device="npu")
     free, total = torch.npu.mem_get_info()
     stats = CARD.stats()
     equal((free, total), (stats["free"], stats["total"]))
+    equal(total - free, LARGE_BLOCK)
+    del held
+    nothing_left()
     equal(torch.npu.get_device_properties(0).total_memory, total)
 
 
@@ -251,7 +255,9 @@ def streams():
     torch.npu.synchronize()
     with torch.npu.stream(first):
         equal(torch.npu.current_stream(), first)
-        there.copy_(tensor, non_blocking=True)
+        # Who does not wait for it is too early.
+        for source in (result, result, result, result, tensor):
+            there.copy_(source, non_blocking=True)
     second.wait_stream(first)
     with torch.npu.stream(second):
         result.copy_(there, non_blocking=True)
@@ -259,6 +265,23 @@ def streams():
     assert first.query() and second.query()
     same(result, tensor)
     assert torch.npu.current_stream() not in (first, second)
+
+
+@check
+def waits():
+    """synchronize() of a stream, an event and the device returns when the work is done"""
+    stream, event = torch.npu.Stream(), torch.npu.Event()
+    tensor = random(16 * MIB, kind=torch.uint8).pin_memory()
+    there = torch.empty_like(tensor, device="npu", pin_memory=False)
+    torch.npu.synchronize()
+    for wait in (stream.synchronize, event.synchronize, torch.npu.synchronize):
+        with torch.npu.stream(stream):
+            for _ in range(8):
+                there.copy_(tensor, non_blocking=True)
+            event.record()
+        assert not stream.query() and not event.query(), f"{wait} has nothing to wait for"
+        wait()
+        assert stream.query() and event.query(), wait
 
 
 @check
