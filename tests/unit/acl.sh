@@ -25,9 +25,13 @@ functions_of_headers() {
 
 exported() { nm -D --defined-only "$lib" | sed -n 's/.* T //p' | sed 's/@.*//' | sort; }
 
+# Those for programs that were built with headers of the vendor's.
+not_declared() { nm --defined-only "$out/lib/acl/op.o" "$out/lib/acl/system.o" | sed -n 's/.* T //p'; }
+
 exports_what_headers_declare() {
 	exported > "$work/exported"
-	[ -s "$work/exported" ] && diff "$work/exported" <(grep -xFf "$work/exported" <(functions_of_headers))
+	[ -s "$work/exported" ] && diff "$work/exported" \
+		<({ grep -xFf "$work/exported" <(functions_of_headers); not_declared; } | sort)
 }
 
 # A program that refers to each function of the headers links.
@@ -80,7 +84,9 @@ everything_is_in_its_place() {
 		for header in lib/acl/include/acl/*.h; do
 			echo "./include/accel/ascendcl/acl/${header##*/}"
 		done
-		echo ./lib/ascendcl/libascendcl.so
+		for name in acl_op_compiler acl_tdt_channel ascendcl ge_runner graph hccl; do
+			echo "./lib/ascendcl/lib$name.so"
+		done
 		echo ./lib/cmake/accel_acl/accel_aclConfig.cmake
 		echo ./lib/cmake/accel_acl/accel_aclConfigVersion.cmake
 		echo ./lib/libaccel_acl.so
@@ -164,6 +170,43 @@ built_with_cmake() {
 		cmake --build "$work/cmake") && runs "$work/cmake/by-cmake"
 }
 
+# ---- The other libraries that torch_npu links ----
+
+loads() { # library, what to do with it
+	python3 -c "
+import ctypes, sys
+lib = ctypes.CDLL(sys.argv[1])
+libc = ctypes.CDLL(None)
+libc.getenv.restype = ctypes.c_char_p
+$2" "$root$prefix/lib/ascendcl/$1"
+}
+
+finds_what_is_in_libascendcl() {
+	readelf -d "$root$prefix/lib/ascendcl/$1" | grep -qF "Library soname: [$1]" &&
+		loads "$1" 'assert lib.aclopCompileAndExecute and lib.aclrtMallocAlign32'
+}
+
+settles() {
+	(
+		unset TASK_QUEUE_ENABLE ACCEL_ACL_SOC_NAME
+		loads libge_runner.so "assert libc.getenv(b'TASK_QUEUE_ENABLE') == b'0'
+lib.aclrtGetSocName.restype = ctypes.c_char_p
+assert lib.aclrtGetSocName() == b'Ascend910B1'"
+	) &&
+		TASK_QUEUE_ENABLE=1 ACCEL_ACL_SOC_NAME=mine loads libge_runner.so \
+			"assert libc.getenv(b'TASK_QUEUE_ENABLE') == b'1'
+lib.aclrtGetSocName.restype = ctypes.c_char_p
+assert lib.aclrtGetSocName() == b'mine'"
+}
+
+refuses_launches() {
+	loads libge_runner.so "
+for name in ('rtDevBinaryRegister', 'rtFunctionRegister', 'rtKernelLaunch', 'MsprofRegisterCallback',
+             'MsprofReportApi', 'MsprofReportCompactInfo', 'MsprofReportAdditionalInfo'):
+    assert lib[name]() == 207000, name
+assert lib.MsprofGetHashId() == lib.MsprofSysCycleTime() == 0"
+}
+
 check 'it exports what the headers declare, and nothing else' exports_what_headers_declare
 check 'all that the headers declare is there' headers_declare_what_is_there
 check 'every symbol has a version' every_symbol_has_a_version
@@ -182,4 +225,9 @@ check 'a C++ program builds and runs' built_with_pkg_config g++ consumer.cc
 check 'a C program builds and runs, by CMake' built_with_cmake
 check 'a C program builds and runs, by the other name' built_by_the_other_name
 check 'a program that was built with another libascendcl runs' found_by_the_other_name
+for name in acl_op_compiler acl_tdt_channel ge_runner graph hccl; do
+	check "what is looked up in lib$name.so is found" finds_what_is_in_libascendcl "lib$name.so"
+done
+check 'libge_runner.so settles what torch_npu looks at, and no more' settles
+check 'libge_runner.so refuses launches' refuses_launches
 tap_end
