@@ -26,3 +26,7 @@ $(CXX_EXAMPLES): $(BUILD)/examples/%: examples/%.cpp $(LIB_FILES) examples/rules
 EXAMPLE_LIBS_vgem := -laccel_drm $(DRM_LIBS)
 $(BUILD)/examples/vgem: USER_CFLAGS += $(DRM_CFLAGS)
 $(BUILD)/examples/vgem: $(DRM_FILES)
+
+EXAMPLE_LIBS_acl := -laccel_acl
+$(BUILD)/examples/acl: USER_CFLAGS += -I$(ACL_INCLUDE)
+$(BUILD)/examples/acl: $(ACL_FILES)

@@ -60,4 +60,5 @@ unit-programs: $(UNIT_PROGS) $(UNIT_PRELOAD) $(PADDLE_LOADER) sundials-programs 
 unit:
 	@BUILD=$(BUILD) tests/unit/run $(UNIT_PROGS) $(UNIT_SCRIPTS)
 
--include tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/rmm/rules.mk
+-include tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/rmm/rules.mk \
+	tests/clients/acl/rules.mk
