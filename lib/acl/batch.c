@@ -52,22 +52,24 @@ static aclError check(const struct batch *batch)
 	return check_indexes(batch);
 }
 
-/* NULL: at once. */
-static aclError copy_one(const struct batch *batch, size_t i, const struct on_stream *on)
+static aclError copy_one(const struct batch *batch, size_t i, const struct here *here,
+			 const struct on_stream *on)
 {
 	if (on)
 		return memcpy_queue(on, batch->dsts[i], batch->max[i], batch->srcs[i],
 				  batch->sizes[i], ACL_MEMCPY_DEFAULT);
-	return memcpy_now(batch->dsts[i], batch->max[i], batch->srcs[i], batch->sizes[i],
-			ACL_MEMCPY_DEFAULT);
+	return memcpy_now(here, batch->dsts[i], batch->max[i], batch->srcs[i], batch->sizes[i],
+			  ACL_MEMCPY_DEFAULT);
 }
 
-static aclError copy_all(const struct batch *batch, size_t *failed, const struct on_stream *on)
+/* On a stream, or at once without one. */
+static aclError copy_all(const struct batch *batch, size_t *failed, const struct here *here,
+			 const struct on_stream *on)
 {
 	aclError err = check(batch);
 
 	for (size_t i = 0; !err && i < batch->count; i++) {
-		err = copy_one(batch, i, on);
+		err = copy_one(batch, i, here, on);
 		if (err && failed)
 			*failed = i;
 	}
@@ -88,7 +90,7 @@ aclError aclrtMemcpyBatch(void **dsts, size_t *destMax, void **srcs, size_t *siz
 		*failIdx = SIZE_MAX;
 	if (err)
 		return err;
-	err = copy_all(&batch, failIdx, NULL);
+	err = copy_all(&batch, failIdx, &here, NULL);
 	here_leave(&here);
 	return err;
 }
@@ -108,7 +110,7 @@ aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMax, void **srcs, size_t
 		*failIdx = SIZE_MAX;
 	if (err)
 		return err;
-	err = copy_all(&batch, failIdx, &on);
+	err = copy_all(&batch, failIdx, &on.here, &on);
 	stream_leave(&on);
 	return err;
 }

@@ -11,6 +11,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* of a card: its state or its users */
 static pthread_once_t forks_watched = PTHREAD_ONCE_INIT;
 static struct card cards[MAX_CARDS];
+static int open_cards;
 static uint64_t inits; /* aclInit() that were not undone */
 static bool was_finalized;
 static bool in_child; /* the parent had called aclInit(), this process has not */
@@ -59,6 +60,7 @@ static void after_fork_in_child(void)
 		cards[i].context = NULL;
 		cards[i].peers = 0;
 	}
+	open_cards = 0;
 	handles_forget();
 	reports_forget();
 	in_child = in_child || inits;
@@ -187,17 +189,6 @@ struct card *card_with(const struct accel_device *dev)
 	return card;
 }
 
-bool cards_are_several(void)
-{
-	int open = 0;
-
-	state_lock();
-	for (int i = 0; open < 2 && i < MAX_CARDS; i++)
-		open += cards[i].state == CARD_OPEN;
-	state_unlock();
-	return open > 1;
-}
-
 static aclError no_context(void)
 {
 	if (!current)
@@ -218,7 +209,7 @@ aclError here_enter(const char *name, struct here *here)
 		return uninitialized();
 	object = handle_find(HANDLE_CONTEXT, current);
 	if (object && object->card->state == CARD_OPEN)
-		*here = (struct here){ use(object->card), current };
+		*here = (struct here){ use(object->card), current, open_cards == 1 };
 	else
 		object = NULL;
 	state_unlock();
@@ -241,6 +232,7 @@ static void settle(struct card *card)
 
 static void set_state(struct card *card, enum card_state state)
 {
+	open_cards += (state == CARD_OPEN) - (card->state == CARD_OPEN);
 	card->state = state;
 	pthread_cond_broadcast(&changed);
 }

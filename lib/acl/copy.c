@@ -84,13 +84,14 @@ static aclError cards_enter(struct cards *cards, const void *dst, const void *sr
 
 /* ---- At once ---- */
 
-aclError memcpy_now(void *dst, size_t max, const void *src, size_t count, aclrtMemcpyKind kind)
+aclError memcpy_now(const struct here *here, void *dst, size_t max, const void *src, size_t count,
+		    aclrtMemcpyKind kind)
 {
 	aclError err = check(dst, max, src, count, kind);
 	struct cards cards = { NULL, NULL };
 
-	/* With one card open there is nobody to ask, and no other card to be closed meanwhile. */
-	if (!err && cards_are_several())
+	/* Of one that is opened later there can be no address yet. */
+	if (!err && !here->is_alone)
 		err = cards_enter(&cards, dst, src);
 	if (err)
 		return err;
@@ -106,7 +107,7 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, a
 
 	if (err)
 		return err;
-	err = memcpy_now(dst, destMax, src, count, kind);
+	err = memcpy_now(&here, dst, destMax, src, count, kind);
 	here_leave(&here);
 	return err;
 }

@@ -74,6 +74,7 @@ aclError call_enter(const char *name);
 struct here {
 	struct card *card;
 	aclrtContext context;
+	bool is_alone; /* no other card was open */
 };
 
 aclError here_enter(const char *name, struct here *here);
@@ -86,8 +87,6 @@ struct card *card_with(const struct accel_device *dev);
 /* One more use of a card that is in use. */
 struct card *card_use(struct card *card);
 void card_put(struct card *card);
-/* More than one is open. */
-bool cards_are_several(void);
 /* How a card is closed: with or without waiting for its work. */
 aclError card_close(struct card *card, bool wait);
 /* One aclrtSetDevice() less, or none is left; closes the card with the last. */
@@ -166,7 +165,8 @@ aclError config_check(const aclrtMallocConfig *cfg, bool host);
 aclError check_size(const char *count_name, size_t count, const char *max_name, size_t max);
 bool is_device_memory(const void *ptr);
 /* The copy of aclrtMemcpy() and aclrtMemcpyAsync() between other calls of theirs. */
-aclError memcpy_now(void *dst, size_t max, const void *src, size_t count, aclrtMemcpyKind kind);
+aclError memcpy_now(const struct here *here, void *dst, size_t max, const void *src, size_t count,
+		    aclrtMemcpyKind kind);
 aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const void *src,
 		    size_t count, aclrtMemcpyKind kind);
 
