@@ -7,7 +7,8 @@ DOCS_OUT := $(BUILD)/docs
 
 .PHONY: docs docs-programs
 docs: $(DOCS_OUT)/uapi.rst $(DOCS_OUT)/accel.rst $(DOCS_OUT)/resource.rst $(DOCS_OUT)/pool.rst \
-	$(DOCS_OUT)/buffer.rst $(DOCS_OUT)/drm.rst $(DOCS_OUT)/sundials.rst $(DOCS_OUT)/hw.rst
+	$(DOCS_OUT)/buffer.rst $(DOCS_OUT)/drm.rst $(DOCS_OUT)/sundials.rst \
+	$(DOCS_OUT)/acl.rst $(DOCS_OUT)/acl_rt.rst $(DOCS_OUT)/hw.rst
 
 $(DOCS_OUT)/uapi.rst: include/uapi/linux/paccel.h
 $(DOCS_OUT)/accel.rst: include/accel/accel.h
@@ -16,6 +17,8 @@ $(DOCS_OUT)/pool.rst: include/accel/pool.h
 $(DOCS_OUT)/buffer.rst: include/accel/buffer.h
 $(DOCS_OUT)/drm.rst: include/accel/drm.h
 $(DOCS_OUT)/sundials.rst: include/accel/sundials.h
+$(DOCS_OUT)/acl.rst: lib/acl/include/acl/acl.h
+$(DOCS_OUT)/acl_rt.rst: lib/acl/include/acl/acl_rt.h
 $(DOCS_OUT)/hw.rst: kernel/hw/hw.h
 
 # The tool is not in the tree. Without a version it asks sphinx, which need not be there.

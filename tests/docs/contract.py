@@ -8,7 +8,8 @@ import subprocess
 
 HEADERS = ("include/uapi/linux/paccel.h", "include/accel/accel.h", "include/accel/resource.h",
            "include/accel/pool.h", "include/accel/buffer.h", "include/accel/drm.h",
-           "include/accel/sundials.h", "kernel/hw/hw.h")
+           "include/accel/sundials.h", "lib/acl/include/acl/acl.h",
+           "lib/acl/include/acl/acl_rt.h", "kernel/hw/hw.h")
 ABI = "Documentation/ABI/testing"
 
 

@@ -1140,8 +1140,8 @@ ACL_FUNC_VISIBILITY aclError aclrtResetEvent(aclrtEvent event, aclrtStream strea
  *
  * Return: 0; the error of the work before it, if that has failed.
  */
-ACL_DEPRECATED_MESSAGE("use aclrtQueryEventStatus()")
-ACL_FUNC_VISIBILITY aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
+ACL_FUNC_VISIBILITY ACL_DEPRECATED aclError aclrtQueryEvent(aclrtEvent event,
+							    aclrtEventStatus *status);
 
 /**
  * aclrtQueryEventStatus() - whether an event was recorded and has happened
