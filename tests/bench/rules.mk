@@ -12,7 +12,8 @@ BENCH_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wmissing-prototy
 BENCH_STANDIN := $(BENCH_OUT)/paddle/libpaddle_accel.so
 
 # Without the disk of PaddlePaddle all but its rows is measured.
-bench: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/pairs $(BENCH_STANDIN)
+bench: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/pairs $(BENCH_OUT)/acl \
+		$(BENCH_STANDIN)
 	-@qemu/setup paddle 3.3.1
 	@tests/bench/run
 
@@ -33,6 +34,11 @@ $(BENCH_OUT)/query $(BENCH_OUT)/pool: $(BENCH_OUT)/%: tests/bench/host/%.c $(LIB
 $(BENCH_OUT)/pairs: tests/bench/library/pairs.c $(LIB_FILES) tests/bench/rules.mk
 	@mkdir -p $(@D)
 	$(CC) $(USER_CFLAGS) $(CFLAGS) -o $@ $< -L$(BUILD)/lib -laccel \
+		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
+
+$(BENCH_OUT)/acl: tests/bench/library/acl.c $(ACL_FILES) tests/bench/rules.mk
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) -I$(ACL_INCLUDE) $(CFLAGS) -o $@ $< -L$(BUILD)/lib -laccel_acl -laccel \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
 
 # The plugin's own objects, with another library below.
