@@ -33,11 +33,6 @@ void state_wait(pthread_cond_t *condition)
 	pthread_cond_wait(condition, &lock);
 }
 
-aclrtContext context_current(void)
-{
-	return current;
-}
-
 void context_use(aclrtContext context)
 {
 	current = context;

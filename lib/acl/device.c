@@ -144,9 +144,6 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *u
 
 /* ---- Memory ---- */
 
-#define HUGE_PAGE ((size_t)2 << 20)
-#define HUGE_1G_PAGE ((size_t)1 << 30)
-
 /* What pages the attribute speaks of; 0 if it is none. */
 static size_t page_of(aclrtMemAttr attr)
 {

@@ -5,8 +5,6 @@
 #include "private.h"
 
 #define UNIT 32
-#define HUGE_PAGE ((size_t)2 << 20)
-#define HUGE_1G_PAGE ((size_t)1 << 30)
 #define HUGE_FIRST_FROM ((size_t)1 << 20) /* sizes above it */
 
 /* Policies that may stand beside another. */

@@ -93,7 +93,6 @@ aclError card_close(struct card *card, bool wait);
 aclError card_reset(int32_t id, bool force);
 /* Makes the context the current one of this thread. */
 void context_use(aclrtContext context);
-aclrtContext context_current(void);
 
 /* ---- handle.c: streams, events and contexts as programs see them ---- */
 
@@ -155,6 +154,9 @@ uint64_t deadline_after(int32_t timeout);
 
 /* ---- memory.c ---- */
 
+#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_1G_PAGE ((size_t)1 << 30)
+
 /* An address that has to be the start of memory of a kind; its card is counted if it is. */
 aclError memory_enter(const void *ptr, enum accel_memory_kind kind, const char *argument,
 		      struct accel_pointer_info *info, struct card **card);
@@ -172,6 +174,16 @@ aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const v
 
 /* ---- event.c ---- */
 
+/* A copy of what the handle stands for; its card stays open until event_leave(). */
+aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
+		     struct object *event);
+void event_leave(const struct object *event);
+
+/* ---- event_wait.c ---- */
+
+/* Under the lock: waits that are taken out of the table, for waits_end(). */
+struct wait *waits_use(struct wait *waits);
+void waits_end(struct wait *waits);
 /* Under the lock: of the streams of a card that is being closed. */
 void waits_forget(const struct card *card);
 

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Callbacks: queued, and run by the thread of the program that asks for them. One that blocks its
+ * stream keeps libaccel's thread of callbacks until it has returned.
+ */
+#include "report.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* ---- Queueing ---- */
+
+/* Under the lock. */
+static void append(struct report *report, struct callback *callback)
+{
+	callback->report = report;
+	report->blocking += callback->is_blocking;
+	*report->last = callback;
+	report->last = &callback->next;
+}
+
+/* Under the lock. */
+static bool take_out(struct report *report, struct callback *callback)
+{
+	struct callback **at = &report->first;
+
+	while (*at && *at != callback)
+		at = &(*at)->next;
+	if (!*at)
+		return false;
+	*at = callback->next;
+	if (!*at)
+		report->last = at;
+	return true;
+}
+
+/* In libaccel's thread, when the stream has come so far. */
+static void block(void *data, int status)
+{
+	struct callback *callback = data;
+
+	(void)status;
+	state_lock();
+	if (callback->report)
+		eventfd_write(callback->report->reached, 1);
+	while (callback->report && !callback->is_done)
+		state_wait(&report_done);
+	state_unlock();
+	free(callback);
+}
+
+/* It was not queued. Somebody may have dropped it meanwhile. */
+static void take_back(const struct on_stream *on, aclrtStream stream, struct callback *callback,
+		      bool is_blocking)
+{
+	struct object *object;
+	bool found;
+
+	state_lock();
+	object = stream_object(on, stream);
+	found = object && object->report && take_out(object->report, callback);
+	if (found)
+		object->report->blocking -= is_blocking;
+	state_unlock();
+	if (found || is_blocking)
+		free(callback);
+}
+
+/* A descriptor of its own, for another thread may end the report; -1 if nobody runs callbacks. */
+static int put_in(const struct on_stream *on, aclrtStream stream, struct callback *callback)
+{
+	struct object *object;
+	int fd = -1;
+
+	state_lock();
+	object = stream_object(on, stream);
+	/* Of a device that is being reset nobody would run it. */
+	if (object && object->report && object->card->state == CARD_OPEN)
+		fd = fcntl(object->report->reached, F_DUPFD_CLOEXEC, 0);
+	if (fd >= 0)
+		append(object->report, callback);
+	state_unlock();
+	return fd;
+}
+
+static aclError launch(const struct on_stream *on, aclrtStream stream, struct callback *callback)
+{
+	bool is_blocking = callback->is_blocking;
+	int fd = put_in(on, stream, callback), err;
+
+	if (fd < 0) {
+		free(callback);
+		return call_fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread serves stream %p: "
+				 "aclrtSubscribeReport() comes first", stream);
+	}
+	if (is_blocking)
+		err = accel_stream_add_callback(on->stream, block, callback);
+	else
+		err = accel_stream_eventfd(on->stream, fd);
+	if (err)
+		take_back(on, stream, callback, is_blocking);
+	close(fd);
+	return call_failed(err);
+}
+
+aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType,
+			     aclrtStream stream)
+{
+	struct callback *callback;
+	struct on_stream on;
+	aclError err = stream_enter(__func__, stream, &on);
+
+	if (err)
+		return err;
+	callback = calloc(1, sizeof(*callback));
+	if (!fn) {
+		err = call_null("fn");
+	} else if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK) {
+		err = call_fail(ACL_ERROR_RT_PARAM_INVALID, "blockType is %d: 0 and 1 are known",
+				(int)blockType);
+	} else if (!callback) {
+		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
+	} else {
+		callback->fn = fn;
+		callback->data = userData;
+		callback->is_blocking = blockType == ACL_CALLBACK_BLOCK;
+		err = launch(&on, stream, callback);
+		callback = NULL;
+	}
+	free(callback);
+	stream_leave(&on);
+	return err;
+}
+
+/* ---- Running ---- */
+
+/* Under the lock: the next that the stream has come to, out of the list, or NULL. */
+static struct callback *next_due(struct report *report)
+{
+	struct callback *callback = report->first;
+
+	if (report->is_ended || !report->due || !callback)
+		return NULL;
+	report->due--;
+	take_out(report, callback);
+	return callback;
+}
+
+/* Under the lock, which is given up meanwhile. */
+static void run(struct report *report, struct callback *callback)
+{
+	bool is_blocking = callback->is_blocking;
+
+	state_unlock();
+	callback->fn(callback->data);
+	state_lock();
+	if (!is_blocking) {
+		free(callback);
+		return;
+	}
+	report->blocking--;
+	callback->is_done = true;
+	pthread_cond_broadcast(&report_done);
+}
+
+/* How many have run. */
+static unsigned int run_due(const void *found, const struct reader *reader)
+{
+	struct callback *callback;
+	struct report *report;
+	unsigned int count = 0;
+	uint64_t more;
+
+	state_lock();
+	report = report_live(found, reader);
+	if (report) {
+		report->uses++;
+		if (read(report->reached, &more, sizeof(more)) == sizeof(more))
+			report->due += more;
+		for (; (callback = next_due(report)); count++)
+			run(report, callback);
+		report_put(report);
+	}
+	state_unlock();
+	return count;
+}
+
+static bool is_alone(const struct reader *reader)
+{
+	bool alone;
+
+	state_lock();
+	alone = !reader->streams;
+	state_unlock();
+	return alone;
+}
+
+static int left_until(uint64_t deadline)
+{
+	uint64_t now = deadline_after(0);
+
+	if (deadline == UINT64_MAX)
+		return -1;
+	return deadline > now ? (int)((deadline - now + 999999) / 1000000) : 0;
+}
+
+/* What epoll has found: callbacks of streams, or that the last stream has left. */
+static aclError wait_and_run(const struct reader *reader, uint64_t deadline)
+{
+	struct epoll_event events[8];
+	unsigned int count = 0;
+	bool left = false;
+	int found;
+
+	do {
+		found = epoll_wait(reader->epoll, events, 8, left_until(deadline));
+		for (int i = 0; i < found; i++) {
+			if (events[i].data.ptr)
+				count += run_due(events[i].data.ptr, reader);
+			else
+				left = is_alone(reader);
+		}
+	} while (!count && !left && (found > 0 || (found < 0 && errno == EINTR)));
+	if (count)
+		return ACL_SUCCESS;
+	if (is_alone(reader))
+		return call_fail(ACL_ERROR_RT_THREAD_SUBSCRIBE,
+				 "this thread (%#lx) serves no stream: aclrtSubscribeReport() "
+				 "gives it one", (unsigned long)report_thread());
+	return call_fail(ACL_ERROR_RT_REPORT_TIMEOUT, "timeout: no callback was due");
+}
+
+aclError aclrtProcessReport(int32_t timeout)
+{
+	aclError err = call_enter(__func__);
+	struct reader *reader;
+
+	if (err)
+		return err;
+	if (timeout < -1 || !timeout)
+		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+				 "timeout is %d: -1 for ever, or milliseconds", timeout);
+	state_lock();
+	reader = reader_of(report_thread());
+	if (reader)
+		reader->waiting++;
+	state_unlock();
+	if (!reader)
+		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+				 "out of memory, or of file descriptors");
+	err = wait_and_run(reader, deadline_after(timeout));
+	state_lock();
+	reader->waiting--;
+	reader_put(reader);
+	state_unlock();
+	return err;
+}
+
+/* ---- In libaccel's own thread ---- */
+
+struct host_call {
+	aclrtHostFunc func;
+	void *args;
+};
+
+static void call_host(void *data, int status)
+{
+	struct host_call call = *(struct host_call *)data;
+
+	(void)status;
+	free(data);
+	call.func(call.args);
+}
+
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void *args)
+{
+	struct host_call *call;
+	struct on_stream on;
+	aclError err = stream_enter(__func__, stream, &on);
+
+	if (err)
+		return err;
+	call = malloc(sizeof(*call));
+	if (!func) {
+		err = call_null("func");
+	} else if (!call) {
+		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
+	} else {
+		*call = (struct host_call){ func, args };
+		err = call_failed(accel_stream_add_callback(on.stream, call_host, call));
+		/* It is called, and frees it, if and only if it was queued. */
+		if (!err)
+			call = NULL;
+	}
+	free(call);
+	stream_leave(&on);
+	return err;
+}

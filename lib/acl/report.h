@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams whose callbacks a thread of the program runs: what report.c, which knows who they are,
+ * and callback.c, which queues and runs, share. All of it is under the lock.
+ */
+#ifndef LIBACCEL_ACL_REPORT_H
+#define LIBACCEL_ACL_REPORT_H
+
+#include "private.h"
+
+/* A thread that runs callbacks. */
+struct reader {
+	uint64_t thread;
+	struct card *card; /* NULL as long as it has no stream */
+	int epoll;
+	int wake; /* eventfd: its last stream has left */
+	unsigned int streams; /* that it serves */
+	unsigned int waiting; /* aclrtProcessReport() under way; a callback can call it again */
+	struct reader *next;
+};
+
+/* A stream whose callbacks a thread runs. */
+struct report {
+	struct reader *reader;
+	unsigned int uses; /* by the table, and by the thread while it runs one */
+	bool is_ended;
+	int reached; /* eventfd */
+	uint64_t due; /* of the list, that the stream has come to */
+	unsigned int blocking; /* callbacks that block the stream */
+	struct callback *first, **last;
+	struct report *next;
+};
+
+/* One that blocks belongs to libaccel's thread when it is queued, any other to the list. */
+struct callback {
+	aclrtCallback fn;
+	void *data;
+	struct report *report; /* NULL: dropped, if it was not taken out before */
+	bool is_blocking;
+	bool is_done;
+	struct callback *next;
+};
+
+extern pthread_cond_t report_done; /* a callback that blocks is done, or dropped */
+
+uint64_t report_thread(void);
+/* Made by whoever comes first: the thread, or who names it. NULL if there is no memory. */
+struct reader *reader_of(uint64_t thread);
+/* Nobody may have anything to do with it any more. */
+void reader_put(struct reader *reader);
+void report_put(struct report *report);
+/* The report, if it is not ended, and still the thread's. */
+struct report *report_live(const void *found, const struct reader *reader);
+
+#endif
