@@ -84,7 +84,7 @@ unit: tests ## runs the unit tests, prints TAP
 docs: ## the reference of the interfaces, from the headers, in build/docs
 
 -include lib/rules.mk lib/drm/rules.mk lib/paddle/rules.mk lib/sundials/rules.mk lib/rmm/rules.mk lib/acl/rules.mk \
-	lib/acl/torch/rules.mk
+	lib/acl/torch/rules.mk lib/python/rules.mk
 -include tools/rules.mk examples/rules.mk
 -include qemu/ringdev/rules.mk
 -include tests/ringdev/rules.mk tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk

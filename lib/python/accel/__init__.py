@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""The memory of PCIe accelerators: a small interface over libaccel.
+
+    import accel
+
+    with accel.open(0) as card:
+        memory = card.allocate(5)
+        memory.copy_from(b"hello")
+        print(memory.tobytes())
+
+See Documentation/python.md.
+"""
+
+import sys
+
+if sys.version_info < (3, 11):
+    raise ImportError("the module accel needs CPython 3.11 or later, whose stable ABI has the buffer "
+                      f"protocol; this is {sys.version.split()[0]}. The module acl works from 3.9 on")
+
+# pylint: disable=wrong-import-position,redefined-builtin
+import enum  # noqa: E402
+
+from . import _accel  # noqa: E402
+from ._accel import (Device, DeviceInfo, Error, Event, Memory, MemoryStats, Stream,  # noqa: E402
+                     __version__, copy, count, open)
+
+
+class Capability(enum.IntFlag):
+    """Bits of DeviceInfo.capabilities."""
+
+    MAPPABLE = _accel.CAP_MAPPABLE
+    NATIVE_D2D = _accel.CAP_NATIVE_D2D
+    NATIVE_FILL = _accel.CAP_NATIVE_FILL
+    MEM_SURVIVES_RESET = _accel.CAP_MEM_SURVIVES_RESET
+    DIRECT_DMA = _accel.CAP_DIRECT_DMA
+    VERIFY = _accel.CAP_VERIFY
+
+
+__all__ = ["Capability", "Device", "DeviceInfo", "Error", "Event", "Memory", "MemoryStats", "Stream",
+           "copy", "count", "open"]

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+/* What belongs to a card: memory, streams, events. It holds the card, the card knows it. */
+
+#include "private.h"
+
+void child_link(struct child *child, struct device *device, void (*end)(struct child *child))
+{
+	Py_INCREF((PyObject *)device);
+	child->device = device;
+	child->end = end;
+	child->next = device->children;
+	child->link = &device->children;
+	if (child->next)
+		child->next->link = &child->next;
+	device->children = child;
+}
+
+void child_drop(struct child *child)
+{
+	struct device *device = child->device;
+
+	if (!device)
+		return;
+	child->end(child);
+	*child->link = child->next;
+	if (child->next)
+		child->next->link = child->link;
+	child->device = NULL;
+	Py_DECREF((PyObject *)device);
+}
+
+bool child_enter(struct child *child, bool alive, const char *what)
+{
+	if (!device_enter(child->device))
+		return false;
+	if (!alive) {
+		device_leave(child->device);
+		PyErr_Format(PyExc_ValueError, "the %s", what);
+		return false;
+	}
+	child->busy++;
+	return true;
+}
+
+void child_leave(struct child *child)
+{
+	child->busy--;
+	device_leave(child->device);
+}
+
+bool child_is_idle(const struct child *child, const char *what)
+{
+	/* After fork() the threads that were in these calls are not there. */
+	if (!child->busy || device_is_inherited(child->device))
+		return true;
+	PyErr_Format(PyExc_BufferError, "another thread uses the %s: wait until its call returns",
+		     what);
+	return false;
+}

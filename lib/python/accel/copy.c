@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/* Copies and fills. */
+
+#include "private.h"
+
+#include <string.h>
+
+bool copy_stream(PyObject *object, struct stream **stream)
+{
+	*stream = NULL;
+	if (object == Py_None)
+		return true;
+	if (Py_TYPE(object) != accel_stream_type) {
+		PyErr_Format(PyExc_TypeError, "stream has to be an accel.Stream or None, not %R",
+			     Py_TYPE(object));
+		return false;
+	}
+	*stream = (struct stream *)object;
+	return child_enter(&(*stream)->child, (*stream)->handle, "stream is closed");
+}
+
+void copy_stream_done(struct stream *stream)
+{
+	if (stream)
+		child_leave(&stream->child);
+}
+
+static bool same_shape(struct operand *dst, struct operand *src)
+{
+	if (dst->size != src->size) {
+		PyErr_Format(PyExc_ValueError,
+			     "the destination has %zu bytes and the source %zu: slice one of them",
+			     dst->size, src->size);
+		return false;
+	}
+	if (dst->rows == 1)
+		operand_cut(dst, src);
+	else if (src->rows == 1)
+		operand_cut(src, dst);
+	if (dst->width == src->width)
+		return true;
+	PyErr_Format(PyExc_BufferError,
+		     "the destination has gaps after every %zu bytes and the source after every %zu: "
+		     "one has to be C-contiguous",
+		     dst->width, src->width);
+	return false;
+}
+
+static PyObject *copy_now(const struct operand *dst, const struct operand *src)
+{
+	int rc;
+
+	Py_BEGIN_ALLOW_THREADS
+	if (dst->rows == 1)
+		rc = accel_memory_copy(dst->ptr, src->ptr, dst->size);
+	else
+		rc = accel_memory_copy_2d(dst->ptr, dst->pitch, src->ptr, src->pitch, dst->width,
+					  dst->rows);
+	Py_END_ALLOW_THREADS
+	return error_none(rc);
+}
+
+/* ---- on a stream ---- */
+
+static bool is_device(const struct accel_pointer_info *info)
+{
+	return info->kind == ACCEL_MEMORY_DEVICE || info->kind == ACCEL_MEMORY_UNIFIED;
+}
+
+/* What the card uses after the call. It keeps its own memory itself. */
+static bool is_used(const struct accel_pointer_info *info)
+{
+	return info->kind != ACCEL_MEMORY_PAGEABLE && info->kind != ACCEL_MEMORY_DEVICE;
+}
+
+static int queue(struct accel_stream *stream, const struct accel_pointer_info *info, void *dst,
+		 const void *src, size_t size)
+{
+	struct accel_device *to = info[0].device, *from = info[1].device;
+
+	if (!is_device(&info[1]))
+		return accel_async_memory_copy_h2d(to, stream, dst, src, size);
+	if (!is_device(&info[0]))
+		return accel_async_memory_copy_d2h(from, stream, dst, src, size);
+	if (to == from)
+		return accel_async_memory_copy_d2d(to, stream, dst, src, size);
+	return accel_async_memory_copy_p2p(to, from, stream, dst, src, size);
+}
+
+static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
+{
+	struct accel_pointer_info info[2];
+	struct pending *pending = NULL;
+	int rc;
+
+	for (int i = 0; i < 2; i++) {
+		rc = accel_pointer_info(operand[i].ptr, &info[i]);
+		if (rc)
+			return error_raise(rc);
+	}
+	if (!is_device(&info[0]) && !is_device(&info[1])) {
+		PyErr_SetString(PyExc_ValueError,
+				"neither is memory of a card: only copies to or from a card go on a "
+				"stream");
+		return NULL;
+	}
+	if (is_used(&info[0]) || is_used(&info[1])) {
+		pending = pending_new(stream->child.device);
+		if (!pending)
+			return NULL;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	rc = queue(stream->handle, info, operand[0].ptr, operand[1].ptr, operand[0].size);
+	Py_END_ALLOW_THREADS
+	if (rc) {
+		error_raise(rc);
+		if (pending)
+			pending_cancel(pending);
+		return NULL;
+	}
+	if (pending)
+		pending_add(pending, stream, operand);
+	Py_RETURN_NONE;
+}
+
+static PyObject *copy_operands(struct operand *operand, struct stream *stream)
+{
+	if (!same_shape(&operand[0], &operand[1]))
+		return NULL;
+	if (!operand[0].size)
+		Py_RETURN_NONE;
+	if (!stream)
+		return copy_now(&operand[0], &operand[1]);
+	if (operand[0].rows != 1) {
+		PyErr_SetString(PyExc_BufferError,
+				"an array that is not C-contiguous cannot be copied on a stream: "
+				"copy it without, or make one that is");
+		return NULL;
+	}
+	return copy_on_stream(operand, stream);
+}
+
+PyObject *copy_objects(PyObject *dst, PyObject *src, PyObject *stream_object)
+{
+	struct operand operand[2];
+	struct stream *stream;
+	PyObject *result = NULL;
+
+	if (!copy_stream(stream_object, &stream))
+		return NULL;
+	if (!operand_get(&operand[0], dst, true, "destination"))
+		goto leave_stream;
+	if (!operand_get(&operand[1], src, false, "source"))
+		goto put_destination;
+	result = copy_operands(operand, stream);
+	operand_put(&operand[1]);
+put_destination:
+	operand_put(&operand[0]);
+leave_stream:
+	copy_stream_done(stream);
+	return result;
+}
+
+/* ---- fills ---- */
+
+static PyObject *fill_host(struct memory *memory, unsigned char value, const struct stream *stream)
+{
+	if (stream) {
+		PyErr_SetString(PyExc_ValueError,
+				"this is host memory: only memory of a card is filled on a stream");
+		return NULL;
+	}
+	if (!memory->root->accessible || memory->root->read_only) {
+		PyErr_SetString(PyExc_ValueError, "the memory is registered as read-only");
+		return NULL;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	memset(memory->ptr, value, memory->size);
+	Py_END_ALLOW_THREADS
+	Py_RETURN_NONE;
+}
+
+static PyObject *fill(struct memory *memory, unsigned char value, const struct stream *stream)
+{
+	struct accel_device *device = memory->root->child.device->handle;
+	enum accel_memory_kind kind = memory->root->kind;
+	int rc;
+
+	if (!memory->size)
+		Py_RETURN_NONE;
+	if (kind != ACCEL_MEMORY_DEVICE && kind != ACCEL_MEMORY_UNIFIED)
+		return fill_host(memory, value, stream);
+	Py_BEGIN_ALLOW_THREADS
+	if (stream)
+		rc = accel_async_device_memory_set(device, stream->handle, memory->ptr, value,
+						   memory->size);
+	else
+		rc = accel_device_memory_set(device, memory->ptr, value, memory->size);
+	Py_END_ALLOW_THREADS
+	return error_none(rc);
+}
+
+PyObject *copy_fill(struct memory *memory, PyObject *object, PyObject *stream_object)
+{
+	struct stream *stream;
+	PyObject *result = NULL;
+	long value = PyLong_AsLong(object);
+
+	if (value == -1 && PyErr_Occurred())
+		return NULL;
+	if (value < 0 || value > 255) {
+		PyErr_Format(PyExc_ValueError, "value is %ld: a byte is 0 to 255", value);
+		return NULL;
+	}
+	if (!copy_stream(stream_object, &stream))
+		return NULL;
+	if (memory_enter(memory)) {
+		result = fill(memory, (unsigned char)value, stream);
+		memory_leave(memory);
+	}
+	copy_stream_done(stream);
+	return result;
+}

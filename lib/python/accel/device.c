@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Device: one open of a card. Objects of the same card share the handle of libaccel, which counts;
+ * what was made through one of them ends with that one.
+ */
+
+#include "private.h"
+
+#include <unistd.h>
+
+PyTypeObject *accel_device_type;
+
+bool device_is_inherited(const struct device *device)
+{
+	return device->pid != getpid();
+}
+
+bool device_enter(struct device *device)
+{
+	if (!device->handle || device->closing) {
+		PyErr_SetString(PyExc_ValueError, "the card is closed");
+		return false;
+	}
+	device->busy++;
+	return true;
+}
+
+void device_leave(struct device *device)
+{
+	device->busy--;
+}
+
+PyObject *device_open(PyObject *module, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "index", NULL };
+	struct accel_device *handle;
+	struct device *device;
+	int index = 0, rc;
+
+	(void)module;
+	if (!PyArg_ParseTupleAndKeywords(args, words, "|i:open", names, &index))
+		return NULL;
+	device = (struct device *)object_new(accel_device_type, sizeof(*device));
+	if (!device)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	rc = accel_device_open(index, &handle);
+	Py_END_ALLOW_THREADS
+	if (rc) {
+		error_raise(rc);
+		Py_DECREF((PyObject *)device);
+		return NULL;
+	}
+	device->handle = handle;
+	device->index = index;
+	device->pid = getpid();
+	return (PyObject *)device;
+}
+
+/* Views of others lead into memory that would be unmapped. */
+static bool has_views(const struct device *device)
+{
+	const struct child *child;
+	struct memory *memory;
+
+	for (child = device->children; child; child = child->next) {
+		/* Or another object, whose type stands at the same place. */
+		memory = (struct memory *)((char *)child - offsetof(struct memory, child));
+		if (Py_TYPE((PyObject *)memory) == accel_memory_type && memory->exports)
+			return true;
+	}
+	return false;
+}
+
+/* Sets `closing`: whoever comes later finds the card closed. */
+static bool can_close(struct device *device)
+{
+	/* After fork() other threads are not there, and their memory stays mapped. */
+	if (device_is_inherited(device)) {
+		device->closing = true;
+		return true;
+	}
+	if (device->busy) {
+		error_say(EBUSY, "another thread uses the card: wait until its calls return");
+		return false;
+	}
+	if (has_views(device)) {
+		PyErr_SetString(PyExc_BufferError,
+				"there are views of the card's memory: memoryviews, arrays or "
+				"tensors have to go first");
+		return false;
+	}
+	device->closing = true;
+	return true;
+}
+
+static void device_end(struct device *device)
+{
+	struct accel_device *handle = device->handle;
+	struct child *child;
+
+	for (child = device->children; child; child = child->next)
+		child->end(child);
+	device->handle = NULL;
+	Py_BEGIN_ALLOW_THREADS
+	accel_device_close(handle);
+	Py_END_ALLOW_THREADS
+	device->closing = false;
+}
+
+/*
+ * What is queued ends first, well or not: whose stream has failed has been told by that, or did not
+ * ask. The wait needs no `busy`, for nobody else can close.
+ */
+static PyObject *device_close(PyObject *self, PyObject *unused)
+{
+	struct device *device = (struct device *)self;
+
+	(void)unused;
+	if (!device->handle || (device->closing && !device_is_inherited(device)))
+		Py_RETURN_NONE;
+	if (!can_close(device))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	accel_device_synchronize(device->handle);
+	Py_END_ALLOW_THREADS
+	pending_wait_device(device);
+	device_end(device);
+	Py_RETURN_NONE;
+}
+
+/* Nothing belongs to it any more: all that does holds it. */
+static void device_dealloc(PyObject *self)
+{
+	struct device *device = (struct device *)self;
+
+	if (device->handle)
+		device_end(device);
+	object_free(self);
+}
+
+static PyObject *device_info(PyObject *self, PyObject *unused)
+{
+	struct device *device = (struct device *)self;
+	PyObject *info;
+
+	(void)unused;
+	if (!device_enter(device))
+		return NULL;
+	info = info_of_device(device);
+	device_leave(device);
+	return info;
+}
+
+static PyObject *device_stats(PyObject *self, PyObject *unused)
+{
+	struct device *device = (struct device *)self;
+	PyObject *stats;
+
+	(void)unused;
+	if (!device_enter(device))
+		return NULL;
+	stats = info_of_memory(device);
+	device_leave(device);
+	return stats;
+}
+
+static PyObject *allocate(PyObject *self, PyObject *args, PyObject *words,
+			  enum accel_memory_kind kind, memory_allocate function)
+{
+	static char *names[] = { "size", NULL };
+	struct device *device = (struct device *)self;
+	PyObject *memory;
+	Py_ssize_t size;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "n", names, &size))
+		return NULL;
+	if (!device_enter(device))
+		return NULL;
+	memory = memory_new(device, size, kind, function);
+	device_leave(device);
+	return memory;
+}
+
+static PyObject *device_allocate(PyObject *self, PyObject *args, PyObject *words)
+{
+	return allocate(self, args, words, ACCEL_MEMORY_DEVICE, accel_device_memory_allocate);
+}
+
+static PyObject *device_allocate_host(PyObject *self, PyObject *args, PyObject *words)
+{
+	return allocate(self, args, words, ACCEL_MEMORY_HOST, accel_host_memory_allocate);
+}
+
+static PyObject *device_allocate_unified(PyObject *self, PyObject *args, PyObject *words)
+{
+	return allocate(self, args, words, ACCEL_MEMORY_UNIFIED, accel_unified_memory_allocate);
+}
+
+static PyObject *device_register(PyObject *self, PyObject *args, PyObject *words)
+{
+	struct device *device = (struct device *)self;
+	PyObject *memory;
+
+	if (!device_enter(device))
+		return NULL;
+	memory = memory_register(device, args, words);
+	device_leave(device);
+	return memory;
+}
+
+static PyObject *device_stream(PyObject *self, PyObject *unused)
+{
+	struct device *device = (struct device *)self;
+	PyObject *stream;
+
+	(void)unused;
+	if (!device_enter(device))
+		return NULL;
+	stream = stream_new(device);
+	device_leave(device);
+	return stream;
+}
+
+static PyObject *device_event(PyObject *self, PyObject *unused)
+{
+	struct device *device = (struct device *)self;
+	PyObject *event;
+
+	(void)unused;
+	if (!device_enter(device))
+		return NULL;
+	event = event_new(device);
+	device_leave(device);
+	return event;
+}
+
+static PyObject *device_synchronize(PyObject *self, PyObject *unused)
+{
+	struct device *device = (struct device *)self;
+	PyObject *result;
+	int rc;
+
+	(void)unused;
+	if (!device_enter(device))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	rc = accel_device_synchronize(device->handle);
+	Py_END_ALLOW_THREADS
+	result = error_none(rc);
+	pending_reap();
+	device_leave(device);
+	return result;
+}
+
+static PyObject *device_enter_block(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (!device_enter((struct device *)self))
+		return NULL;
+	device_leave((struct device *)self);
+	return Py_NewRef(self);
+}
+
+static PyObject *device_exit_block(PyObject *self, PyObject *args)
+{
+	(void)args;
+	return device_close(self, NULL);
+}
+
+static PyObject *device_repr(PyObject *self)
+{
+	const struct device *device = (const struct device *)self;
+
+	return PyUnicode_FromFormat("<accel.Device %d%s>", device->index,
+				    device->handle ? "" : ", closed");
+}
+
+static PyObject *device_get_index(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyLong_FromLong(((struct device *)self)->index);
+}
+
+static PyObject *device_get_closed(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(!((struct device *)self)->handle);
+}
+
+static PyMethodDef device_methods[] = {
+	{ "info", device_info, METH_NOARGS,
+	  "info($self)\n--\n\nWhat the card is: a DeviceInfo." },
+	{ "stats", device_stats, METH_NOARGS,
+	  "stats($self)\n--\n\nThe memory of the card, and what was done with it: a MemoryStats." },
+	{ "allocate", WORDS(device_allocate), METH_VARARGS | METH_KEYWORDS,
+	  "allocate($self, size)\n--\n\nMemory of the card, filled with 0." },
+	{ "allocate_host", WORDS(device_allocate_host), METH_VARARGS | METH_KEYWORDS,
+	  "allocate_host($self, size)\n--\n\n"
+	  "Page-locked memory of the host, filled with 0: copies on streams run beside the "
+	  "program." },
+	{ "allocate_unified", WORDS(device_allocate_unified), METH_VARARGS | METH_KEYWORDS,
+	  "allocate_unified($self, size)\n--\n\n"
+	  "Page-locked memory of the host that counts as memory of the card too." },
+	{ "register", WORDS(device_register), METH_VARARGS | METH_KEYWORDS,
+	  "register($self, buffer, read_only=False)\n--\n\n"
+	  "Pins the memory of an object with the buffer protocol, until it is freed.\n"
+	  "With read_only the card only reads it, and the object may be a constant one." },
+	{ "stream", device_stream, METH_NOARGS, "stream($self)\n--\n\nA new stream." },
+	{ "event", device_event, METH_NOARGS, "event($self)\n--\n\nA new event." },
+	{ "synchronize", device_synchronize, METH_NOARGS,
+	  "synchronize($self)\n--\n\nWaits for all streams of this process on the card." },
+	{ "close", device_close, METH_NOARGS,
+	  "close($self)\n--\n\n"
+	  "Waits for what is queued, and ends all memory, streams and events of this object.\n"
+	  "A second time it does nothing." },
+	{ "__enter__", device_enter_block, METH_NOARGS, NULL },
+	{ "__exit__", device_exit_block, METH_VARARGS, NULL },
+	{ NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef device_values[] = {
+	{ "index", device_get_index, NULL, "Number that it was opened by.", NULL },
+	{ "closed", device_get_closed, NULL, "Whether it was closed.", NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot device_slots[] = {
+	{ Py_tp_doc, "A card that is open. Made by accel.open()." },
+	{ Py_tp_dealloc, device_dealloc },
+	{ Py_tp_repr, device_repr },
+	{ Py_tp_methods, device_methods },
+	{ Py_tp_getset, device_values },
+	{ 0, NULL },
+};
+
+static PyType_Spec device_spec = {
+	.name = "accel.Device",
+	.basicsize = sizeof(struct device),
+	.flags = Py_TPFLAGS_DEFAULT,
+	.slots = device_slots,
+};
+
+int device_init(PyObject *module)
+{
+	accel_device_type = type_add(module, &device_spec);
+	return accel_device_type ? 0 : -1;
+}

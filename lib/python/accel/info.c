@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/* DeviceInfo and MemoryStats: the structs of libaccel as tuples with names. */
+
+#include "private.h"
+
+static PyTypeObject *info_type;
+static PyTypeObject *stats_type;
+
+static PyStructSequence_Field info_fields[] = {
+	{ "name", "name of the kind of card" },
+	{ "bus_address", "PCI address such as 0000:01:00.0" },
+	{ "memory_size", "bytes of device memory" },
+	{ "granule", "unit of allocation in bytes" },
+	{ "max_transfer", "bytes that the card moves in one transfer" },
+	{ "max_alignment", "largest alignment of an allocation in bytes" },
+	{ "max_host_bytes", "largest host, unified or registered range in bytes" },
+	{ "max_host_ranges", "host, unified and registered ranges that a card can have" },
+	{ "capabilities", "bits of accel.Capability" },
+	{ "engines", "DMA channels" },
+	{ "dma_bits", "width of the bus addresses that the card can reach" },
+	{ "node", "N of /dev/paccelN" },
+	{ NULL, NULL },
+};
+
+static PyStructSequence_Desc info_desc = {
+	.name = "accel.DeviceInfo",
+	.doc = "What a card is.",
+	.fields = info_fields,
+	.n_in_sequence = 12,
+};
+
+static PyStructSequence_Field stats_fields[] = {
+	{ "total", "bytes of device memory: used + free + waiting + set_aside" },
+	{ "used", "bytes in allocations of all processes" },
+	{ "free", "bytes that can be allocated at once" },
+	{ "waiting", "bytes that were freed and are being cleared" },
+	{ "set_aside", "bytes out of use until a reset" },
+	{ "mine", "bytes in allocations of this process" },
+	{ "mine_allocs", "allocations of this process" },
+	{ "user", "bytes charged to this user" },
+	{ "user_max", "quota of each user in bytes, 0 for none" },
+	{ "largest_free", "longest contiguous part of free" },
+	{ "allocs", "allocations since the driver was bound" },
+	{ "alloc_failures", "allocations refused for want of memory or quota" },
+	{ "bytes_h2d", "bytes copied from host to card" },
+	{ "bytes_d2h", "bytes copied from card to host" },
+	{ "bytes_d2d", "bytes copied inside the card" },
+	{ "bytes_filled", "bytes filled" },
+	{ "bytes_scrubbed", "bytes cleared after they were freed" },
+	{ "transfers", "transfers that the card was asked for" },
+	{ NULL, NULL },
+};
+
+static PyStructSequence_Desc stats_desc = {
+	.name = "accel.MemoryStats",
+	.doc = "The memory of a card, and what was done with it, by all processes.",
+	.fields = stats_fields,
+	.n_in_sequence = 18,
+};
+
+int info_init(PyObject *module)
+{
+	info_type = PyStructSequence_NewType(&info_desc);
+	stats_type = PyStructSequence_NewType(&stats_desc);
+	if (!info_type || !stats_type)
+		return -1;
+	if (PyModule_AddObjectRef(module, "DeviceInfo", (PyObject *)info_type))
+		return -1;
+	return PyModule_AddObjectRef(module, "MemoryStats", (PyObject *)stats_type);
+}
+
+/* Puts a value, which it takes over, into the next field. */
+static void put(PyObject *tuple, Py_ssize_t *at, PyObject *value)
+{
+	PyStructSequence_SetItem(tuple, (*at)++, value);
+}
+
+/* A value that could not be made has left an exception and a hole: the tuple goes. */
+static PyObject *whole(PyObject *tuple)
+{
+	if (!PyErr_Occurred())
+		return tuple;
+	Py_DECREF(tuple);
+	return NULL;
+}
+
+PyObject *info_of_device(struct device *device)
+{
+	struct accel_device_info info = { 0 };
+	int rc = accel_device_info(device->handle, &info);
+	const uint64_t numbers[] = {
+		info.memory_size, info.granule, info.max_transfer, info.max_alignment,
+		info.max_host_bytes, info.max_host_ranges, info.capabilities, info.engines,
+		info.dma_bits, info.node,
+	};
+	PyObject *tuple;
+	Py_ssize_t at = 0;
+
+	if (rc)
+		return error_raise(rc);
+	tuple = PyStructSequence_New(info_type);
+	if (!tuple)
+		return NULL;
+	put(tuple, &at, PyUnicode_FromString(info.name));
+	put(tuple, &at, PyUnicode_FromString(info.bus_address));
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		put(tuple, &at, PyLong_FromUnsignedLongLong(numbers[i]));
+	return whole(tuple);
+}
+
+PyObject *info_of_memory(struct device *device)
+{
+	struct accel_memory_stats stats = { 0 };
+	int rc = accel_memory_stats_full(device->handle, &stats);
+	const uint64_t numbers[] = {
+		stats.total, stats.used, stats.free, stats.waiting, stats.set_aside, stats.mine,
+		stats.mine_allocs, stats.user, stats.user_max, stats.largest_free, stats.allocs,
+		stats.alloc_failures, stats.bytes_h2d, stats.bytes_d2h, stats.bytes_d2d,
+		stats.bytes_filled, stats.bytes_scrubbed, stats.transfers,
+	};
+	PyObject *tuple;
+	Py_ssize_t at = 0;
+
+	if (rc)
+		return error_raise(rc);
+	tuple = PyStructSequence_New(stats_type);
+	if (!tuple)
+		return NULL;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		put(tuple, &at, PyLong_FromUnsignedLongLong(numbers[i]));
+	return whole(tuple);
+}

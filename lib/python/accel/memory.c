@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory: an allocation or a registration, or a slice of one. A slice holds its root, and all that
+ * is counted is counted there.
+ */
+
+#include "private.h"
+
+PyTypeObject *accel_memory_type;
+
+static const char *const kind_names[] = {
+	[ACCEL_MEMORY_PAGEABLE] = "pageable",
+	[ACCEL_MEMORY_DEVICE] = "device",
+	[ACCEL_MEMORY_HOST] = "host",
+	[ACCEL_MEMORY_UNIFIED] = "unified",
+	[ACCEL_MEMORY_REGISTERED] = "registered",
+};
+
+bool memory_enter(struct memory *memory)
+{
+	return child_enter(&memory->root->child, memory->root->live, "memory has been freed");
+}
+
+void memory_leave(struct memory *memory)
+{
+	child_leave(&memory->root->child);
+}
+
+/* ---- beginning and end ---- */
+
+static int give_back(struct memory *root)
+{
+	struct accel_device *device = root->child.device->handle;
+
+	switch (root->kind) {
+	case ACCEL_MEMORY_DEVICE:
+		return accel_device_memory_deallocate(device, root->ptr, root->size);
+	case ACCEL_MEMORY_HOST:
+		return accel_host_memory_deallocate(device, root->ptr, root->size);
+	case ACCEL_MEMORY_UNIFIED:
+		return accel_unified_memory_deallocate(device, root->ptr, root->size);
+	default:
+		return accel_host_unregister(device, root->ptr);
+	}
+}
+
+/* It is dead before others can see that: what is exported is let go last. */
+static int end_root(struct memory *root)
+{
+	int rc;
+
+	if (!root->live)
+		return 0;
+	root->live = false;
+	rc = give_back(root);
+	if (root->view.obj)
+		PyBuffer_Release(&root->view);
+	return rc;
+}
+
+static void memory_end(struct child *child)
+{
+	end_root((struct memory *)((char *)child - offsetof(struct memory, child)));
+}
+
+static void memory_dealloc(PyObject *self)
+{
+	struct memory *memory = (struct memory *)self;
+
+	if (memory->root == memory)
+		child_drop(&memory->child);
+	else
+		Py_XDECREF((PyObject *)memory->root);
+	object_free(self);
+}
+
+/* From here on the object owns what lies there. */
+static void begin_root(struct memory *memory, struct device *device, void *ptr, size_t size,
+		       enum accel_memory_kind kind)
+{
+	struct accel_pointer_info info;
+
+	memory->root = memory;
+	memory->ptr = ptr;
+	memory->size = size;
+	memory->kind = kind;
+	memory->live = true;
+	memory->accessible = !accel_pointer_info(ptr, &info) &&
+		info.flags & ACCEL_POINTER_ACCESSIBLE;
+	child_link(&memory->child, device, memory_end);
+}
+
+PyObject *memory_new(struct device *device, Py_ssize_t size, enum accel_memory_kind kind,
+		     memory_allocate function)
+{
+	struct memory *memory;
+	void *ptr;
+	int rc;
+
+	if (size < 1)
+		return PyErr_Format(PyExc_ValueError,
+				    "size is %zd: at least 1 byte can be allocated", size);
+	memory = (struct memory *)object_new(accel_memory_type, sizeof(*memory));
+	if (!memory)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	rc = function(device->handle, &ptr, (size_t)size);
+	Py_END_ALLOW_THREADS
+	if (rc) {
+		error_raise(rc);
+		Py_DECREF((PyObject *)memory);
+		return NULL;
+	}
+	begin_root(memory, device, ptr, (size_t)size, kind);
+	return (PyObject *)memory;
+}
+
+PyObject *memory_register(struct device *device, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "buffer", "read_only", NULL };
+	struct memory *memory;
+	PyObject *buffer;
+	int read_only = 0, rc;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "O|p:register", names, &buffer, &read_only))
+		return NULL;
+	memory = (struct memory *)object_new(accel_memory_type, sizeof(*memory));
+	if (!memory)
+		return NULL;
+	if (PyObject_GetBuffer(buffer, &memory->view,
+			       read_only ? PyBUF_SIMPLE : PyBUF_WRITABLE))
+		goto free_memory;
+	if (!memory->view.len) {
+		PyErr_SetString(PyExc_ValueError, "the buffer is empty: there is nothing to register");
+		goto release;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	rc = accel_host_register(device->handle, memory->view.buf, (size_t)memory->view.len,
+				 read_only ? ACCEL_REGISTER_READ_ONLY : 0);
+	Py_END_ALLOW_THREADS
+	if (rc) {
+		error_raise(rc);
+		goto release;
+	}
+	memory->read_only = read_only;
+	begin_root(memory, device, memory->view.buf, (size_t)memory->view.len,
+		   ACCEL_MEMORY_REGISTERED);
+	return (PyObject *)memory;
+
+release:
+	PyBuffer_Release(&memory->view);
+free_memory:
+	Py_DECREF((PyObject *)memory);
+	return NULL;
+}
+
+/* The card stays open meanwhile. */
+static bool wait_for_copies(struct memory *root)
+{
+	struct device *device = root->child.device;
+	bool done;
+
+	if (!device_enter(device))
+		return false;
+	done = pending_wait_memory(root);
+	device_leave(device);
+	return done;
+}
+
+/* Waits for queued copies that use it, as the memory of others would be written to otherwise. */
+static PyObject *memory_free(PyObject *self, PyObject *unused)
+{
+	struct memory *memory = (struct memory *)self;
+
+	(void)unused;
+	if (memory->root != memory) {
+		PyErr_SetString(PyExc_ValueError, "this is a slice: free the memory that it is of");
+		return NULL;
+	}
+	if (!memory->live || !memory->child.device->handle)
+		Py_RETURN_NONE;
+	if (!child_is_idle(&memory->child, "memory"))
+		return NULL;
+	if (memory->exports && !device_is_inherited(memory->child.device)) {
+		PyErr_Format(PyExc_BufferError,
+			     "there are %u views of the memory: memoryviews, arrays or tensors have "
+			     "to go first",
+			     memory->exports);
+		return NULL;
+	}
+	if (memory->queued && !wait_for_copies(memory))
+		return NULL;
+	/* Meanwhile another thread may have been here. */
+	if (memory->live && (memory->exports || memory->child.busy) &&
+	    !device_is_inherited(memory->child.device)) {
+		PyErr_SetString(PyExc_BufferError, "another thread uses the memory again");
+		return NULL;
+	}
+	return error_none(end_root(memory));
+}
+
+/* ---- use ---- */
+
+static PyObject *memory_copy_from(PyObject *self, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "source", "stream", NULL };
+	PyObject *source, *stream = Py_None;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "O|O:copy_from", names, &source, &stream))
+		return NULL;
+	return copy_objects(self, source, stream);
+}
+
+static PyObject *memory_copy_to(PyObject *self, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "destination", "stream", NULL };
+	PyObject *destination, *stream = Py_None;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "O|O:copy_to", names, &destination, &stream))
+		return NULL;
+	return copy_objects(destination, self, stream);
+}
+
+static PyObject *memory_fill(PyObject *self, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "value", "stream", NULL };
+	PyObject *value, *stream = Py_None;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "O|O:fill", names, &value, &stream))
+		return NULL;
+	return copy_fill((struct memory *)self, value, stream);
+}
+
+static PyObject *memory_tobytes(PyObject *self, PyObject *unused)
+{
+	struct memory *memory = (struct memory *)self;
+	PyObject *bytes;
+	int rc = 0;
+
+	(void)unused;
+	if (!memory_enter(memory))
+		return NULL;
+	bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)memory->size);
+	if (bytes && memory->size) {
+		Py_BEGIN_ALLOW_THREADS
+		rc = accel_memory_copy(PyBytes_AsString(bytes), memory->ptr, memory->size);
+		Py_END_ALLOW_THREADS
+	}
+	memory_leave(memory);
+	if (rc) {
+		Py_DECREF(bytes);
+		return error_raise(rc);
+	}
+	return bytes;
+}
+
+static PyObject *memory_subscript(PyObject *self, PyObject *key)
+{
+	struct memory *memory = (struct memory *)self, *slice;
+	Py_ssize_t start, stop, step, length;
+
+	if (!PyObject_TypeCheck(key, &PySlice_Type))
+		return PyErr_Format(PyExc_TypeError,
+				    "memory is cut by slices, memory[start:stop]; bytes of host "
+				    "memory are read with memoryview(memory)");
+	if (PySlice_Unpack(key, &start, &stop, &step))
+		return NULL;
+	if (step != 1)
+		return PyErr_Format(PyExc_ValueError,
+				    "the step is %zd: slices of memory are contiguous", step);
+	length = PySlice_AdjustIndices((Py_ssize_t)memory->size, &start, &stop, step);
+	slice = (struct memory *)object_new(accel_memory_type, sizeof(*slice));
+	if (!slice)
+		return NULL;
+	slice->root = (struct memory *)Py_NewRef((PyObject *)memory->root);
+	slice->ptr = memory->ptr + start;
+	slice->size = (size_t)length;
+	return (PyObject *)slice;
+}
+
+static Py_ssize_t memory_length(PyObject *self)
+{
+	return (Py_ssize_t)((struct memory *)self)->size;
+}
+
+static PyObject *memory_repr(PyObject *self)
+{
+	const struct memory *memory = (const struct memory *)self;
+
+	return PyUnicode_FromFormat("<accel.Memory %s, %zd bytes at %p%s>",
+				    kind_names[memory->root->kind], (Py_ssize_t)memory->size,
+				    memory->ptr, memory->root->live ? "" : ", freed");
+}
+
+static PyObject *memory_enter_block(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (!memory_enter((struct memory *)self))
+		return NULL;
+	memory_leave((struct memory *)self);
+	return Py_NewRef(self);
+}
+
+/* A slice ends with its root. */
+static PyObject *memory_exit_block(PyObject *self, PyObject *args)
+{
+	(void)args;
+	if (((struct memory *)self)->root != (struct memory *)self)
+		Py_RETURN_NONE;
+	return memory_free(self, NULL);
+}
+
+static PyObject *memory_get_size(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyLong_FromSize_t(((struct memory *)self)->size);
+}
+
+static PyObject *memory_get_address(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyLong_FromVoidPtr(((struct memory *)self)->ptr);
+}
+
+static PyObject *memory_get_kind(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyUnicode_FromString(kind_names[((struct memory *)self)->root->kind]);
+}
+
+static PyObject *memory_get_device(PyObject *self, void *unused)
+{
+	(void)unused;
+	return Py_NewRef((PyObject *)((struct memory *)self)->root->child.device);
+}
+
+static PyObject *memory_get_freed(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(!((struct memory *)self)->root->live);
+}
+
+static PyMethodDef memory_methods[] = {
+	{ "copy_from", WORDS(memory_copy_from), METH_VARARGS | METH_KEYWORDS,
+	  "copy_from($self, source, stream=None)\n--\n\naccel.copy(self, source, stream)" },
+	{ "copy_to", WORDS(memory_copy_to), METH_VARARGS | METH_KEYWORDS,
+	  "copy_to($self, destination, stream=None)\n--\n\naccel.copy(destination, self, stream)" },
+	{ "fill", WORDS(memory_fill), METH_VARARGS | METH_KEYWORDS,
+	  "fill($self, value, stream=None)\n--\n\n"
+	  "Sets every byte to value, 0 to 255. On a stream it is queued." },
+	{ "tobytes", memory_tobytes, METH_NOARGS,
+	  "tobytes($self)\n--\n\nA copy of what is in it." },
+	{ "free", memory_free, METH_NOARGS,
+	  "free($self)\n--\n\n"
+	  "Gives it back. Waits for queued copies with Python's memory. A second time it does "
+	  "nothing." },
+	{ "__dlpack__", WORDS(memory_dlpack), METH_VARARGS | METH_KEYWORDS,
+	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+	  "A tensor of bytes over memory that the processor can read." },
+	{ "__dlpack_device__", memory_dlpack_device, METH_NOARGS,
+	  "__dlpack_device__($self)\n--\n\n"
+	  "(1, 0) where the processor can read it, (12, index) elsewhere." },
+	{ "__enter__", memory_enter_block, METH_NOARGS, NULL },
+	{ "__exit__", memory_exit_block, METH_VARARGS, NULL },
+	{ NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef memory_values[] = {
+	{ "size", memory_get_size, NULL, "Bytes.", NULL },
+	{ "address", memory_get_address, NULL, "Pointer, for interfaces that take numbers.", NULL },
+	{ "kind", memory_get_kind, NULL, "'device', 'host', 'unified' or 'registered'.", NULL },
+	{ "device", memory_get_device, NULL, "Card that it belongs to.", NULL },
+	{ "freed", memory_get_freed, NULL, "Whether it was freed, or its card closed.", NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot memory_slots[] = {
+	{ Py_tp_doc, "Memory that a card uses, or a slice of it. Made by methods of a Device." },
+	{ Py_tp_dealloc, memory_dealloc },
+	{ Py_tp_repr, memory_repr },
+	{ Py_tp_methods, memory_methods },
+	{ Py_tp_getset, memory_values },
+	{ Py_mp_length, memory_length },
+	{ Py_mp_subscript, memory_subscript },
+	{ Py_bf_getbuffer, memory_get_buffer },
+	{ Py_bf_releasebuffer, memory_release_buffer },
+	{ 0, NULL },
+};
+
+static PyType_Spec memory_spec = {
+	.name = "accel.Memory",
+	.basicsize = sizeof(struct memory),
+	.flags = Py_TPFLAGS_DEFAULT,
+	.slots = memory_slots,
+};
+
+int memory_init(PyObject *module)
+{
+	accel_memory_type = type_add(module, &memory_spec);
+	return accel_memory_type ? 0 : -1;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The module accel._accel: functions, types, constants. It has one state, so only the first
+ * interpreter of a process has it, as others hold a GIL of their own.
+ */
+
+#include "private.h"
+
+PyTypeObject *type_add(PyObject *module, PyType_Spec *spec)
+{
+	PyObject *type;
+
+	/* Objects are made by what owns them: others would be half-made. */
+	spec->flags |= Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE;
+	type = PyType_FromSpec(spec);
+	if (!type || PyModule_AddType(module, (PyTypeObject *)type))
+		return NULL;
+	return (PyTypeObject *)type;
+}
+
+/* Filled with 0, so that one that is half-made can end too. */
+PyObject *object_new(PyTypeObject *type, size_t size)
+{
+	PyObject *object = PyObject_Calloc(1, size);
+
+	return object ? PyObject_Init(object, type) : PyErr_NoMemory();
+}
+
+void object_free(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	PyObject_Free(self);
+	Py_DECREF(type);
+}
+
+static PyObject *module_count(PyObject *module, PyObject *unused)
+{
+	int count = accel_device_count();
+
+	(void)module;
+	(void)unused;
+	return count < 0 ? error_raise(count) : PyLong_FromLong(count);
+}
+
+static PyObject *module_copy(PyObject *module, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "destination", "source", "stream", NULL };
+	PyObject *destination, *source, *stream = Py_None;
+
+	(void)module;
+	if (!PyArg_ParseTupleAndKeywords(args, words, "OO|O:copy", names, &destination, &source,
+					 &stream))
+		return NULL;
+	return copy_objects(destination, source, stream);
+}
+
+static PyMethodDef functions[] = {
+	{ "count", module_count, METH_NOARGS, "count()\n--\n\nNumber of cards." },
+	{ "open", WORDS(device_open), METH_VARARGS | METH_KEYWORDS,
+	  "open(index=0)\n--\n\nOpens a card, 0 to count() - 1: a Device." },
+	{ "copy", WORDS(module_copy), METH_VARARGS | METH_KEYWORDS,
+	  "copy(destination, source, stream=None)\n--\n\n"
+	  "Copies between memory of cards and anything with the buffer protocol, of the same "
+	  "size.\n"
+	  "With a stream the copy is queued: both are held until it has ended." },
+	{ NULL, NULL, 0, NULL },
+};
+
+static struct PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "accel._accel",
+	.m_size = -1,
+	.m_methods = functions,
+};
+
+static int add_constants(PyObject *module)
+{
+	if (PyModule_AddStringConstant(module, "__version__", accel_version()) ||
+	    PyModule_AddIntConstant(module, "CAP_MAPPABLE", ACCEL_CAP_MAPPABLE) ||
+	    PyModule_AddIntConstant(module, "CAP_NATIVE_D2D", ACCEL_CAP_NATIVE_D2D) ||
+	    PyModule_AddIntConstant(module, "CAP_NATIVE_FILL", ACCEL_CAP_NATIVE_FILL) ||
+	    PyModule_AddIntConstant(module, "CAP_MEM_SURVIVES_RESET",
+				    ACCEL_CAP_MEM_SURVIVES_RESET) ||
+	    PyModule_AddIntConstant(module, "CAP_DIRECT_DMA", ACCEL_CAP_DIRECT_DMA) ||
+	    PyModule_AddIntConstant(module, "CAP_VERIFY", ACCEL_CAP_VERIFY))
+		return -1;
+	return 0;
+}
+
+PyMODINIT_FUNC PyInit__accel(void);
+
+PyMODINIT_FUNC PyInit__accel(void)
+{
+	PyObject *module = PyModule_Create(&definition);
+
+	if (!module)
+		return NULL;
+	if (error_init(module) || device_init(module) || memory_init(module) ||
+	    stream_init(module) || event_init(module) || info_init(module) ||
+	    add_constants(module)) {
+		Py_DECREF(module);
+		return NULL;
+	}
+	return module;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the Python module accel share. It knows libaccel by its public header only,
+ * and CPython by its stable ABI.
+ *
+ * The GIL guards everything here: objects, counters, lists. It is given up in every call of
+ * libaccel that may wait, and nowhere else. What such a call uses cannot go away meanwhile: `busy`
+ * counts the calls that use a card, a piece of memory, a stream or an event, and whatever would end
+ * one of them refuses as long as it is not 0.
+ */
+#ifndef ACCEL_PYTHON_PRIVATE_H
+#define ACCEL_PYTHON_PRIVATE_H
+
+#define PY_SSIZE_T_CLEAN
+/* The buffer protocol is in the stable ABI from 3.11. */
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include <accel/accel.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What belongs to a card and ends with it. It stands first in all objects that have one. */
+struct child {
+	struct device *device; /* counted */
+	void (*end)(struct child *child); /* gives back what libaccel has of it */
+	struct child *next;
+	struct child **link;
+	unsigned int busy;
+};
+
+struct device {
+	PyObject_HEAD
+	struct accel_device *handle; /* NULL: closed */
+	int index;
+	pid_t pid; /* that opened it */
+	bool closing;
+	unsigned int busy; /* calls on it and on what belongs to it */
+	struct child *children; /* not counted */
+};
+
+struct memory {
+	PyObject_HEAD
+	struct child child; /* of a root only */
+	struct memory *root; /* itself, or what this is a slice of, counted */
+	char *ptr;
+	size_t size;
+	/* Of a root only: */
+	enum accel_memory_kind kind;
+	bool live;
+	bool accessible; /* to the processor */
+	bool read_only;
+	unsigned int exports; /* views of others: buffers and tensors */
+	unsigned int queued; /* entries of pending.c */
+	Py_buffer view; /* what is registered */
+};
+
+struct stream {
+	PyObject_HEAD
+	struct child child;
+	struct accel_stream *handle; /* NULL: closed */
+};
+
+struct event {
+	PyObject_HEAD
+	struct child child;
+	struct accel_event *handle; /* NULL: closed */
+};
+
+extern PyTypeObject *accel_device_type;
+extern PyTypeObject *accel_memory_type;
+extern PyTypeObject *accel_stream_type;
+extern PyTypeObject *accel_event_type;
+
+/* ---- error.c ---- */
+
+int error_init(PyObject *module);
+/* Sets accel.Error with the sentence of the last call that failed in this thread. NULL. */
+PyObject *error_raise(int err);
+/* The same with a sentence of our own. */
+PyObject *error_say(int err, const char *sentence);
+/* None, or error_raise(). */
+PyObject *error_none(int err);
+
+/* ---- device.c: cards ---- */
+
+int device_init(PyObject *module);
+PyObject *device_open(PyObject *module, PyObject *args, PyObject *words);
+/* Whatever uses the card stands between the two. An exception if it is closed. */
+bool device_enter(struct device *device);
+void device_leave(struct device *device);
+/* Opened by the process that this one was forked from. */
+bool device_is_inherited(const struct device *device);
+
+/* ---- child.c: what belongs to a card ---- */
+
+void child_link(struct child *child, struct device *device, void (*end)(struct child *child));
+/* At the end of the object: ends it if it lives, and lets go of the card. */
+void child_drop(struct child *child);
+/* device_enter() and busy. An exception if `alive` is false: `what` names the object. */
+bool child_enter(struct child *child, bool alive, const char *what);
+void child_leave(struct child *child);
+/* Whether it can be ended now; an exception if a call of another thread uses it. */
+bool child_is_idle(const struct child *child, const char *what);
+
+/* ---- info.c: what a card says of itself ---- */
+
+int info_init(PyObject *module);
+PyObject *info_of_device(struct device *device);
+PyObject *info_of_memory(struct device *device);
+
+/* ---- memory.c, view.c ---- */
+
+int memory_init(PyObject *module);
+typedef int (*memory_allocate)(struct accel_device *device, void **ptr, size_t size);
+PyObject *memory_new(struct device *device, Py_ssize_t size, enum accel_memory_kind kind,
+		     memory_allocate allocate);
+PyObject *memory_register(struct device *device, PyObject *args, PyObject *words);
+/* As device_enter(), and the memory cannot be freed before memory_leave(). */
+bool memory_enter(struct memory *memory);
+void memory_leave(struct memory *memory);
+int memory_get_buffer(PyObject *self, Py_buffer *view, int flags);
+void memory_release_buffer(PyObject *self, Py_buffer *view);
+PyObject *memory_dlpack(PyObject *self, PyObject *args, PyObject *words);
+PyObject *memory_dlpack_device(PyObject *self, PyObject *unused);
+
+/* ---- operand.c: what copies are given ---- */
+
+/*
+ * `rows` of `width` bytes, `pitch` from one to the next: one row, but for an array of two or more
+ * dimensions whose rows do not touch.
+ */
+struct operand {
+	struct memory *memory; /* counted and entered; or NULL */
+	Py_buffer *view; /* else this is held: in a place of its own, as it may not be moved */
+	char *ptr;
+	size_t size;
+	size_t width;
+	size_t rows;
+	size_t pitch;
+};
+
+/* false with an exception; then there is nothing to put. */
+bool operand_get(struct operand *operand, PyObject *object, bool writable, const char *name);
+void operand_put(struct operand *operand);
+/* Makes a whole one look like rows. */
+void operand_cut(struct operand *operand, const struct operand *rows);
+
+/* ---- copy.c ---- */
+
+/* None, or NULL with an exception. Streams may be None. */
+PyObject *copy_objects(PyObject *dst, PyObject *src, PyObject *stream);
+PyObject *copy_fill(struct memory *memory, PyObject *value, PyObject *stream);
+/* A stream, entered; or *stream NULL for None. false with an exception. */
+bool copy_stream(PyObject *object, struct stream **stream);
+void copy_stream_done(struct stream *stream);
+
+/* ---- pending.c: memory that queued copies use ---- */
+
+struct pending;
+
+/* Before anything is queued. NULL with an exception. */
+struct pending *pending_new(struct device *device);
+/* Nothing was queued. */
+void pending_cancel(struct pending *pending);
+/* A copy was queued on the stream: what its operand holds is held until it has ended. */
+void pending_add(struct pending *pending, struct stream *stream, struct operand *operand);
+/* Gives back what queued copies have done with. */
+void pending_reap(void);
+/* Waits for the queued copies that use the memory. false with an exception. */
+bool pending_wait_memory(struct memory *root);
+/* The same for all of a card that is closing. */
+void pending_wait_device(struct device *device);
+
+/* ---- wait.c ---- */
+
+/* CLOCK_MONOTONIC in ns; None is never. false with an exception. */
+bool wait_deadline(PyObject *timeout, uint64_t *deadline);
+/* 0 or a negative errno of libaccel; 1 with an exception, that of a signal. Gives up the GIL. */
+int wait_stream(struct accel_stream *stream, uint64_t deadline);
+int wait_event(struct accel_event *event, uint64_t deadline);
+
+/* ---- stream.c, event.c ---- */
+
+int stream_init(PyObject *module);
+PyObject *stream_new(struct device *device);
+int event_init(PyObject *module);
+PyObject *event_new(struct device *device);
+PyObject *event_record_on(struct event *event, struct stream *stream);
+
+/* ---- common to all files ---- */
+
+/* A type of which programs make no objects themselves, in the module. */
+PyTypeObject *type_add(PyObject *module, PyType_Spec *spec);
+PyObject *object_new(PyTypeObject *type, size_t size);
+void object_free(PyObject *self);
+/* A method that takes keywords, in a table of methods. */
+#define WORDS(function) ((PyCFunction)(void (*)(void))(function))
+
+#endif

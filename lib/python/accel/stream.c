@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+/* Stream: an ordered queue of work of one card. */
+
+#include "private.h"
+
+PyTypeObject *accel_stream_type;
+
+static bool stream_enter(struct stream *stream)
+{
+	return child_enter(&stream->child, stream->handle, "stream is closed");
+}
+
+static void stream_leave(struct stream *stream)
+{
+	child_leave(&stream->child);
+}
+
+static void stream_end(struct child *child)
+{
+	struct stream *stream = (struct stream *)((char *)child - offsetof(struct stream, child));
+
+	if (stream->handle)
+		accel_stream_destroy(stream->handle);
+	stream->handle = NULL;
+}
+
+static void stream_dealloc(PyObject *self)
+{
+	child_drop(&((struct stream *)self)->child);
+	object_free(self);
+}
+
+PyObject *stream_new(struct device *device)
+{
+	struct stream *stream = (struct stream *)object_new(accel_stream_type, sizeof(*stream));
+	int rc;
+
+	if (!stream)
+		return NULL;
+	rc = accel_stream_create(device->handle, &stream->handle);
+	if (rc) {
+		error_raise(rc);
+		Py_DECREF((PyObject *)stream);
+		return NULL;
+	}
+	child_link(&stream->child, device, stream_end);
+	return (PyObject *)stream;
+}
+
+static PyObject *stream_synchronize(PyObject *self, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "timeout", NULL };
+	struct stream *stream = (struct stream *)self;
+	PyObject *timeout = Py_None, *result = NULL;
+	uint64_t deadline;
+	int rc;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "|O:synchronize", names, &timeout))
+		return NULL;
+	if (!wait_deadline(timeout, &deadline) || !stream_enter(stream))
+		return NULL;
+	rc = wait_stream(stream->handle, deadline);
+	if (rc != 1)
+		result = error_none(rc);
+	stream_leave(stream);
+	if (result)
+		pending_reap();
+	return result;
+}
+
+static PyObject *stream_query(PyObject *self, PyObject *unused)
+{
+	struct stream *stream = (struct stream *)self;
+	int rc;
+
+	(void)unused;
+	if (!stream_enter(stream))
+		return NULL;
+	rc = accel_stream_query(stream->handle);
+	stream_leave(stream);
+	if (rc && rc != -EINPROGRESS)
+		return error_raise(rc);
+	if (!rc)
+		pending_reap();
+	return PyBool_FromLong(!rc);
+}
+
+static PyObject *stream_clear(PyObject *self, PyObject *unused)
+{
+	struct stream *stream = (struct stream *)self;
+	PyObject *result;
+	int rc;
+
+	(void)unused;
+	if (!stream_enter(stream))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	rc = accel_stream_clear(stream->handle);
+	Py_END_ALLOW_THREADS
+	result = error_none(rc);
+	stream_leave(stream);
+	return result;
+}
+
+static PyObject *stream_wait(PyObject *self, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "event", NULL };
+	struct stream *stream = (struct stream *)self;
+	struct event *event;
+	PyObject *result;
+	int rc;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "O!:wait", names, accel_event_type, &event))
+		return NULL;
+	if (!stream_enter(stream))
+		return NULL;
+	if (!child_enter(&event->child, event->handle, "event is closed")) {
+		stream_leave(stream);
+		return NULL;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	rc = accel_stream_wait_event(stream->handle, event->handle);
+	Py_END_ALLOW_THREADS
+	result = error_none(rc);
+	child_leave(&event->child);
+	stream_leave(stream);
+	return result;
+}
+
+static PyObject *stream_record(PyObject *self, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "event", NULL };
+	struct stream *stream = (struct stream *)self;
+	PyObject *event = Py_None, *recorded;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "|O:record", names, &event))
+		return NULL;
+	if (event != Py_None && Py_TYPE(event) != accel_event_type)
+		return PyErr_Format(PyExc_TypeError,
+				    "event has to be an accel.Event or None, not %R",
+				    Py_TYPE(event));
+	if (!stream_enter(stream))
+		return NULL;
+	event = event == Py_None ? event_new(stream->child.device) : Py_NewRef(event);
+	stream_leave(stream);
+	if (!event)
+		return NULL;
+	recorded = event_record_on((struct event *)event, stream);
+	if (!recorded)
+		Py_CLEAR(event);
+	Py_XDECREF(recorded);
+	return event;
+}
+
+static PyObject *stream_close(PyObject *self, PyObject *unused)
+{
+	struct stream *stream = (struct stream *)self;
+
+	(void)unused;
+	if (!child_is_idle(&stream->child, "stream"))
+		return NULL;
+	stream_end(&stream->child);
+	Py_RETURN_NONE;
+}
+
+static PyObject *stream_enter_block(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (!stream_enter((struct stream *)self))
+		return NULL;
+	stream_leave((struct stream *)self);
+	return Py_NewRef(self);
+}
+
+/* After an exception the work still runs, but nobody waits for it. */
+static PyObject *stream_exit_block(PyObject *self, PyObject *args)
+{
+	struct stream *stream = (struct stream *)self;
+	PyObject *type, *value, *trace;
+	int rc = 0;
+
+	if (!PyArg_ParseTuple(args, "OOO:__exit__", &type, &value, &trace))
+		return NULL;
+	if (type == Py_None && stream->handle) {
+		if (!stream_enter(stream))
+			return NULL;
+		rc = wait_stream(stream->handle, UINT64_MAX);
+		if (rc && rc != 1)
+			error_raise(rc);
+		stream_leave(stream);
+		pending_reap();
+	}
+	if (rc) {
+		if (!stream->child.busy)
+			stream_end(&stream->child);
+		return NULL;
+	}
+	return stream_close(self, NULL);
+}
+
+static PyObject *stream_repr(PyObject *self)
+{
+	const struct stream *stream = (const struct stream *)self;
+
+	return PyUnicode_FromFormat("<accel.Stream at %p%s>", self,
+				    stream->handle ? "" : ", closed");
+}
+
+static PyObject *stream_get_closed(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(!((struct stream *)self)->handle);
+}
+
+static PyObject *stream_get_device(PyObject *self, void *unused)
+{
+	(void)unused;
+	return Py_NewRef((PyObject *)((struct stream *)self)->child.device);
+}
+
+static PyMethodDef stream_methods[] = {
+	{ "synchronize", WORDS(stream_synchronize), METH_VARARGS | METH_KEYWORDS,
+	  "synchronize($self, timeout=None)\n--\n\n"
+	  "Waits for all that is queued. timeout is in seconds; when it is over, errno is ETIME." },
+	{ "query", stream_query, METH_NOARGS,
+	  "query($self)\n--\n\nWhether all that was queued has ended. Does not wait." },
+	{ "clear", stream_clear, METH_NOARGS,
+	  "clear($self)\n--\n\nMakes a stream that has failed usable again." },
+	{ "wait", WORDS(stream_wait), METH_VARARGS | METH_KEYWORDS,
+	  "wait($self, event)\n--\n\nWhat is queued later does not start before the event." },
+	{ "record", WORDS(stream_record), METH_VARARGS | METH_KEYWORDS,
+	  "record($self, event=None)\n--\n\n"
+	  "Marks what is queued so far by the event, or by a new one. Returns it." },
+	{ "close", stream_close, METH_NOARGS,
+	  "close($self)\n--\n\nEnds the stream. What is queued still runs." },
+	{ "__enter__", stream_enter_block, METH_NOARGS, NULL },
+	{ "__exit__", stream_exit_block, METH_VARARGS, NULL },
+	{ NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef stream_values[] = {
+	{ "closed", stream_get_closed, NULL, "Whether it was closed, or its card.", NULL },
+	{ "device", stream_get_device, NULL, "Card that it belongs to.", NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot stream_slots[] = {
+	{ Py_tp_doc, "A queue of work of a card. Made by Device.stream()." },
+	{ Py_tp_dealloc, stream_dealloc },
+	{ Py_tp_repr, stream_repr },
+	{ Py_tp_methods, stream_methods },
+	{ Py_tp_getset, stream_values },
+	{ 0, NULL },
+};
+
+static PyType_Spec stream_spec = {
+	.name = "accel.Stream",
+	.basicsize = sizeof(struct stream),
+	.flags = Py_TPFLAGS_DEFAULT,
+	.slots = stream_slots,
+};
+
+int stream_init(PyObject *module)
+{
+	accel_stream_type = type_add(module, &stream_spec);
+	return accel_stream_type ? 0 : -1;
+}
