@@ -14,8 +14,9 @@ See Documentation/python.md.
 import sys
 
 if sys.version_info < (3, 11):
-    raise ImportError("the module accel needs CPython 3.11 or later, whose stable ABI has the buffer "
-                      f"protocol; this is {sys.version.split()[0]}. The module acl works from 3.9 on")
+    raise ImportError("the module accel needs CPython 3.11 or later, whose stable ABI has the "
+                      f"buffer protocol; this is {sys.version.split()[0]}. The module acl works "
+                      "from 3.9 on")
 
 # pylint: disable=wrong-import-position,redefined-builtin
 import enum  # noqa: E402
@@ -36,5 +37,5 @@ class Capability(enum.IntFlag):
     VERIFY = _accel.CAP_VERIFY
 
 
-__all__ = ["Capability", "Device", "DeviceInfo", "Error", "Event", "Memory", "MemoryStats", "Stream",
-           "copy", "count", "open"]
+__all__ = ["Capability", "Device", "DeviceInfo", "Error", "Event", "Memory", "MemoryStats",
+           "Stream", "copy", "count", "open"]

@@ -40,8 +40,8 @@ static bool same_shape(struct operand *dst, struct operand *src)
 	if (dst->width == src->width)
 		return true;
 	PyErr_Format(PyExc_BufferError,
-		     "the destination has gaps after every %zu bytes and the source after every %zu: "
-		     "one has to be C-contiguous",
+		     "the destination has gaps after every %zu bytes and the source after every "
+		     "%zu: one has to be C-contiguous",
 		     dst->width, src->width);
 	return false;
 }
@@ -93,6 +93,8 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 	struct pending *pending = NULL;
 	int rc;
 
+	if (device_is_inherited(stream->child.device))
+		return error_say(EPERM, "the stream is of the process that this one was forked from");
 	for (int i = 0; i < 2; i++) {
 		rc = accel_pointer_info(operand[i].ptr, &info[i]);
 		if (rc)
@@ -100,8 +102,8 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 	}
 	if (!is_device(&info[0]) && !is_device(&info[1])) {
 		PyErr_SetString(PyExc_ValueError,
-				"neither is memory of a card: only copies to or from a card go on a "
-				"stream");
+				"neither is memory of a card: only copies to or from a card go on "
+				"a stream");
 		return NULL;
 	}
 	if (is_used(&info[0]) || is_used(&info[1])) {
@@ -118,8 +120,11 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 			pending_cancel(pending);
 		return NULL;
 	}
+	for (int i = 0; i < 2; i++)
+		if (is_used(&info[i]))
+			pending_hold(pending, &operand[i]);
 	if (pending)
-		pending_add(pending, stream, operand);
+		pending_add(pending, stream);
 	Py_RETURN_NONE;
 }
 

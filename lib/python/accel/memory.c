@@ -103,6 +103,8 @@ PyObject *memory_new(struct device *device, Py_ssize_t size, enum accel_memory_k
 	memory = (struct memory *)object_new(accel_memory_type, sizeof(*memory));
 	if (!memory)
 		return NULL;
+	/* What copies have done with may be what it needs. */
+	pending_reap();
 	Py_BEGIN_ALLOW_THREADS
 	rc = function(device->handle, &ptr, (size_t)size);
 	Py_END_ALLOW_THREADS
@@ -131,9 +133,11 @@ PyObject *memory_register(struct device *device, PyObject *args, PyObject *words
 			       read_only ? PyBUF_SIMPLE : PyBUF_WRITABLE))
 		goto free_memory;
 	if (!memory->view.len) {
-		PyErr_SetString(PyExc_ValueError, "the buffer is empty: there is nothing to register");
+		PyErr_SetString(PyExc_ValueError,
+				"the buffer is empty: there is nothing to register");
 		goto release;
 	}
+	pending_reap();
 	Py_BEGIN_ALLOW_THREADS
 	rc = accel_host_register(device->handle, memory->view.buf, (size_t)memory->view.len,
 				 read_only ? ACCEL_REGISTER_READ_ONLY : 0);
@@ -183,8 +187,8 @@ static PyObject *memory_free(PyObject *self, PyObject *unused)
 		return NULL;
 	if (memory->exports && !device_is_inherited(memory->child.device)) {
 		PyErr_Format(PyExc_BufferError,
-			     "there are %u views of the memory: memoryviews, arrays or tensors have "
-			     "to go first",
+			     "there are %u views of the memory: memoryviews, arrays or tensors "
+			     "have to go first",
 			     memory->exports);
 		return NULL;
 	}

@@ -69,6 +69,11 @@ bool operand_get(struct operand *operand, PyObject *object, bool writable, const
 	operand->memory = (struct memory *)object;
 	if (!memory_enter(operand->memory))
 		return false;
+	if (writable && operand->memory->root->read_only) {
+		memory_leave(operand->memory);
+		PyErr_Format(PyExc_BufferError, "the %s is registered as read-only", name);
+		return false;
+	}
 	Py_INCREF(object);
 	operand->ptr = operand->memory->ptr;
 	operand->size = operand->memory->size;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Memory of Python that queued copies still use. libaccel lets a program free what is queued, and
- * the driver keeps its pages; but what is registered is memory of an object, which would be used for
- * something else while the card writes to it. So each such copy is followed by an event, and what
- * it uses is held until the event has happened, well or not: what a stream that failed has not begun
- * it will not begin.
+ * the driver keeps its pages; but what is registered is memory of an object, which would be used
+ * for something else while the card writes to it. So each such copy is followed by an event, and
+ * what it uses is held until the event has happened, well or not: what a stream that failed has not
+ * begun it will not begin.
  *
  * What is held may hold its card, so the list belongs to none.
  */
@@ -62,8 +62,10 @@ void pending_cancel(struct pending *pending)
 	PyMem_Free(pending);
 }
 
-static void hold(struct pending *pending, int at, struct operand *operand)
+void pending_hold(struct pending *pending, struct operand *operand)
 {
+	int at = pending->memory[0] || pending->view[0];
+
 	pending->view[at] = operand->view;
 	operand->view = NULL;
 	if (operand->memory) {
@@ -73,12 +75,10 @@ static void hold(struct pending *pending, int at, struct operand *operand)
 	}
 }
 
-void pending_add(struct pending *pending, struct stream *stream, struct operand *operand)
+void pending_add(struct pending *pending, struct stream *stream)
 {
 	int rc;
 
-	hold(pending, 0, &operand[0]);
-	hold(pending, 1, &operand[1]);
 	Py_BEGIN_ALLOW_THREADS
 	rc = accel_event_record(pending->event, stream->handle);
 	/* Without event the end of all that is queued has to do. */

@@ -165,8 +165,10 @@ struct pending;
 struct pending *pending_new(struct device *device);
 /* Nothing was queued. */
 void pending_cancel(struct pending *pending);
-/* A copy was queued on the stream: what its operand holds is held until it has ended. */
-void pending_add(struct pending *pending, struct stream *stream, struct operand *operand);
+/* What an operand holds is held until the copy has ended. */
+void pending_hold(struct pending *pending, struct operand *operand);
+/* The copy was queued on the stream. */
+void pending_add(struct pending *pending, struct stream *stream);
 /* Gives back what queued copies have done with. */
 void pending_reap(void);
 /* Waits for the queued copies that use the memory. false with an exception. */

@@ -72,8 +72,8 @@ static bool export(struct memory *memory)
 	memory_leave(memory);
 	if (!root->accessible) {
 		PyErr_Format(PyExc_BufferError,
-			     "the processor cannot read this memory of a card: copy it with copy_to() "
-			     "or tobytes()");
+			     "the processor cannot read this memory of a card: copy it with "
+			     "copy_to() or tobytes()");
 		return false;
 	}
 	root->exports++;

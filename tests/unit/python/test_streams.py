@@ -1,0 +1,704 @@
+# SPDX-License-Identifier: MIT
+"""The module accel on cards of the mock: streams, events, threads, fork, cards that go."""
+
+import array
+import errno
+import os
+import random
+import signal
+import sys
+import time
+
+import accel
+import mock
+from mock import held, lib
+
+
+class Streams(mock.Card):
+    def test_order(self):
+        host = self.card.allocate_host(8)
+        host.copy_from(b"abcdefgh")
+        one, two = self.card.allocate(8), self.card.allocate(8)
+        back = self.card.allocate_host(8)
+        with self.card.stream() as stream, held():
+            one.copy_from(host, stream)
+            accel.copy(two, one, stream=stream)
+            two[2:4].fill(ord("!"), stream=stream)
+            two.copy_to(back, stream)
+            self.assertFalse(stream.query())
+            self.assertEqual(back.tobytes(), bytes(8))
+            lib.mock_release(0)
+            stream.synchronize()
+            self.assertTrue(stream.query())
+        self.assertEqual(back.tobytes(), b"ab!!efgh")
+        self.assertTrue(stream.closed)
+
+    def test_all_pairs(self):
+        """Those that go on a stream, and those that do not."""
+        other = accel.open(1)
+        data = bytes(range(50))
+        kept = []
+
+        def make():
+            kept.append(bytearray(50))
+            return [self.card.allocate(50), self.card.allocate_host(50),
+                    self.card.allocate_unified(50), self.card.register(kept[-1]), bytearray(50),
+                    other.allocate(50)]
+
+        for start in range(6):
+            for end in range(6):
+                sources, targets = make(), make()
+                source, target = sources[start], targets[end]
+                accel.copy(source, data)
+                with self.subTest(f"{start} to {end}"), self.card.stream() as stream:
+                    if {start, end} <= {1, 3, 4}:
+                        self.refuses(ValueError, "neither is memory of a card", accel.copy, target,
+                                     source, stream)
+                    elif 5 in (start, end) and {1, 3, 4, 5} >= {start, end}:
+                        self.fails(errno.EINVAL, accel.copy, target, source, stream)
+                    else:
+                        accel.copy(target, source, stream)
+                        stream.synchronize()
+                        result = bytearray(50)
+                        accel.copy(result, target)
+                        self.assertEqual(result, data)
+                for thing in sources + targets:
+                    if isinstance(thing, accel.Memory):
+                        thing.free()
+        other.close()
+
+    def test_bytes_are_the_programs_again(self):
+        memory = self.card.allocate(8)
+        with self.card.stream() as stream, held():
+            data = bytearray(b"abcdefgh")
+            memory.copy_from(data, stream)
+            data[:] = bytes(8)
+            data.append(1)
+            lib.mock_release(0)
+        self.assertEqual(memory.tobytes(), b"abcdefgh")
+
+    def test_what_is_queued_is_held(self):
+        data = bytearray(b"abcdefgh")
+        memory = self.card.allocate(8)
+        with self.card.stream() as stream, held():
+            memory.copy_from(self.card.register(data), stream)
+            self.assertRaises(BufferError, data.append, 1)
+            data[0] = ord("A")
+            lib.mock_release(0)
+            stream.synchronize()
+        data.append(1)
+        self.assertEqual(memory.tobytes(), b"Abcdefgh")
+
+    def test_views_that_are_queued_are_held(self):
+        host = self.card.allocate_host(8)
+        memory = self.card.allocate(8)
+        with self.card.stream() as stream, held():
+            memory.copy_from(memoryview(host), stream)
+            self.refuses(BufferError, "views", host.free)
+            lib.mock_release(0)
+            stream.synchronize()
+        host.free()
+
+    def test_many_are_let_go_of_without_synchronize(self):
+        memory = self.card.allocate(8)
+        stream = self.card.stream()
+        for _ in range(200):
+            memory.copy_from(self.card.register(bytearray(8)), stream)
+            lib.mock_wait_idle()
+            self.assertLessEqual(lib.mock_host_ranges(0), 16)
+        stream.close()
+
+    def test_free_waits_for_the_copy(self):
+        for make in (self.card.allocate_host, self.card.allocate_unified,
+                     lambda size: self.card.register(bytearray(size))):
+            used = make(8)
+            memory = self.card.allocate(8)
+            stream = self.card.stream()
+            with held():
+                memory.copy_from(used, stream)
+                thread = mock.Thread(used.free)
+                lib.mock_wait_held(0, 1)
+                time.sleep(0.02)
+                self.assertFalse(used.freed)
+                self.assertTrue(thread.is_alive())
+            thread.join()
+            self.assertTrue(used.freed)
+            memory.free()
+
+    def test_free_of_device_memory_does_not_wait(self):
+        memory, host = self.card.allocate(8), self.card.allocate_host(8)
+        stream = self.card.stream()
+        with held():
+            memory.copy_from(host, stream)
+            memory.free()
+            self.assertFalse(stream.query())
+        stream.synchronize()
+
+    def test_close_of_the_card_waits(self):
+        card = accel.open(1)
+        data = bytearray(b"abcdefgh")
+        memory, stream = card.allocate(8), card.stream()
+        source = card.register(data)
+        with held(3):
+            memory.copy_from(source, stream)
+            source = None
+            thread = mock.Thread(card.close)
+            lib.mock_wait_held(3, 1)
+            time.sleep(0.02)
+            self.assertTrue(thread.is_alive())
+            self.refuses(ValueError, "closed", card.allocate, 1)
+            self.refuses(ValueError, "closed", memory.fill, 1)
+            card.close()
+            self.assertRaises(BufferError, data.append, 1)
+        thread.join()
+        data.append(1)
+        self.assertTrue(card.closed)
+
+    def test_close_with_work(self):
+        memory, host = self.card.allocate(8), self.card.allocate_host(8)
+        host.copy_from(b"abcdefgh")
+        stream = self.card.stream()
+        with held():
+            memory.copy_from(host, stream)
+            stream.close()
+            stream.close()
+            self.assertTrue(stream.closed)
+            for function in (stream.query, stream.synchronize, stream.clear, stream.record,
+                             stream.__enter__):
+                self.refuses(ValueError, "stream is closed", function)
+            self.refuses(ValueError, "stream is closed", memory.fill, 0, stream)
+            self.refuses(ValueError, "stream is closed", self.card.event().record, stream)
+        self.card.synchronize()
+        self.assertEqual(memory.tobytes(), b"abcdefgh")
+
+    def test_end_of_block_waits(self):
+        memory, host = self.card.allocate(8), self.card.allocate_host(8)
+        host.fill(7)
+        with self.card.stream() as stream:
+            for _ in range(20):
+                memory.copy_from(host, stream)
+        self.assertEqual(memory.tobytes(), b"\7" * 8)
+
+    def test_end_of_block_after_an_exception(self):
+        memory, host = self.card.allocate(8), self.card.allocate_host(8)
+        with held():
+            with self.assertRaises(ZeroDivisionError):
+                with self.card.stream() as stream:
+                    memory.copy_from(host, stream)
+                    1 // 0  # pylint: disable=expression-not-assigned
+            self.assertTrue(stream.closed)
+        self.assertRaises(TypeError, stream.__exit__)
+
+    def test_end_of_block_tells_failure(self):
+        lib.mock_fail(mock.OPERATION, 1, errno.EIO)
+        with self.assertRaises(accel.Error) as caught:
+            with self.card.stream() as stream:
+                self.card.allocate(8).fill(1, stream)
+        self.assertEqual(caught.exception.errno, errno.EIO)
+        self.assertTrue(stream.closed)
+
+    def test_timeout(self):
+        memory = self.card.allocate(8)
+        stream, event = self.card.stream(), self.card.event()
+        with held():
+            memory.fill(1, stream)
+            event.record(stream)
+            for wait in (stream.synchronize, event.synchronize):
+                for timeout in (0, 0.0, 0.01, 0.15):
+                    begin = time.monotonic()
+                    self.fails(errno.ETIME, wait, timeout=timeout)
+                    self.assertGreaterEqual(time.monotonic() - begin, timeout)
+        for wait in (stream.synchronize, event.synchronize):
+            wait(timeout=1e300)
+            wait(timeout=float("inf"))
+            wait(None)
+            for timeout in (-1, -0.1, float("nan")):
+                self.refuses(ValueError, "seconds", wait, timeout)
+            for timeout in ("1", b"1", [1]):
+                self.assertRaises(TypeError, wait, timeout)
+
+    def test_failure(self):
+        memory = self.card.allocate(8)
+        stream = self.card.stream()
+        lib.mock_fail(mock.OPERATION, 1, errno.EIO)
+        memory.fill(1, stream)
+        self.fails(errno.EIO, stream.synchronize)
+        self.fails(errno.EIO, stream.query)
+        self.fails(errno.ECANCELED, memory.fill, 2, stream)
+        stream.clear()
+        memory.fill(3, stream)
+        stream.synchronize()
+        self.assertEqual(memory.tobytes(), b"\3" * 8)
+
+    def test_failure_lets_go_of_memory(self):
+        memory = self.card.allocate(8)
+        stream = self.card.stream()
+        data = bytearray(8)
+        lib.mock_fail(mock.OPERATION, 1, errno.EIO)
+        memory.copy_from(self.card.register(data), stream)
+        self.fails(errno.EIO, stream.synchronize)
+        self.card.event().synchronize()
+        data.append(1)
+        data = bytearray(8)
+        registered = self.card.register(data)
+        self.fails(errno.ECANCELED, memory.copy_from, registered, stream)
+        registered.free()
+        data.append(1)
+
+    def test_no_event_for_the_copy(self):
+        """The copy is queued, its event cannot be recorded: the call waits instead."""
+        memory, data = self.card.allocate(8), bytearray(b"abcdefgh")
+        stream = self.card.stream()
+        source = self.card.register(data)
+        lib.mock_fail(mock.SUBMIT, 2, errno.ENOMEM)
+        memory.copy_from(source, stream)
+        source.free()
+        data.append(1)
+        self.assertEqual(memory.tobytes(), b"abcdefgh")
+
+    def test_too_many(self):
+        streams = []
+        with self.assertRaises(accel.Error) as caught:
+            for _ in range(100):
+                streams.append(self.card.stream())
+        self.assertEqual(caught.exception.errno, errno.ENOSPC)
+        streams.clear()
+        self.card.stream()
+
+    def test_stream_of_another_card(self):
+        with accel.open(1) as other:
+            memory, host = self.card.allocate(8), self.card.allocate_host(8)
+            stream = other.stream()
+            self.fails(errno.EINVAL, memory.copy_from, host, stream)
+            self.fails(errno.EINVAL, memory.fill, 1, stream)
+            host.free()
+        self.assertIs(stream.device, other)
+
+    def test_wrong_types(self):
+        stream = self.card.stream()
+        for thing in (None, 1, stream, self.card):
+            self.assertRaises(TypeError, stream.wait, thing)
+        for thing in (1, stream, self.card):
+            self.assertRaises(TypeError, stream.record, thing)
+            self.assertRaises(TypeError, self.card.event().elapsed_ns, thing)
+        for thing in (None, 1, self.card):
+            self.assertRaises(TypeError, self.card.event().record, thing)
+        self.assertRaises(TypeError, stream.synchronize, 1, 2)
+
+
+class Events(mock.Card):
+    def test_event(self):
+        memory = self.card.allocate(8)
+        stream, event = self.card.stream(), self.card.event()
+        self.assertTrue(event.query())
+        with held():
+            memory.fill(1, stream)
+            self.assertIs(stream.record(event), event)
+            self.assertFalse(event.query())
+        event.synchronize()
+        self.assertTrue(event.query())
+        self.assertIs(event.device, self.card)
+
+    def test_wait(self):
+        memory, result = self.card.allocate(8), self.card.allocate(8)
+        one, two = self.card.stream(), self.card.stream()
+        with held():
+            memory.fill(5, one)
+            two.wait(one.record())
+            accel.copy(result, memory, two)
+            self.assertFalse(two.query())
+        two.synchronize()
+        self.assertEqual(result.tobytes(), b"\5" * 8)
+
+    def test_elapsed(self):
+        stream = self.card.stream()
+        begin = stream.record()
+        with held():
+            self.card.allocate(8).fill(1, stream)
+            end = stream.record()
+            self.fails(errno.EINPROGRESS, begin.elapsed_ns, end)
+            time.sleep(0.01)
+        end.synchronize()
+        self.assertGreaterEqual(begin.elapsed_ns(end), 10_000_000)
+        self.assertEqual(end.elapsed_ns(begin), -begin.elapsed_ns(end))
+        self.fails(errno.EINVAL, begin.elapsed_ns, self.card.event())
+
+    def test_failure(self):
+        stream = self.card.stream()
+        lib.mock_fail(mock.OPERATION, 1, errno.EIO)
+        with held():
+            self.card.allocate(8).fill(1, stream)
+            event = stream.record()
+        self.fails(errno.EIO, event.synchronize)
+        self.fails(errno.EIO, event.query)
+
+    def test_close(self):
+        stream, event = self.card.stream(), self.card.event()
+        event.close()
+        event.close()
+        self.assertTrue(event.closed)
+        self.assertIn("closed", repr(event))
+        for function, *arguments in ((event.query,), (event.synchronize,), (event.record, stream),
+                                     (event.elapsed_ns, event), (stream.wait, event),
+                                     (stream.record, event)):
+            self.refuses(ValueError, "event is closed", function, *arguments)
+        other = self.card.event()
+        self.refuses(ValueError, "event is closed", other.elapsed_ns, event)
+
+
+class Threads(mock.Card):
+    def test_the_gil_is_given_up(self):
+        memory, data = self.card.allocate(8), bytes(8)
+        stream = self.card.stream()
+        other = self.card.allocate(8)
+        registered = self.card.register(bytearray(8))
+
+        def queue_and_wait():
+            other.copy_from(registered, stream)
+            registered.free()
+
+        calls = [
+            lambda: memory.copy_from(data), memory.tobytes,
+            lambda: (other.fill(1, stream), stream.synchronize()),
+            lambda: (other.fill(1, stream), stream.record().synchronize()),
+            lambda: (other.fill(1, stream), self.card.synchronize()),
+            queue_and_wait,
+        ]
+        for call in calls:
+            with held():
+                thread = mock.Thread(call)
+                lib.mock_wait_held(0, 1)
+                self.assertEqual(sum(range(1000)), 499500)
+                self.assertTrue(thread.is_alive())
+            thread.join()
+
+    def test_what_is_in_use_stays(self):
+        memory, host = self.card.allocate(8), self.card.allocate_host(8)
+        stream, event = self.card.stream(), self.card.event()
+        with held():
+            memory.fill(1, stream)
+            event.record(stream)
+            copy = mock.Thread(memory.copy_from, host)
+            lib.mock_wait_held(0, 2)
+            waits = [mock.Thread(stream.synchronize), mock.Thread(event.synchronize)]
+            for function in (memory.free, host.free):
+                self.refuses(BufferError, "another thread", function)
+            while not self.busy(stream.close) or not self.busy(event.close):
+                stream, event = self.again(stream, event, waits)
+            self.assertEqual(self.fails(errno.EBUSY, self.card.close).errno, errno.EBUSY)
+            self.assertFalse(self.card.closed)
+        for thread in [copy, *waits]:
+            thread.join()
+        memory.free()
+        host.free()
+        stream.close()
+        event.close()
+
+    @staticmethod
+    def busy(close):
+        try:
+            close()
+        except BufferError:
+            return True
+        return False
+
+    def again(self, stream, event, waits):
+        """A thread had not come to its wait, so what it waits for could be closed."""
+        for thread in waits:
+            if not thread.is_alive() and isinstance(thread.error, ValueError):
+                thread.error = None
+        if stream.closed:
+            stream = self.card.stream()
+            self.card.allocate(8).fill(1, stream)
+            waits.append(mock.Thread(stream.synchronize))
+        if event.closed:
+            event = (stream if not stream.closed else self.card.stream()).record()
+            waits.append(mock.Thread(event.synchronize))
+        time.sleep(0.01)
+        return stream, event
+
+    def test_many_threads(self):
+        def work(seed):
+            chance = random.Random(seed)
+            with self.card.stream() as stream:
+                for _ in range(60):
+                    size = chance.randrange(1, 200)
+                    data = chance.randbytes(size)
+                    with self.card.allocate(size) as memory, \
+                            self.card.allocate_host(size) as host:
+                        host.copy_from(data)
+                        memory.copy_from(host, stream)
+                        back = bytearray(size)
+                        memory.copy_to(back, stream)
+                        stream.synchronize()
+                        if back != data:
+                            return "other bytes"
+            return None
+
+        threads = [mock.Thread(work, seed) for seed in range(4)]
+        self.assertEqual([thread.join() for thread in threads], [None] * 4)
+        self.assertEqual(self.card.stats().used, 0)
+
+    def test_signals_end_waits(self):
+        memory, stream = self.card.allocate(8), self.card.stream()
+        registered = self.card.register(bytearray(8))
+
+        def interrupt():
+            raise InterruptedError("a signal")
+
+        old = signal.signal(signal.SIGALRM, lambda *_: interrupt())
+        try:
+            with held():
+                memory.copy_from(registered, stream)
+                event = stream.record()
+                for wait in (stream.synchronize, event.synchronize, registered.free):
+                    signal.setitimer(signal.ITIMER_REAL, 0.05)
+                    self.refuses(InterruptedError, "a signal", wait)
+                    self.assertFalse(registered.freed)
+        finally:
+            signal.signal(signal.SIGALRM, old)
+        stream.synchronize()
+        registered.free()
+
+
+class Gone(mock.Card):
+    def test_unplugged(self):
+        host = self.card.allocate_host(8)
+        memory, stream = self.card.allocate(8), self.card.stream()
+        event = stream.record()
+        data = bytearray(8)
+        registered = self.card.register(data)
+        view = memoryview(host)
+        lib.mock_hold(0)
+        memory.copy_from(registered, stream)
+        lib.mock_wait_held(0, 1)
+        lib.mock_remove(0)
+        for function, *arguments in (
+                (memory.copy_from, bytes(8)), (memory.tobytes,), (memory.fill, 1),
+                (self.card.allocate, 8), (self.card.allocate_host, 8), (self.card.stats,),
+                (self.card.register, bytearray(8)), (stream.synchronize,), (stream.record,),
+                (self.card.synchronize,), (memory.copy_from, host, stream),
+                (self.card.stream,)):
+            with self.subTest(function):
+                self.fails(errno.ENODEV, function, *arguments)
+        view[:] = b"abcdefgh"
+        self.assertEqual(bytes(view), b"abcdefgh")
+        view.release()
+        try:
+            event.query()
+        except accel.Error as error:
+            self.assertEqual(error.errno, errno.ENODEV)
+        self.fails(errno.ENODEV, memory.free)
+        memory.free()
+        stream.close()
+        event.close()
+        self.card.close()
+        data.append(1)
+        self.assertTrue(registered.freed)
+
+    def test_wait_while_unplugged(self):
+        memory, stream = self.card.allocate(8), self.card.stream()
+        lib.mock_hold(0)
+        memory.fill(1, stream)
+        lib.mock_wait_held(0, 1)
+        threads = [mock.Thread(stream.synchronize), mock.Thread(memory.tobytes)]
+        lib.mock_wait_held(0, 2)
+        lib.mock_remove(0)
+        for thread in threads:
+            self.fails(errno.ENODEV, thread.join)
+
+    def test_memory_lost(self):
+        memory = self.card.allocate(8)
+        lib.mock_lose(0)
+        self.fails(errno.ESTALE, memory.tobytes)
+        with accel.open() as again:
+            self.assertEqual(again.allocate(8).tobytes(), bytes(8))
+
+    def test_no_driver(self):
+        self.card.close()
+        lib.mock_reset()
+        lib.mock_unload()
+        self.assertIn("modprobe paccel", self.fails(errno.ENODEV, accel.open).strerror)
+
+
+class Fork(mock.Card):
+    def test_child(self):
+        memory, host = self.card.allocate(8), self.card.allocate_host(8)
+        memory.copy_from(b"abcdefgh")
+        data = bytearray(8)
+        registered = self.card.register(data)
+        stream, event = self.card.stream(), self.card.event()
+        view = memoryview(host)
+
+        def child():
+            for function, *arguments in (
+                    (memory.tobytes,), (memory.fill, 1), (memory.copy_from, bytes(8)),
+                    (self.card.allocate, 1), (self.card.stats,), (stream.synchronize,),
+                    (event.synchronize,), (event.record, stream), (self.card.synchronize,),
+                    (memory.copy_from, registered, stream)):
+                self.fails(errno.EPERM, function, *arguments)
+            with accel.open() as own:
+                mine = own.allocate(8)
+                mine.copy_from(b"childish")
+                if mine.tobytes() != b"childish":
+                    return "its own card does not work"
+            view[0] = 1
+            self.card.close()
+            if not memory.freed or not self.card.closed:
+                return "the card is not closed"
+            data.append(1)
+            return None
+
+        self.assertEqual(mock.in_child(child), "")
+        self.assertEqual(memory.tobytes(), b"abcdefgh")
+        view.release()
+
+    def test_child_lets_go(self):
+        things = [self.card.allocate(8), self.card.allocate_host(8), self.card.stream(),
+                  self.card.event(), self.card.register(bytearray(8))]
+
+        def child():
+            things.clear()
+
+        self.assertEqual(mock.in_child(child), "")
+        self.assertEqual(things[0].tobytes(), bytes(8))
+
+    def test_child_of_a_busy_parent(self):
+        memory, host = self.card.allocate(8), self.card.allocate_host(8)
+        stream = self.card.stream()
+
+        def child():
+            host.free()
+            memory.free()
+            stream.close()
+            self.card.close()
+
+        def quiet():
+            try:
+                child()
+            except accel.Error as error:
+                return None if error.errno == errno.EPERM else repr(error)
+            return None
+
+        with held():
+            memory.copy_from(host, stream)
+            thread = mock.Thread(memory.copy_from, host)
+            lib.mock_wait_held(0, 2)
+            said = mock.in_child(quiet)
+        thread.join()
+        self.assertEqual(said, "")
+
+
+class Anything(mock.Card):
+    """Calls in any order: exceptions, but no crash."""
+
+    METHODS = ("info", "stats", "stream", "event", "synchronize", "tobytes", "free", "query",
+               "clear", "record", "close", "__enter__", "__dlpack__", "__dlpack_device__",
+               "__repr__", "__len__")
+
+    def step(self, chance, things):
+        thing = chance.choice(things)
+        name = chance.choice(self.METHODS + ("allocate", "allocate_host", "allocate_unified",
+                                             "register", "copy_from", "copy_to", "fill", "wait",
+                                             "elapsed_ns", "__getitem__", "view", "open", "drop",
+                                             "exit", "fork"))
+        other = chance.choice(things)
+        if name == "open":
+            return accel.open(chance.randrange(2))
+        if name == "drop":
+            things.remove(thing)
+            return None
+        if name == "view":
+            return memoryview(thing)
+        if name == "exit":
+            return thing.__exit__(None, None, None)
+        if name in ("record", "wait", "elapsed_ns") and chance.random() < 0.7:
+            return getattr(thing, name)(other)
+        if name in ("copy_from", "copy_to"):
+            return getattr(thing, name)(other, chance.choice(things + [None] * len(things)))
+        if name in ("allocate", "allocate_host", "allocate_unified"):
+            return getattr(thing, name)(chance.choice((8, 8, 8, 64, 5000)))
+        if name == "register":
+            return getattr(thing, name)(other)
+        if name == "fill":
+            return thing.fill(chance.randrange(256), chance.choice(things + [None] * len(things)))
+        if name == "__getitem__":
+            return thing[:8]
+        return getattr(thing, name)()
+
+    def test_any_order(self):
+        allowed = (accel.Error, ValueError, BufferError, TypeError, AttributeError)
+        done = 0
+        for seed in range(int(os.environ.get("PYTHON_SEEDS", "30"))):
+            chance = random.Random(seed)
+            things = [accel.open(), bytearray(8), array.array("B", bytes(64)), b"12345678"]
+            for _ in range(300):
+                if not things:
+                    break
+                try:
+                    result = self.step(chance, things)
+                except allowed:
+                    continue
+                done += 1
+                if isinstance(result, (accel.Device, accel.Memory, accel.Stream, accel.Event,
+                                       memoryview)) and len(things) < 40:
+                    things.append(result)
+            del things, result
+        self.assertGreater(done, 500)
+
+
+class Leaks(mock.Cards):
+    """Each call many times, also those that fail: blocks of the interpreter do not become more."""
+
+    def one_round(self):
+        with accel.open() as card:
+            card.info()
+            card.stats()
+            data = bytearray(64)
+            memory, host = card.allocate(64), card.allocate_host(64)
+            registered = card.register(data)
+            with card.stream() as stream:
+                for thing in (host, registered, data, memoryview(host)):
+                    memory.copy_from(thing, stream)
+                    memory[8:16].copy_to(bytearray(8))
+                del thing
+                event = stream.record()
+                stream.wait(event)
+                memory.fill(1, stream)
+                event.synchronize(5)
+            event.elapsed_ns(event)
+            host.__dlpack__()
+            host.__dlpack__(max_version=(1, 0))
+            memory.tobytes()
+            for wrong in (lambda: card.allocate(0), lambda: card.allocate(1 << 40),
+                          lambda: memory.copy_from(b"1"), lambda: memory.copy_from("text"),
+                          lambda: memory.fill(256), lambda: memoryview(memory),
+                          lambda: card.register(b"a"), lambda: card.register(data),
+                          lambda: stream.query(), lambda: memory[0], lambda: memory[::2],
+                          lambda: host.copy_from(memoryview(bytes(128))[::2]),
+                          lambda: memory.copy_from(host, stream),
+                          lambda: host.__dlpack__(stream=1), lambda: accel.open(7),
+                          lambda: stream.synchronize(-1), memory[1:].free):
+                try:
+                    wrong()
+                except (OSError, ValueError, BufferError, TypeError):
+                    continue
+                raise AssertionError("it did not fail")
+
+    def test_blocks(self):
+        for _ in range(20):
+            self.one_round()
+        before = sys.getallocatedblocks()
+        for _ in range(100):
+            self.one_round()
+        self.assertLess(sys.getallocatedblocks() - before, 50)
+
+    def test_references(self):
+        things = (None, accel.Device, accel.Memory, accel.Stream, accel.Event, accel.Error, b"1")
+        self.one_round()
+        before = [sys.getrefcount(thing) for thing in things]
+        for _ in range(50):
+            self.one_round()
+        after = [sys.getrefcount(thing) for thing in things]
+        for old, new in zip(before, after):
+            self.assertLess(abs(new - old), 20)
