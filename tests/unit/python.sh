@@ -8,4 +8,4 @@ cd "$(dirname "$0")/../.." || exit 1
 out=$(realpath "$BUILD")
 
 exec env -u LD_LIBRARY_PATH LD_PRELOAD="$out/tests/unit/libmock.so" PYTHONPATH="$out/lib/python" \
-	"${PYTHON:-/usr/bin/python3}" tests/unit/python/run.py test_accel test_streams "$@"
+	"${PYTHON:-/usr/bin/python3}" tests/unit/python/run.py test_accel test_streams test_acl "$@"

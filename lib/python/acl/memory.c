@@ -40,12 +40,13 @@ static PyObject *malloc_cached(PyObject *self, PyObject *args)
 	return allocate(args, "malloc_cached", aclrtMallocCached);
 }
 
-static PyObject *give_back(PyObject *args, const char *call, free_function function)
+static PyObject *give_back(PyObject *args, const char *call, const char *name,
+			   free_function function)
 {
 	void *ptr;
 	aclError err;
 
-	if (!ARGUMENTS(args, call, POINTER(ptr)))
+	if (!ARGUMENTS(args, call, { name, ARGUMENT_POINTER, &ptr }))
 		return NULL;
 	UNLOCKED(err, function(ptr));
 	return result(err);
@@ -54,25 +55,26 @@ static PyObject *give_back(PyObject *args, const char *call, free_function funct
 static PyObject *rt_free(PyObject *self, PyObject *args)
 {
 	(void)self;
-	return give_back(args, "free", aclrtFree);
+	return give_back(args, "free", "dev_ptr", aclrtFree);
 }
 
 static PyObject *free_with_dev_sync(PyObject *self, PyObject *args)
 {
 	(void)self;
-	return give_back(args, "free_with_dev_sync", aclrtFreeWithDevSync);
+	return give_back(args, "free_with_dev_sync", "dev_ptr", aclrtFreeWithDevSync);
 }
 
 static PyObject *free_host(PyObject *self, PyObject *args)
 {
 	(void)self;
-	return give_back(args, "free_host", aclrtFreeHost);
+	return give_back(args, "free_host", "host_ptr", aclrtFreeHost);
 }
 
 static PyObject *free_host_with_dev_sync(PyObject *self, PyObject *args)
 {
 	(void)self;
-	return give_back(args, "free_host_with_dev_sync", aclrtFreeHostWithDevSync);
+	return give_back(args, "free_host_with_dev_sync", "host_ptr",
+			 aclrtFreeHostWithDevSync);
 }
 
 static PyObject *malloc_host(PyObject *self, PyObject *args)

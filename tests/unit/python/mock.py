@@ -8,8 +8,6 @@ import os
 import threading
 import unittest
 
-import accel
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZE = 4032
 GRANULE = 64
@@ -59,6 +57,7 @@ class Card(Cards):
 
     def setUp(self):
         super().setUp()
+        import accel  # pylint: disable=import-outside-toplevel
         self.card = accel.open()
 
     def tearDown(self):
