@@ -6,7 +6,7 @@ import os
 from . import RunnerError
 from .kernel import cache_dir
 
-KINDS = ("paddle", "torch")
+KINDS = ("paddle", "torch", "dlrover")
 
 
 def find(name):

@@ -264,8 +264,7 @@ static PyObject *device_enter_block(PyObject *self, PyObject *unused)
 
 static PyObject *device_exit_block(PyObject *self, PyObject *args)
 {
-	(void)args;
-	return device_close(self, NULL);
+	return exit_block(args, device_close(self, NULL));
 }
 
 static PyObject *device_repr(PyObject *self)

@@ -308,10 +308,9 @@ static PyObject *memory_enter_block(PyObject *self, PyObject *unused)
 /* A slice ends with its root. */
 static PyObject *memory_exit_block(PyObject *self, PyObject *args)
 {
-	(void)args;
 	if (((struct memory *)self)->root != (struct memory *)self)
 		Py_RETURN_NONE;
-	return memory_free(self, NULL);
+	return exit_block(args, memory_free(self, NULL));
 }
 
 static PyObject *memory_get_size(PyObject *self, void *unused)

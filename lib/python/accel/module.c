@@ -34,6 +34,14 @@ void object_free(PyObject *self)
 	Py_DECREF(type);
 }
 
+PyObject *exit_block(PyObject *args, PyObject *result)
+{
+	if (result || PyTuple_Size(args) < 1 || PyTuple_GetItem(args, 0) == Py_None)
+		return result;
+	PyErr_Clear();
+	Py_RETURN_NONE;
+}
+
 static PyObject *module_count(PyObject *module, PyObject *unused)
 {
 	int count = accel_device_count();

@@ -198,6 +198,8 @@ PyObject *event_record_on(struct event *event, struct stream *stream);
 PyTypeObject *type_add(PyObject *module, PyType_Spec *spec);
 PyObject *object_new(PyTypeObject *type, size_t size);
 void object_free(PyObject *self);
+/* The result of the end of a with block: an exception that comes out of it hides no other. */
+PyObject *exit_block(PyObject *args, PyObject *result);
 /* A method that takes keywords, in a table of methods. */
 #define WORDS(function) ((PyCFunction)(void (*)(void))(function))
 

@@ -141,6 +141,20 @@ class Devices(mock.Cards):
         view.release()
         card.close()
 
+    def test_end_of_block_hides_no_exception(self):
+        with self.assertRaises(ZeroDivisionError):
+            with accel.open() as card, card.allocate_host(8) as host:
+                view = memoryview(host)
+                1 // 0  # pylint: disable=expression-not-assigned
+        self.assertFalse(host.freed or card.closed)
+        view.release()
+        card.close()
+        with self.assertRaises(BufferError):
+            with accel.open() as card:
+                view = memoryview(card.allocate_host(8))
+        view.release()
+        card.close()
+
     def test_no_other_way_to_objects(self):
         for kind in (accel.Device, accel.Memory, accel.Stream, accel.Event):
             self.assertRaises(TypeError, kind)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""The module accel on real cards, with NumPy."""
+
+import errno
+import gc
+import os
+import subprocess
+import sys
+
+import accel
+import numpy
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+TOUR = """\
+ab---fghijklmnopqrstuvwxyz
+xyz
+HELLOfghijklmnopqrstuvwxyz
+the card took some time: True
+0123456789
+ABCDEKLMNO
+hello True
+Error 12 True
+ValueError: the destination has 26 bytes and the source 5: slice one of them
+"""
+
+
+def equal(one, other):
+    if one != other:
+        raise AssertionError(f"{one!r} is not {other!r}")
+
+
+def fails(number, function, *arguments):
+    try:
+        function(*arguments)
+    except accel.Error as error:
+        equal(error.errno, number)
+    else:
+        raise AssertionError("it has not failed")
+
+
+def moved(card, before):
+    after = card.stats()
+    return (after.bytes_h2d - before.bytes_h2d, after.bytes_d2h - before.bytes_d2h,
+            after.transfers > before.transfers)
+
+
+def arrays(index):
+    """arrays go to the card and come back, by DMA"""
+    with accel.open(index) as card:
+        before = card.stats()
+        numbers = numpy.random.default_rng(index).integers(0, 255, 500, dtype=numpy.uint8)
+        memory = card.allocate(numbers.nbytes)
+        memory.copy_from(numbers)
+        back = numpy.zeros_like(numbers)
+        memory.copy_to(back)
+        equal(back.tobytes(), numbers.tobytes())
+        table = numpy.arange(48, dtype=numpy.uint16).reshape(6, 8)
+        memory[:48].copy_from(table[:, 1:5])
+        equal(memory[:48].tobytes(), table[:, 1:5].tobytes())
+        equal(moved(card, before), (548, 548, True))
+        memory.fill(7)
+        equal(memory[400:].tobytes(), b"\7" * 100)
+
+
+def pinned(index):
+    """memory that is queued stays until the copy has ended"""
+    with accel.open(index) as card:
+        memory = card.allocate(512)
+        data = numpy.arange(128, dtype=numpy.uint32)
+        wanted = data.tobytes()
+        with card.stream() as stream:
+            memory.copy_from(card.register(data), stream)
+            del data
+            gc.collect()
+            # What the array's memory would be used for again.
+            noise = [numpy.zeros(128, dtype=numpy.uint32) for _ in range(50)]
+            event = stream.record()
+            event.synchronize(60)
+            del noise
+        equal(memory.tobytes(), wanted)
+        host = card.allocate_host(512)
+        with card.stream() as stream:
+            host.copy_from(memory, stream)
+            host.free()
+        assert host.freed
+
+
+def views(index):
+    """DLPack and the buffer protocol show what the card has written"""
+    with accel.open(index) as card:
+        memory, host = card.allocate(64), card.allocate_host(64)
+        memory.copy_from(bytes(range(64)))
+        packed = numpy.from_dlpack(host)
+        shown = numpy.frombuffer(host, dtype=numpy.uint8)
+        host.copy_from(memory)
+        equal(packed.tolist(), list(range(64)))
+        equal(shown.tolist(), list(range(64)))
+        try:
+            host.free()
+        except BufferError:
+            pass
+        else:
+            raise AssertionError("it was freed under an array")
+        del packed, shown
+        host.free()
+
+
+def everything_comes_back(index):
+    """nothing is left of what was allocated"""
+    with accel.open(index) as card:
+        used = card.stats().used
+        for _ in range(50):
+            card.allocate(64)
+            card.allocate_host(64)
+            card.register(bytearray(64))
+            card.stream()
+        equal(card.stats().used, used)
+        equal(card.stats().mine_allocs, 0)
+
+
+def forked(index):
+    """a forked process has its own card only"""
+    with accel.open(index) as card:
+        memory = card.allocate(8)
+        memory.copy_from(b"parental")
+        pid = os.fork()
+        if not pid:
+            code = 1
+            try:
+                fails(errno.EPERM, memory.tobytes)
+                with accel.open(index) as own:
+                    mine = own.allocate(8)
+                    mine.copy_from(b"childish")
+                    equal(mine.tobytes(), b"childish")
+                card.close()
+                code = 0
+            finally:
+                os._exit(code)
+        equal(os.waitpid(pid, 0)[1], 0)
+        equal(memory.tobytes(), b"parental")
+
+
+def tour(index):
+    """the tour says what it should"""
+    result = subprocess.run([sys.executable, os.path.join(TOP, "examples/tour.py"), str(index)],
+                            stdout=subprocess.PIPE, text=True, check=True)
+    for line in TOUR.splitlines():
+        if line not in result.stdout.splitlines():
+            raise AssertionError(f"no line {line!r} in:\n{result.stdout}")
+    equal(result.stdout.splitlines()[-1], "True True")
+
+
+def unplugged(index):
+    """it is pulled while a program uses it"""
+    with accel.open(index) as card:
+        memory, host, stream = card.allocate(64), card.allocate_host(64), card.stream()
+        data = bytearray(64)
+        registered = card.register(data)
+        view = memoryview(host)
+        memory.copy_from(registered, stream)
+        with open(f"/sys/bus/pci/devices/{card.info().bus_address}/remove", "w",
+                  encoding="ascii") as file:
+            file.write("1")
+        for function, *arguments in ((memory.copy_from, host), (memory.tobytes,), (card.stats,),
+                                     (card.allocate, 1), (memory.copy_from, host, stream),
+                                     (stream.synchronize,)):
+            fails(errno.ENODEV, function, *arguments)
+        view[:4] = b"here"
+        equal(bytes(view[:4]), b"here")
+        view.release()
+        stream.close()
+    data.append(1)
+    assert registered.freed
+
+
+CHECKS = (arrays, pinned, views, everything_comes_back, forked, tour)
