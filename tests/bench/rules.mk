@@ -13,7 +13,7 @@ BENCH_STANDIN := $(BENCH_OUT)/paddle/libpaddle_accel.so
 
 # Without the disk of PaddlePaddle all but its rows is measured.
 bench: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/pairs $(BENCH_OUT)/acl \
-		$(BENCH_STANDIN)
+		$(BENCH_STANDIN) $(BENCH_OUT)/libcalls.so
 	-@qemu/setup paddle 3.3.1
 	@tests/bench/run
 
@@ -39,6 +39,12 @@ $(BENCH_OUT)/pairs: tests/bench/library/pairs.c $(LIB_FILES) tests/bench/rules.m
 $(BENCH_OUT)/acl: tests/bench/library/acl.c $(ACL_FILES) tests/bench/rules.mk
 	@mkdir -p $(@D)
 	$(CC) $(USER_CFLAGS) -I$(ACL_INCLUDE) $(CFLAGS) -o $@ $< -L$(BUILD)/lib -laccel_acl -laccel \
+		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
+
+# For calls from Python and from C in one process.
+$(BENCH_OUT)/libcalls.so: tests/bench/python/calls.c $(ACL_FILES) tests/bench/rules.mk
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) -I$(ACL_INCLUDE) $(CFLAGS) -fPIC -shared -o $@ $< -L$(BUILD)/lib -laccel_acl \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
 
 # The plugin's own objects, with another library below.

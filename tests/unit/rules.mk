@@ -12,7 +12,8 @@ UNIT_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fno-omit-frame-pointer
 
 UNIT_TESTS := $(patsubst tests/unit/test_%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh tests/unit/paddle.sh \
-	tests/unit/sundials.sh tests/unit/rmm.sh tests/unit/acl.sh
+	tests/unit/sundials.sh tests/unit/rmm.sh tests/unit/acl.sh tests/unit/python.sh \
+	tests/unit/python-asan.sh
 
 UNIT_MOCK := $(sort $(wildcard tests/unit/mock*.c))
 
@@ -44,7 +45,8 @@ $(eval $(call unit_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(UNIT_THREADED)))
 $(eval $(call unit_variant,clang-tsan,clang,$(UNIT_TSAN),$(UNIT_THREADED)))
 
 UNIT_PROGS := $(foreach variant,$(UNIT_VARIANTS),$(UNIT_PROGS_$(variant)))
-include tests/unit/paddle/rules.mk tests/unit/sundials/rules.mk tests/unit/rmm/rules.mk tests/unit/acl/rules.mk
+include tests/unit/paddle/rules.mk tests/unit/sundials/rules.mk tests/unit/rmm/rules.mk tests/unit/acl/rules.mk \
+	tests/unit/python/rules.mk
 
 # The same mock for whole programs.
 UNIT_PRELOAD := $(UNIT_OUT)/libmock.so
@@ -55,7 +57,7 @@ $(UNIT_PRELOAD): $(UNIT_MOCK) $(wildcard tests/unit/mock*.h) tests/unit/rules.mk
 
 .PHONY: unit unit-programs
 tests unit: unit-programs
-unit-programs: $(UNIT_PROGS) $(UNIT_PRELOAD) $(PADDLE_LOADER) sundials-programs rmm-programs lib tools examples
+unit-programs: python-asan $(UNIT_PROGS) $(UNIT_PRELOAD) $(PADDLE_LOADER) sundials-programs rmm-programs lib tools examples
 
 unit:
 	@BUILD=$(BUILD) tests/unit/run $(UNIT_PROGS) $(UNIT_SCRIPTS)
