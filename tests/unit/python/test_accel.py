@@ -8,6 +8,8 @@ import errno
 import importlib.util
 import os
 import pickle
+import subprocess
+import sys
 import unittest
 
 import accel
@@ -610,6 +612,20 @@ class Views(mock.Card):
         self.assertTrue((table[:, 2:6] == 0x0101).all() and not table[:, :2].any())
         self.refuses(BufferError, "not C-contiguous", memory[:48].copy_from, table[:, ::2])
         self.host.free()
+
+
+class Tour(unittest.TestCase):
+    def test_tour(self):
+        path = os.path.join(mock.HERE, "../../../examples/tour.py")
+        result = subprocess.run([sys.executable, path, "1"], stdout=subprocess.PIPE, text=True,
+                                stderr=subprocess.STDOUT, check=False,
+                                env={**os.environ, "MOCK_CARDS": "0,3"})
+        self.assertEqual(result.returncode, 0, result.stdout)
+        for line in ("2 cards; this is mock at 0000:04:00.0 with 4032 bytes, allocated by 64: "
+                     "<Capability.MEM_SURVIVES_RESET: 8>", "ab---fghijklmnopqrstuvwxyz",
+                     "HELLOfghijklmnopqrstuvwxyz", "0123456789", "ABCDEKLMNO", "Error 12 True",
+                     "1 allocation of 64 bytes, True, True", "True True"):
+            self.assertIn(line, result.stdout.splitlines())
 
 
 class Types(unittest.TestCase):
