@@ -15,18 +15,41 @@ void child_link(struct child *child, struct device *device, void (*end)(struct c
 	device->children = child;
 }
 
+static void unlink_child(struct child *child)
+{
+	if (!child->link)
+		return;
+	*child->link = child->next;
+	if (child->next)
+		child->next->link = child->link;
+	child->link = NULL;
+}
+
 void child_drop(struct child *child)
 {
 	struct device *device = child->device;
 
 	if (!device)
 		return;
+	unlink_child(child);
 	child->end(child);
-	*child->link = child->next;
-	if (child->next)
-		child->next->link = child->link;
 	child->device = NULL;
 	Py_DECREF((PyObject *)device);
+}
+
+/* What is let go of may run code of the program, and that may let go of others, or of this one. */
+void children_end(struct device *device)
+{
+	struct child *child;
+	PyObject *object;
+
+	while ((child = device->children)) {
+		object = (PyObject *)((char *)child - offsetof(struct memory, child));
+		Py_INCREF(object);
+		unlink_child(child);
+		child->end(child);
+		Py_DECREF(object);
+	}
 }
 
 bool child_enter(struct child *child, bool alive, const char *what)

@@ -97,10 +97,8 @@ static bool can_close(struct device *device)
 static void device_end(struct device *device)
 {
 	struct accel_device *handle = device->handle;
-	struct child *child;
 
-	for (child = device->children; child; child = child->next)
-		child->end(child);
+	children_end(device);
 	device->handle = NULL;
 	Py_BEGIN_ALLOW_THREADS
 	accel_device_close(handle);

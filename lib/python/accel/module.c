@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The module accel._accel: functions, types, constants. It has one state, so only the first
- * interpreter of a process has it, as others hold a GIL of their own.
+ * The module accel._accel: functions, types, constants. Its types are the process's, so interpreters
+ * that have a GIL of their own are not to load it, and CPython sees to that.
  */
 
 #include "private.h"

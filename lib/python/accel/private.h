@@ -27,7 +27,7 @@ struct child {
 	struct device *device; /* counted */
 	void (*end)(struct child *child); /* gives back what libaccel has of it */
 	struct child *next;
-	struct child **link;
+	struct child **link; /* NULL: ended with its card */
 	unsigned int busy;
 };
 
@@ -99,6 +99,8 @@ bool device_is_inherited(const struct device *device);
 void child_link(struct child *child, struct device *device, void (*end)(struct child *child));
 /* At the end of the object: ends it if it lives, and lets go of the card. */
 void child_drop(struct child *child);
+/* Ends all that lives; they keep their card. */
+void children_end(struct device *device);
 /* device_enter() and busy. An exception if `alive` is false: `what` names the object. */
 bool child_enter(struct child *child, bool alive, const char *what);
 void child_leave(struct child *child);

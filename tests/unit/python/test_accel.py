@@ -5,6 +5,7 @@ import array
 import copy
 import ctypes
 import errno
+import gc
 import importlib.util
 import os
 import pickle
@@ -297,6 +298,29 @@ class Memory(mock.Card):
             self.assertEqual(lib.mock_host_ranges(3), 1)
         self.assertTrue(registered.freed)
         data.append(1)
+
+    def test_an_end_that_ends_others(self):
+        """What is registered is let go of, and takes memory along, or the registration itself."""
+        class Owner(bytearray):
+            def __del__(self):
+                for thing in self.things:
+                    thing.free()
+                self.things.clear()
+
+        for close in (lambda card: card.close(), lambda _: None):
+            card = accel.open(1)
+            owners = [Owner(8) for _ in range(3)]
+            for owner in owners:
+                owner.things = [card.allocate(8), card.allocate_host(8), card.register(owner),
+                                card.allocate(8)]
+                self.assertEqual(card.info().node, 3)
+            del owner, owners
+            close(card)
+            for thing in gc.get_objects():
+                if isinstance(thing, Owner):
+                    thing.things.clear()
+            del card
+            thing = None
 
     def test_register_read_only(self):
         self.refuses(BufferError, "", self.card.register, b"constant")
