@@ -75,8 +75,11 @@ const char *guard_host(const void *ptr, size_t size, enum guard_access access)
 	if (info.kind == ACCEL_MEMORY_PAGEABLE)
 		return is_mapped(ptr, size, access) ? NULL :
 			"address %p: the processor cannot access it";
-	if (!(info.flags & ACCEL_POINTER_ACCESSIBLE))
+	/* Also where it is mapped: it would be gone with the card. */
+	if (info.kind == ACCEL_MEMORY_DEVICE)
 		return "address %p is memory of a card, which acl.rt.memcpy() copies";
+	if (!(info.flags & ACCEL_POINTER_ACCESSIBLE))
+		return "address %p stands for memory of another driver";
 	/* A registration may go on beyond what the library knows. */
 	left = info.size - (size_t)((const char *)ptr - (const char *)info.base);
 	if (size > left && info.kind != ACCEL_MEMORY_REGISTERED)

@@ -507,6 +507,16 @@ class Util(Device):
         for arguments in (("a", 1), (host, "a"), (host,), (host, 1, 1), (host, 1.0), (None, 1)):
             self.assertRaises(TypeError, util.ptr_to_bytes, *arguments)
 
+    def test_memory_that_is_mapped(self):
+        """It could be read, until the card is pulled."""
+        lib.mock_add_mappable(5, 1 << 16)
+        self.good(rt.set_device(2))
+        device = self.good(rt.malloc_align32(64, 0))
+        self.refuses(ValueError, "memory of a card", util.ptr_to_bytes, device, 64)
+        data = b"0123456789"
+        self.good(rt.memcpy(device, 10, ptr(data), 10, H2D))
+        self.assertEqual(self.content(device, 10), data)
+
     def test_memory_that_cannot_be_written(self):
         """Copies between host memory ask for that first."""
         libc = ctypes.CDLL(None)
