@@ -41,17 +41,16 @@ void context_use(aclrtContext context)
 /* ---- fork ---- */
 
 /*
- * The calls that were under way stayed with the parent. What it had opened is closed by the first
- * aclInit() here, for that is nothing to do in a handler.
+ * The calls that were under way stayed with the parent. The cards that it had opened are not closed
+ * here: as long as libaccel has their windows, it refuses the addresses in them.
  */
 static void after_fork_in_child(void)
 {
 	for (int i = 0; i < MAX_CARDS; i++) {
-		if (cards[i].state == CARD_OPEN || cards[i].state == CARD_CLOSING)
-			cards[i].inherited = cards[i].dev;
 		cards[i].state = CARD_CLOSED;
 		cards[i].dev = NULL;
-		cards[i].sets = cards[i].users = 0;
+		cards[i].sets = 0;
+		cards[i].users = 0;
 		cards[i].context = NULL;
 		cards[i].peers = 0;
 	}
@@ -71,26 +70,11 @@ static void watch(void)
 
 /* ---- aclInit() and aclFinalize() ---- */
 
-static void close_inherited(void)
-{
-	for (int i = 0; i < MAX_CARDS; i++) {
-		struct accel_device *dev;
-
-		state_lock();
-		dev = cards[i].inherited;
-		cards[i].inherited = NULL;
-		state_unlock();
-		if (dev)
-			accel_device_close(dev);
-	}
-}
-
 uint64_t state_init(void)
 {
 	uint64_t count;
 
 	pthread_once(&forks_watched, watch);
-	close_inherited();
 	state_lock();
 	count = ++inits;
 	in_child = false;
@@ -163,12 +147,22 @@ struct card *card_use(struct card *card)
 	return card;
 }
 
+/*
+ * Without the lock, which each call has taken once already. Who closes the card says so before it
+ * looks at the uses, and here the use ends before the state is looked at: one of the two sees the
+ * other.
+ */
 void card_put(struct card *card)
 {
-	state_lock();
+	unsigned int users = atomic_load(&card->users);
+
 	/* In a process that was forked inside a call the use is not counted. */
-	if (card->users && !--card->users)
-		pthread_cond_broadcast(&changed);
+	while (users && !atomic_compare_exchange_weak(&card->users, &users, users - 1))
+		;
+	if (users != 1 || atomic_load(&card->state) != CARD_CLOSING)
+		return;
+	state_lock();
+	pthread_cond_broadcast(&changed);
 	state_unlock();
 }
 

@@ -27,20 +27,32 @@ aclError aclrtGetDeviceCount(uint32_t *count)
 	return call_failed(found < 0 ? found : 0);
 }
 
+/* False if another thread is about to reset it. */
+static bool set_device(struct card *card)
+{
+	bool is_open;
+
+	state_lock();
+	is_open = card->state == CARD_OPEN;
+	if (is_open) {
+		card->sets++;
+		context_use(card->context);
+	}
+	state_unlock();
+	card_put(card);
+	return is_open;
+}
+
 aclError aclrtSetDevice(int32_t deviceId)
 {
 	aclError err = call_enter(__func__);
 	struct card *card;
 
-	err = err ? err : card_open(deviceId, &card);
-	if (err)
-		return err;
-	state_lock();
-	card->sets++;
-	context_use(card->context);
-	state_unlock();
-	card_put(card);
-	return ACL_SUCCESS;
+	/* One that is being reset is opened anew, when that is done. */
+	do {
+		err = err ? err : card_open(deviceId, &card);
+	} while (!err && !set_device(card));
+	return err;
 }
 
 aclError aclrtResetDevice(int32_t deviceId)

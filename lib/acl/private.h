@@ -15,6 +15,7 @@
 #include <accel/accel.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* ---- error.c: codes and sentences ---- */
@@ -42,14 +43,16 @@ aclError config_read(const char *path);
 
 enum card_state { CARD_CLOSED, CARD_OPENING, CARD_OPEN, CARD_CLOSING };
 
-/* Under the lock, but for what stays as it is while the card is in use: id and dev. */
+/*
+ * Under the lock, but for what stays as it is while the card is in use, id and dev, and for two that
+ * are written under it, and by card_put() without.
+ */
 struct card {
-	enum card_state state;
+	_Atomic(enum card_state) state;
 	int32_t id;
 	struct accel_device *dev;
-	struct accel_device *inherited; /* in a forked process: of its parent, to be closed */
 	uint64_t sets; /* aclrtSetDevice() that were not undone */
-	unsigned int users; /* calls under way */
+	atomic_uint users; /* calls under way */
 	aclrtContext context; /* the default one */
 	uint64_t peers; /* bits of the cards that it was let access */
 };

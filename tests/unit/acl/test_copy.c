@@ -329,6 +329,21 @@ static void test_rows_on_a_stream(void)
 	end();
 }
 
+/* After what was queued before. */
+static void test_pageable_rows_after_the_stream(void)
+{
+	pthread_t thread;
+
+	set_up();
+	mock_hold(0);
+	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, NULL), 0);
+	pthread_create(&thread, NULL, let_go, NULL);
+	gives(aclrtMemcpy2dAsync(back, PITCH, ptr, PITCH, WIDTH, ROWS, 2, NULL), 0);
+	pthread_join(thread, NULL);
+	check_rows(back, PITCH, host, PITCH);
+	end();
+}
+
 /* More rows than a batch takes. */
 static void test_many_rows_on_a_stream(void)
 {
@@ -365,14 +380,15 @@ static void test_refused_rows(void)
 	refuse_rows(ptr, 8, NULL, 8, 8, 2, 1, ACL_ERROR_INVALID_PARAM, "src is NULL");
 	refuse_rows(ptr, 8, bytes, 8, 0, 2, 1, ACL_ERROR_INVALID_PARAM, "width is 0");
 	refuse_rows(ptr, 8, bytes, 8, 8, 0, 1, ACL_ERROR_INVALID_PARAM, "height is 0");
-	refuse_rows(ptr, 7, bytes, 8, 8, 2, 1, ACL_ERROR_RT_PARAM_INVALID, "dpitch is 7");
-	refuse_rows(ptr, 8, bytes, 7, 8, 2, 1, ACL_ERROR_RT_PARAM_INVALID, "spitch is 7");
+	refuse_rows(ptr, 7, host, 8, 8, 2, 1, ACL_ERROR_RT_PARAM_INVALID, "dpitch is 7");
+	refuse_rows(ptr, 8, host, 7, 8, 2, 1, ACL_ERROR_RT_PARAM_INVALID, "spitch is 7");
 	refuse_rows(ptr, 8, other, 8, 8, 2, 4, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "both device");
 	refuse_rows(back, 8, bytes, 8, 8, 2, 4, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "both host");
 	refuse_rows(ptr, 8, bytes, 8, 8, 2, 3, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "kind is 3");
 	refuse_rows(ptr, 8, bytes, 8, 8, 2, 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "kind is 0");
 	refuse_rows(ptr, 128, bytes, 8, 8, 3, 1, ACL_ERROR_RT_PARAM_INVALID, "");
 	refuse_rows(ptr, 128, host, 8, 8, 3, 1, ACL_ERROR_RT_PARAM_INVALID, "");
+	refuse_rows(ptr, 150, host, 8, 8, 3, 1, ACL_ERROR_RT_PARAM_INVALID, "");
 	refuse_rows(ptr, SIZE_MAX, host, 8, 8, 3, 1, ACL_ERROR_RT_PARAM_INVALID, "");
 	end();
 }
@@ -542,6 +558,7 @@ int main(void)
 	RUN(test_no_work_for_a_device);
 	RUN(test_rows);
 	RUN(test_rows_on_a_stream);
+	RUN(test_pageable_rows_after_the_stream);
 	RUN(test_many_rows_on_a_stream);
 	RUN(test_refused_rows);
 	RUN(test_several);

@@ -146,6 +146,8 @@ static const struct {
 	{ ACL_MEM_MALLOC_NORMAL_ONLY, 2 * MIB, 2 * MIB + 32, 2 * MIB },
 	{ ACL_MEM_MALLOC_NORMAL_ONLY_P2P, 2 * MIB, 2 * MIB + 32, 2 * MIB },
 	{ 77, MIB + 1, MIB + 64, MIB + 32 },
+	/* Both of them are none. */
+	{ ACL_MEM_TYPE_LOW_BAND_WIDTH | ACL_MEM_TYPE_HIGH_BAND_WIDTH, MIB + 1, MIB + 64, MIB + 32 },
 	{ 77, 2 * MIB, 4 * MIB, 2 * MIB },
 };
 
