@@ -329,15 +329,33 @@ static void test_rows_on_a_stream(void)
 	end();
 }
 
-/* After what was queued before. */
+static void *let_second_go(void *arg)
+{
+	mock_wait_held(1, 1);
+	usleep(10000);
+	mock_release(1);
+	return arg;
+}
+
+/* After what was queued before, which waits for another card: this one would copy at once. */
 static void test_pageable_rows_after_the_stream(void)
 {
+	aclrtEvent event;
 	pthread_t thread;
+	char *there;
 
+	mock_add(1);
 	set_up();
-	mock_hold(0);
+	gives(aclrtSetDevice(1), 0);
+	there = memory(64);
+	event = new_event();
+	mock_hold(1);
+	gives(aclrtMemsetAsync(there, 64, 1, 64, NULL), 0);
+	gives(aclrtRecordEvent(event, NULL), 0);
+	gives(aclrtSetDevice(0), 0);
+	gives(aclrtStreamWaitEvent(NULL, event), 0);
 	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, NULL), 0);
-	pthread_create(&thread, NULL, let_go, NULL);
+	pthread_create(&thread, NULL, let_second_go, NULL);
 	gives(aclrtMemcpy2dAsync(back, PITCH, ptr, PITCH, WIDTH, ROWS, 2, NULL), 0);
 	pthread_join(thread, NULL);
 	check_rows(back, PITCH, host, PITCH);

@@ -122,6 +122,17 @@ static void test_configuration(void)
 	memset(deep + 5, '[', sizeof(deep) - 6);
 	write_file(path, deep);
 	gives(aclInit(path), ACL_ERROR_PARSE_FILE);
+	/* A reader that calls itself has an end. */
+	memset(deep + 505, ']', 500);
+	strcpy(deep + 1005, "}");
+	write_file(path, deep);
+	gives(aclInit(path), ACL_ERROR_PARSE_FILE);
+	memset(deep + 5, '[', 50);
+	memset(deep + 55, ']', 50);
+	strcpy(deep + 105, "}");
+	write_file(path, deep);
+	gives(aclInit(path), 0);
+	gives(aclFinalize(), 0);
 	unlink(path);
 	refuses(aclInit(path), ACL_ERROR_INVALID_FILE, "cannot be read");
 	refuses(aclInit("/"), ACL_ERROR_INVALID_FILE, "cannot be read");

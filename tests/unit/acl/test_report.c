@@ -80,6 +80,15 @@ static void test_own_thread(void)
 		gives(aclrtProcessReport(10000), 0);
 	ok(count == 2 && ran[0] == 1 && ran[1] == 2);
 	gives(aclrtProcessReport(1), ACL_ERROR_RT_REPORT_TIMEOUT);
+	/* Those that the stream has come to, and no other. */
+	gives(aclrtLaunchCallback(note, number(3), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	keep_busy();
+	gives(aclrtLaunchCallback(note, number(4), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 3 && ran[2] == 3);
+	mock_release(0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 4 && ran[3] == 4);
 	gives(aclrtUnSubscribeReport(self(), stream), 0);
 	refuses(aclrtProcessReport(1), ACL_ERROR_RT_THREAD_SUBSCRIBE, "serves no stream");
 	ok(files() == before);

@@ -126,15 +126,26 @@ static void test_destroy_waits(void)
 	end();
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 static void test_timeouts(void)
 {
+	uint64_t start;
 	pthread_t thread;
 
 	set_up();
 	gives(aclrtSynchronizeStreamWithTimeout(stream, 0), 0);
 	keep_busy(stream);
 	gives(aclrtSynchronizeStreamWithTimeout(stream, 0), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	start = now_ms();
 	gives(aclrtSynchronizeStreamWithTimeout(stream, 10), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	ok(now_ms() - start >= 9);
 	gives(aclrtSynchronizeDeviceWithTimeout(10), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, NULL), 0);
 	pthread_create(&thread, NULL, let_go, NULL);
@@ -186,6 +197,10 @@ static void test_work_fails(void)
 	gives(aclrtSynchronizeDevice(), ACL_ERROR_RT_SYS_DMA);
 	gives(aclrtSynchronizeDevice(), 0);
 	gives(aclrtSynchronizeStream(NULL), 0);
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
+	gives(aclrtSynchronizeDevice(), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtSynchronizeStream(stream), 0);
 	/* One that is destroyed tells, too, and is destroyed. */
 	mock_fail(MOCK_OPERATION, 1, EIO);
 	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
@@ -429,6 +444,7 @@ static void test_events_of_two_devices(void)
 	gives(aclrtSetDevice(1), 0);
 	there = new_stream();
 	gives(aclrtStreamWaitEvent(there, event), 0);
+	gives(aclrtSynchronizeStreamWithTimeout(there, 20), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 	ok(status_of(there) == ACL_STREAM_STATUS_NOT_READY);
 	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_NOT_READY);
 	refuses(aclrtRecordEvent(event, there), ACL_ERROR_RESOURCE_NOT_MATCH, "is of device 0");
