@@ -120,6 +120,18 @@ class Card:
         assert code == 0, f"no pointer_info: {code}"
         return info[4] & 0xffffffff
 
+    def allocate(self, size):
+        pointer = ctypes.c_void_p()
+        code = ACCEL.accel_device_memory_allocate(self.handle, ctypes.byref(pointer),
+                                                  ctypes.c_size_t(size))
+        assert code == 0, f"accel_device_memory_allocate: {code}"
+        return pointer.value
+
+    def free(self, pointer, size):
+        code = ACCEL.accel_device_memory_deallocate(self.handle, ctypes.c_void_p(pointer),
+                                                    ctypes.c_size_t(size))
+        assert code == 0, f"accel_device_memory_deallocate: {code}"
+
     def copy_h2d(self, destination, source, size):
         code = ACCEL.accel_memory_copy_h2d(self.handle, ctypes.c_void_p(destination),
                                            ctypes.c_void_p(source), ctypes.c_size_t(size))
