@@ -366,6 +366,7 @@ class Streams(Device):
         device = self.device(bytes(8))
         self.assertEqual(rt.query_event_status(two), (0, 0))
         self.good(rt.record_event(one, stream))
+        self.good(rt.synchronize_event(one))
         with held():
             self.good(rt.memset_async(device, 8, 9, 8, stream))
             self.good(rt.record_event(two, stream))

@@ -108,6 +108,20 @@ class Streams(mock.Card):
             self.assertLessEqual(lib.mock_host_ranges(0), 16)
         stream.close()
 
+    def test_events_do_not_become_more(self):
+        """Their times lie in locked pages of some 500 each."""
+        memory, host = self.card.allocate(8), self.card.allocate_host(8)
+        stream = self.card.stream()
+        memory.copy_from(host, stream)
+        stream.synchronize()
+        before = lib.mock_host_ranges(0)
+        for number in range(1500):
+            memory.copy_from(host, stream)
+            stream.record()
+            if number % 20 == 0:
+                stream.synchronize()
+        self.assertLessEqual(lib.mock_host_ranges(0), before + 1)
+
     def test_free_waits_for_the_copy(self):
         for make in (self.card.allocate_host, self.card.allocate_unified,
                      lambda size: self.card.register(bytearray(size))):
@@ -313,6 +327,7 @@ class Events(mock.Card):
     def test_elapsed(self):
         stream = self.card.stream()
         begin = stream.record()
+        begin.synchronize()
         with held():
             self.card.allocate(8).fill(1, stream)
             end = stream.record()
