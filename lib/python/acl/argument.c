@@ -105,7 +105,6 @@ bool arguments_get(PyObject *args, const char *call, const struct argument *want
 	for (int i = 0; i < count; i++)
 		if (!get_one(PyTuple_GetItem(args, i), call, &wanted[i]))
 			return false;
-	guard_forget();
 	return true;
 }
 

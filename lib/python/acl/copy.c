@@ -16,9 +16,7 @@ static PyObject *rt_memcpy(PyObject *self, PyObject *args)
 	if (!ARGUMENTS(args, "memcpy", POINTER(dst), SIZE(dest_max), POINTER(src), SIZE(count),
 		       INT(kind)))
 		return NULL;
-	err = guard_copy("memcpy", false, dst, count, src, count);
-	if (!err)
-		UNLOCKED(err, aclrtMemcpy(dst, dest_max, src, count, (aclrtMemcpyKind)kind));
+	UNLOCKED(err, aclrtMemcpy(dst, dest_max, src, count, (aclrtMemcpyKind)kind));
 	return result(err);
 }
 
@@ -34,10 +32,7 @@ static PyObject *memcpy_async(PyObject *self, PyObject *args)
 	if (!ARGUMENTS(args, "memcpy_async", POINTER(dst), SIZE(dest_max), POINTER(src),
 		       SIZE(count), INT(kind), POINTER(stream)))
 		return NULL;
-	err = guard_copy("memcpy_async", true, dst, count, src, count);
-	if (!err)
-		UNLOCKED(err, aclrtMemcpyAsync(dst, dest_max, src, count, (aclrtMemcpyKind)kind,
-					       stream));
+	UNLOCKED(err, aclrtMemcpyAsync(dst, dest_max, src, count, (aclrtMemcpyKind)kind, stream));
 	return result(err);
 }
 
@@ -47,24 +42,6 @@ struct rows {
 	int32_t kind;
 	aclrtStream stream;
 };
-
-/* From the first byte to the last; 0 for what the library itself refuses. */
-static size_t span(const struct rows *rows, size_t pitch)
-{
-	size_t bytes;
-
-	if (!rows->width || !rows->height || rows->width > pitch ||
-	    __builtin_mul_overflow(pitch, rows->height - 1, &bytes) ||
-	    __builtin_add_overflow(bytes, rows->width, &bytes))
-		return 0;
-	return bytes;
-}
-
-static aclError guard_rows(const char *call, bool queued, const struct rows *rows)
-{
-	return guard_copy(call, queued, rows->dst, span(rows, rows->dpitch), rows->src,
-			  span(rows, rows->spitch));
-}
 
 #define ROWS(rows)                                                                                \
 	{ "dst", ARGUMENT_POINTER, &(rows).dst }, { "dpitch", ARGUMENT_SIZE, &(rows).dpitch },    \
@@ -80,10 +57,8 @@ static PyObject *memcpy2d(PyObject *self, PyObject *args)
 	(void)self;
 	if (!ARGUMENTS(args, "memcpy2d", ROWS(rows)))
 		return NULL;
-	err = guard_rows("memcpy2d", false, &rows);
-	if (!err)
-		UNLOCKED(err, aclrtMemcpy2d(rows.dst, rows.dpitch, rows.src, rows.spitch,
-					    rows.width, rows.height, (aclrtMemcpyKind)rows.kind));
+	UNLOCKED(err, aclrtMemcpy2d(rows.dst, rows.dpitch, rows.src, rows.spitch, rows.width,
+				    rows.height, (aclrtMemcpyKind)rows.kind));
 	return result(err);
 }
 
@@ -96,11 +71,8 @@ static PyObject *memcpy2d_async(PyObject *self, PyObject *args)
 	if (!ARGUMENTS(args, "memcpy2d_async", ROWS(rows),
 		       { "stream", ARGUMENT_POINTER, &rows.stream }))
 		return NULL;
-	err = guard_rows("memcpy2d_async", true, &rows);
-	if (!err)
-		UNLOCKED(err, aclrtMemcpy2dAsync(rows.dst, rows.dpitch, rows.src, rows.spitch,
-						 rows.width, rows.height,
-						 (aclrtMemcpyKind)rows.kind, rows.stream));
+	UNLOCKED(err, aclrtMemcpy2dAsync(rows.dst, rows.dpitch, rows.src, rows.spitch, rows.width,
+					 rows.height, (aclrtMemcpyKind)rows.kind, rows.stream));
 	return result(err);
 }
 

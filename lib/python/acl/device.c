@@ -48,7 +48,6 @@ static PyObject *get_device(PyObject *self, PyObject *unused)
 
 	(void)self;
 	(void)unused;
-	guard_forget();
 	err = aclrtGetDevice(&device_id);
 	return result_number(device_id, err);
 }
@@ -60,7 +59,6 @@ static PyObject *get_device_count(PyObject *self, PyObject *unused)
 
 	(void)self;
 	(void)unused;
-	guard_forget();
 	UNLOCKED(err, aclrtGetDeviceCount(&count));
 	return result_number(count, err);
 }
@@ -72,7 +70,6 @@ static PyObject *get_run_mode(PyObject *self, PyObject *unused)
 
 	(void)self;
 	(void)unused;
-	guard_forget();
 	err = aclrtGetRunMode(&mode);
 	return result_number((int)mode, err);
 }
@@ -83,7 +80,6 @@ static PyObject *synchronize_device(PyObject *self, PyObject *unused)
 
 	(void)self;
 	(void)unused;
-	guard_forget();
 	UNLOCKED(err, aclrtSynchronizeDevice());
 	return result(err);
 }
@@ -214,7 +210,6 @@ static PyObject *get_context(PyObject *self, PyObject *unused)
 
 	(void)self;
 	(void)unused;
-	guard_forget();
 	err = aclrtGetCurrentContext(&context);
 	return result_pointer(context, err);
 }

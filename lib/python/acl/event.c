@@ -12,7 +12,6 @@ static PyObject *create_event(PyObject *self, PyObject *unused)
 
 	(void)self;
 	(void)unused;
-	guard_forget();
 	UNLOCKED(err, aclrtCreateEvent(&event));
 	return result_pointer(event, err);
 }

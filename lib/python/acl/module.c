@@ -13,7 +13,6 @@ static PyObject *acl_init(PyObject *self, PyObject *args)
 		return NULL;
 	if (config != Py_None && !PyUnicode_FSConverter(config, &path))
 		return NULL;
-	guard_forget();
 	UNLOCKED(err, aclInit(path ? PyBytes_AsString(path) : NULL));
 	Py_XDECREF(path);
 	return result(err);
@@ -25,7 +24,6 @@ static PyObject *acl_finalize(PyObject *self, PyObject *unused)
 
 	(void)self;
 	(void)unused;
-	guard_forget();
 	UNLOCKED(err, aclFinalize());
 	return result(err);
 }
@@ -37,7 +35,6 @@ static PyObject *acl_finalize_reference(PyObject *self, PyObject *unused)
 
 	(void)self;
 	(void)unused;
-	guard_forget();
 	UNLOCKED(err, aclFinalizeReference(&count));
 	return result_number((long long)count, err);
 }
@@ -49,22 +46,15 @@ static PyObject *acl_get_version(PyObject *self, PyObject *unused)
 
 	(void)self;
 	(void)unused;
-	guard_forget();
 	err = aclrtGetVersion(&major, &minor, &patch);
 	return Py_BuildValue("(iiii)", (int)major, (int)minor, (int)patch, (int)err);
 }
 
-/* The library's own sentence comes out as well: it would belong to an older call later. */
 static PyObject *acl_get_recent_err_msg(PyObject *self, PyObject *unused)
 {
-	const char *theirs = aclGetRecentErrMsg(), *ours = guard_message();
-	PyObject *sentence;
-
 	(void)self;
 	(void)unused;
-	sentence = PyUnicode_FromString(ours ? ours : theirs);
-	guard_forget();
-	return sentence;
+	return PyUnicode_FromString(aclGetRecentErrMsg());
 }
 
 static PyMethodDef acl_functions[] = {

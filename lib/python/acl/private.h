@@ -55,19 +55,10 @@ PyObject *result(aclError err);
 PyObject *result_pointer(const void *value, aclError err);
 PyObject *result_number(long long value, aclError err);
 
-/* ---- guard.c: addresses of the host that the processor is going to access ---- */
-
-enum guard_access { GUARD_READ, GUARD_WRITE };
+/* ---- guard.c: addresses of the host that the processor is going to read ---- */
 
 /* NULL, or what is wrong, a format for the address. */
-const char *guard_host(const void *ptr, size_t size, enum guard_access access);
-/* Of a copy, before it is made: 0, or a code whose sentence guard_message() has. */
-aclError guard_copy(const char *call, bool queued, const void *dst, size_t dst_size,
-		    const void *src, size_t src_size);
-/* Once; NULL if there is none in this thread. */
-const char *guard_message(void);
-/* Forgets it: another call has come. */
-void guard_forget(void);
+const char *guard_host(const void *ptr, size_t size);
 
 /* ---- the functions of each file ---- */
 

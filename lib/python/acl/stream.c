@@ -12,7 +12,6 @@ static PyObject *create_stream(PyObject *self, PyObject *unused)
 
 	(void)self;
 	(void)unused;
-	guard_forget();
 	UNLOCKED(err, aclrtCreateStream(&stream));
 	return result_pointer(stream, err);
 }

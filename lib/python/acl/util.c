@@ -16,7 +16,7 @@ static PyObject *bytes_to_ptr(PyObject *self, PyObject *data)
 
 static bool check_host(const char *call, const void *ptr, size_t size)
 {
-	const char *wrong = guard_host(ptr, size, GUARD_READ);
+	const char *wrong = guard_host(ptr, size);
 	PyObject *sentence;
 
 	if (!wrong)
