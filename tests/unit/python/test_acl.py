@@ -272,6 +272,8 @@ class Copies(Device):
             self.good(rt.memset(address, 64, 0x155, 64))
             self.assertEqual(self.content(device, 64), b"\x55" * 64)
         self.assertEqual(util.ptr_to_bytes(host, 64), b"\x55" * 64)
+        self.bad(PARAM_INVALID, rt.memset(device, 8, 0, 9))
+        self.bad(PARAM_INVALID, rt.memset_async(device, 8, 0, 9, 0))
         self.assertNotEqual(rt.memset(ptr(b"constant"), 8, 0, 8), 0)
         self.assertNotEqual(rt.memset(16, 8, 0, 8), 0)
 

@@ -82,6 +82,8 @@ class Streams(mock.Card):
         memory = self.card.allocate(8)
         with self.card.stream() as stream, held():
             memory.copy_from(self.card.register(data), stream)
+            # This looks which copies have ended.
+            self.card.allocate(8)
             self.assertRaises(BufferError, data.append, 1)
             data[0] = ord("A")
             lib.mock_release(0)
