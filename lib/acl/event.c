@@ -242,7 +242,7 @@ static aclError synchronize(const struct object *event, uint64_t deadline)
 	if (event->is_recorded)
 		err = accel_event_synchronize_until(event->event, deadline);
 	if (err == -ETIME)
-		return call_fail(ACL_ERROR_RT_EVENT_NOT_COMPLETE, "timeout: the event has not "
+		return call_fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "timeout: the event has not "
 				 "happened by then");
 	return call_failed(err);
 }

@@ -261,8 +261,8 @@ static void test_events(void)
 	gives(aclrtRecordEvent(reusable, stream), 0);
 	answers(event, false);
 	answers(reusable, false);
-	gives(aclrtSynchronizeEventWithTimeout(event, 0), ACL_ERROR_RT_EVENT_NOT_COMPLETE);
-	gives(aclrtSynchronizeEventWithTimeout(event, 5), ACL_ERROR_RT_EVENT_NOT_COMPLETE);
+	gives(aclrtSynchronizeEventWithTimeout(event, 0), ACL_ERROR_RT_EVENT_SYNC_TIMEOUT);
+	gives(aclrtSynchronizeEventWithTimeout(event, 5), ACL_ERROR_RT_EVENT_SYNC_TIMEOUT);
 	pthread_create(&thread, NULL, let_go, NULL);
 	gives(aclrtSynchronizeEvent(event), 0);
 	pthread_join(thread, NULL);

@@ -1184,7 +1184,7 @@ ACL_FUNC_VISIBILITY aclError aclrtSynchronizeEvent(aclrtEvent event);
  *
  * Thread-safe.
  *
- * Return: as aclrtSynchronizeEvent(); ACL_ERROR_RT_EVENT_NOT_COMPLETE (not by then);
+ * Return: as aclrtSynchronizeEvent(); ACL_ERROR_RT_EVENT_SYNC_TIMEOUT (not by then);
  * ACL_ERROR_RT_PARAM_INVALID (@timeout is less than -1).
  */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
