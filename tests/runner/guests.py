@@ -19,10 +19,12 @@ TIMED_OUT = 124
 FAILED = 125
 # Against what hangs: a busy host makes minutes of seconds.
 PATIENCE = 600
+# A guest's is less, so that it says what went on.
+GUEST_PATIENCE = "500"
 
 
 def words(script, *options):
-    return [RUN, "--module", "none", *options, "--", "sh", "-c", script]
+    return [RUN, "--module", "none", "--timeout", GUEST_PATIENCE, *options, "--", "sh", "-c", script]
 
 
 def run(script, *options, **more):
