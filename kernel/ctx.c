@@ -86,8 +86,10 @@ struct paccel_ctx *paccel_ctx_open(struct paccel_device *pd)
 	ctx->mm = current->mm;
 	ctx->notifier.ops = &ctx_notifier_ops;
 	ret = mmu_notifier_register(&ctx->notifier, ctx->mm);
-	if (ret)
+	if (ret) {
+		ret = paccel_from_the_start(ret);
 		goto put_user;
+	}
 	mmgrab(ctx->mm);
 	get_device(&pd->dev);
 	mutex_lock(&pd->ctxs_lock);

@@ -357,7 +357,7 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	ret = mmu_interval_notifier_insert(&host->notifier, host->mm, first, bytes,
 					   &host_notifier_ops);
 	if (ret)
-		return ret;
+		return paccel_from_the_start(ret);
 	host->watched = true;
 	/* What had begun before the notifier was there was not told to it: let it end. */
 	mmu_interval_read_begin(&host->notifier);

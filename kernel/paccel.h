@@ -771,6 +771,15 @@ static inline void paccel_exit(int idx)
 	srcu_read_unlock(&paccel_srcu, idx);
 }
 
+/*
+ * The result of what takes all locks of an address space, which any signal ends, also one that
+ * stops the process for a while. Nobody wants to know: the system call begins again.
+ */
+static inline int paccel_from_the_start(int ret)
+{
+	return ret == -EINTR ? -ERESTARTNOINTR : ret;
+}
+
 static inline bool paccel_mappable(const struct paccel_device *pd)
 {
 	return pd->info.flags & PACCEL_HW_MAPPABLE;
