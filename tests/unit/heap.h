@@ -12,6 +12,7 @@
 
 struct heap {
 	unsigned int allocations, frees, fail_nth; /* the nth next allocation fails */
+	unsigned int fail_free_nth; /* so does the nth next free, with EIO */
 	int fail_err, free_err; /* what every free is answered with */
 	size_t bytes, limit; /* live, and at most; 0: no limit */
 	size_t last_size, last_alignment;
@@ -61,6 +62,8 @@ static inline int heap_give(struct heap *heap, struct accel_stream *stream, void
 	heap->last_size = size;
 	heap->last_alignment = alignment;
 	heap->last_stream = stream;
+	if (heap->fail_free_nth && !--heap->fail_free_nth)
+		return -EIO;
 	if (heap->free_err)
 		return heap->free_err;
 	free((char *)ptr - heap->shift);

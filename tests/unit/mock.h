@@ -62,6 +62,8 @@ void mock_foreign(unsigned int node);
 /* The nth next call of a command (PACCEL_NR_*), system call, or copy or fill of a stream fails. */
 enum { MOCK_OPEN = 64, MOCK_MMAP, MOCK_OPENDIR, MOCK_OPERATION, MOCK_ANY };
 void mock_fail(unsigned int what, unsigned int nth, int err);
+/* Once, in the thread that calls ioctl() with this number, before anything else. */
+void mock_before(unsigned int nr, void (*fn)(void));
 /* The same for copies and fills of streams of one card. */
 void mock_fail_operation(unsigned int node, unsigned int nth, int err);
 /* Until a command was called so often, and until no stream can go on. */

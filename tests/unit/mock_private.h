@@ -74,32 +74,57 @@ struct file {
 	struct paccel_page *page;
 };
 
+enum state { FREE, USED, WAITING };
+
 extern struct file files[FILES];
 extern pthread_mutex_t lock;
 extern pthread_cond_t moved;
 
 /* ---- mock.c ---- */
 
+extern bool peers_reach;
 /* An errno that a test has arranged, or 0. */
 int take_fault(unsigned int what);
 int take_card_fault(struct card *card);
 struct card *card_at(unsigned int node);
-extern bool peers_reach;
 struct card *card_of(unsigned int instance);
+struct file *file_at(int fd);
+uint64_t mock_clock(void);
+
+/* ---- mock_memory.c ---- */
+
+int do_device_info(const struct file *file, struct paccel_device_info *cmd);
+int do_mem_alloc(struct file *file, struct paccel_mem_alloc *cmd);
+int do_mem_free(struct file *file, const struct paccel_mem_free *cmd);
+int do_mem_stats(const struct file *file, struct paccel_mem_stats *cmd);
 bool inside(const struct file *file, uint64_t addr, uint64_t length);
+int add_alloc(struct file *file, uint64_t addr, uint64_t length, bool imported);
+void drop_alloc(struct file *file, struct alloc *alloc);
+/* Memory that was in use waits to be scrubbed, unless somebody else has it too. */
+void let_go(struct card *card, uint64_t addr, uint64_t length);
+
+/* ---- mock_host.c ---- */
+
+int do_host_alloc(struct file *file, struct paccel_host_alloc *cmd);
+int do_host_register(struct file *file, const struct paccel_host_register *cmd);
+int do_host_free(struct file *file, const struct paccel_host_free *cmd);
+void drop_host(struct host *host);
+
+/* ---- mock_copy.c ---- */
+
+int do_copy(struct file *file, const struct paccel_copy *cmd);
+int do_fill(struct file *file, const struct paccel_fill *cmd);
+int check_copy(const struct file *file, const struct paccel_copy *cmd);
+int check_fill(const struct file *file, const struct paccel_fill *cmd);
+/* Host memory is that of a descriptor, which stands for the address, or of the address if -1. */
+int run_copy(struct file *file, const struct paccel_copy *cmd, int memfd, uint64_t memfd_addr);
+void run_fill(struct file *file, const struct paccel_fill *cmd);
 /* Until the test lets the card go on; without the lock. */
 void wait_hold(struct card *card);
 /* As the kernel reaches user memory: a bad address is an answer and no signal. */
 bool access_host(uint64_t addr, void *buffer, uint64_t length, bool write);
 /* The live host range that a range lies in wholly, or NULL. */
 struct host *host_around(struct file *file, uint64_t addr, uint64_t length);
-int check_copy(const struct file *file, const struct paccel_copy *cmd);
-int check_fill(const struct file *file, const struct paccel_fill *cmd);
-/* Host memory is that of a descriptor, which stands for the address, or of the address if -1. */
-int run_copy(struct file *file, const struct paccel_copy *cmd, int memfd, uint64_t memfd_addr);
-void run_fill(struct file *file, const struct paccel_fill *cmd);
-int add_alloc(struct file *file, uint64_t addr, uint64_t length, bool imported);
-uint64_t mock_clock(void);
 
 /* ---- mock_stream.c ---- */
 
@@ -117,6 +142,7 @@ void forget_fences(void);
 void fence_closed(int fd);
 /* In the child of a fork there is no thread that does work. */
 void engine_lost(void);
+void wake_engine(void);
 
 /* ---- mock_share.c ---- */
 

@@ -47,6 +47,13 @@ static struct fence fences[FENCES];
 static pthread_t engine;
 static bool engine_runs, engine_idle;
 
+/* It is not idle before it has seen what it may go on with; lock held. */
+void wake_engine(void)
+{
+	engine_idle = false;
+	pthread_cond_broadcast(&moved);
+}
+
 static struct paccel_slot *slot_of(struct file *file, unsigned int stream)
 {
 	return &file->page->slots[stream];
@@ -114,7 +121,7 @@ void mock_fence_signal(int fd, int err)
 	fence = fence_of(fd);
 	fence->ended = true;
 	fence->err = err;
-	pthread_cond_broadcast(&moved);
+	wake_engine();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -632,9 +639,8 @@ int do_submit(struct file *file, struct paccel_submit *cmd)
 	for (end = &stream->jobs; *end; end = &(*end)->next)
 		;
 	*end = job;
-	engine_idle = false;
 	start_engine();
-	pthread_cond_broadcast(&moved);
+	wake_engine();
 	return 0;
 }
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static unsigned int tap_number, tap_wrong, tap_failed;
 
@@ -59,6 +61,27 @@ static inline void tap_says(const char *words, const char *function, int line)
 	__atomic_add_fetch(&tap_wrong, 1, __ATOMIC_RELAXED);
 	printf("# %s:%d: the sentence lacks \"%s\": %s\n", function, line, words,
 	       accel_last_error());
+}
+
+/* Part of a test in a child of fork(), whose exit status is what was wrong in it. */
+#define in_child(part) tap_in_child((part), __func__, __LINE__, #part)
+
+static inline void tap_in_child(void (*part)(void), const char *function, int line,
+				const char *text)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		tap_wrong = 0;
+		part();
+		fflush(stdout);
+		_exit(!!tap_wrong);
+	}
+	waitpid(pid, &status, 0);
+	tap_check(WIFEXITED(status) && !WEXITSTATUS(status), function, line, text);
 }
 
 static inline const char *hex(const void *ptr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a child of fork() can do. Each part runs in one; what is wrong is its exit status. */
+/* What a child of fork() can do. */
 #define _GNU_SOURCE
 #include "fixture.h"
 
@@ -16,23 +16,6 @@ static char mine[64];
 static struct accel_stream *stream;
 static struct accel_event *event;
 static struct accel_batch *batch;
-
-static void in_child(void (*part)(void))
-{
-	int status = -1;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		tap_wrong = 0;
-		part();
-		fflush(stdout);
-		_exit(!!tap_wrong);
-	}
-	waitpid(pid, &status, 0);
-	ok(WIFEXITED(status) && !WEXITSTATUS(status));
-}
 
 static void set_up(void)
 {

@@ -186,21 +186,4 @@ static inline int threads_are(int count)
 	return entries_of("/proc/self/task") == count;
 }
 
-static inline void in_child(void (*part)(void))
-{
-	int status = -1;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		tap_wrong = 0;
-		part();
-		fflush(stdout);
-		_exit(!!tap_wrong);
-	}
-	waitpid(pid, &status, 0);
-	ok(WIFEXITED(status) && !WEXITSTATUS(status));
-}
-
 #endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* The mock: device memory, and what is said of a card. */
+#include "mock_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+bool inside(const struct file *file, uint64_t addr, uint64_t length)
+{
+	for (int i = 0; i < ALLOCS; i++) {
+		const struct alloc *alloc = &file->allocs[i];
+
+		if (alloc->live && addr >= alloc->addr && addr - alloc->addr <= alloc->length &&
+		    length <= alloc->length - (addr - alloc->addr))
+			return true;
+	}
+	return false;
+}
+
+static size_t granules_of(uint64_t length)
+{
+	return length / MOCK_GRANULE + !!(length % MOCK_GRANULE);
+}
+
+static uint64_t count_state(const struct card *card, enum state state)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < card->granules; i++)
+		bytes += card->state[i] == state ? MOCK_GRANULE : 0;
+	return bytes;
+}
+
+static uint64_t longest_free(const struct card *card)
+{
+	uint64_t run = 0, longest = 0;
+
+	for (size_t i = 0; i < card->granules; i++) {
+		run = card->state[i] == FREE ? run + MOCK_GRANULE : 0;
+		longest = MAX(longest, run);
+	}
+	return longest;
+}
+
+static void scrub(struct card *card)
+{
+	for (size_t i = 0; i < card->granules; i++) {
+		if (card->state[i] != WAITING)
+			continue;
+		memset(card->memory + i * MOCK_GRANULE, 0, MOCK_GRANULE);
+		card->counters.bytes_scrubbed += MOCK_GRANULE;
+		card->state[i] = FREE;
+	}
+}
+
+/* The first run of free granules that begins at a multiple of @step. */
+static bool find_place(const struct card *card, size_t count, size_t step, size_t *place)
+{
+	size_t run = 0;
+
+	for (size_t i = 0; i < card->granules; i++) {
+		run = card->state[i] == FREE && (run || i % step == 0) ? run + 1 : 0;
+		if (run == count) {
+			*place = i + 1 - count;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint64_t charged(const struct card *card, const struct file *only, __u64 *count)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < FILES; i++) {
+		if (!files[i].used || files[i].card != card || (only && &files[i] != only))
+			continue;
+		for (int j = 0; j < ALLOCS; j++) {
+			if (!files[i].allocs[j].live || files[i].allocs[j].imported)
+				continue;
+			bytes += granules_of(files[i].allocs[j].length) * MOCK_GRANULE;
+			if (count)
+				(*count)++;
+		}
+	}
+	return bytes;
+}
+
+int add_alloc(struct file *file, uint64_t addr, uint64_t length, bool imported)
+{
+	int slot = 0;
+
+	while (slot < ALLOCS && file->allocs[slot].live)
+		slot++;
+	if (slot == ALLOCS)
+		return ENOMEM;
+	file->allocs[slot] = (struct alloc){
+		.addr = addr, .length = length, .live = true, .imported = imported
+	};
+	return 0;
+}
+
+/* A context, or another card that it is registered with. */
+static bool somebody_has(const struct card *card, uint64_t addr)
+{
+	for (int i = 0; i < FILES; i++)
+		for (int j = 0; files[i].used && j < MOCK_HOST_RANGES; j++)
+			if (files[i].hosts[j].live && files[i].hosts[j].peer == card &&
+			    files[i].hosts[j].peer_addr == addr)
+				return true;
+	for (int i = 0; i < FILES; i++)
+		for (int j = 0; files[i].used && files[i].card == card && j < ALLOCS; j++)
+			if (files[i].allocs[j].live && files[i].allocs[j].addr == addr)
+				return true;
+	return false;
+}
+
+void let_go(struct card *card, uint64_t addr, uint64_t length)
+{
+	if (!somebody_has(card, addr))
+		memset(card->state + (addr - MOCK_BASE) / MOCK_GRANULE, WAITING,
+		       granules_of(length));
+}
+
+void drop_alloc(struct file *file, struct alloc *alloc)
+{
+	alloc->live = false;
+	let_go(file->card, alloc->addr, alloc->length);
+}
+
+static int place_alloc(struct file *file, uint64_t length, uint64_t align, __u64 *addr)
+{
+	struct card *card = file->card;
+	size_t count = granules_of(length), step = align > MOCK_GRANULE ? align / MOCK_GRANULE : 1;
+	size_t place;
+	int err;
+
+	if (card->quota && (count > card->quota / MOCK_GRANULE ||
+			    charged(card, NULL, NULL) + count * MOCK_GRANULE > card->quota))
+		return EDQUOT;
+	if (!find_place(card, count, step, &place)) {
+		scrub(card);
+		if (!find_place(card, count, step, &place))
+			return ENOMEM;
+	}
+	err = add_alloc(file, MOCK_BASE + place * MOCK_GRANULE, length, false);
+	if (err)
+		return err;
+	memset(card->state + place, USED, count);
+	*addr = MOCK_BASE + place * MOCK_GRANULE;
+	return 0;
+}
+
+int do_mem_alloc(struct file *file, struct paccel_mem_alloc *cmd)
+{
+	int err;
+
+	if (cmd->flags & ~PACCEL_MEM_MAPPABLE || !cmd->length || cmd->align & (cmd->align - 1))
+		return EINVAL;
+	if (cmd->flags)
+		return EOPNOTSUPP;
+	err = place_alloc(file, cmd->length, cmd->align, &cmd->addr);
+	file->card->counters.allocs += !err;
+	file->card->counters.alloc_failures += !!err;
+	return err;
+}
+
+int do_mem_free(struct file *file, const struct paccel_mem_free *cmd)
+{
+	if (cmd->flags)
+		return EINVAL;
+	for (int i = 0; i < ALLOCS; i++) {
+		struct alloc *alloc = &file->allocs[i];
+
+		if (!alloc->live || alloc->addr != cmd->addr)
+			continue;
+		if (alloc->length != cmd->length)
+			return EINVAL;
+		if (alloc->imports)
+			alloc->imports--;
+		else
+			drop_alloc(file, alloc);
+		return 0;
+	}
+	return ENOENT;
+}
+
+int do_mem_stats(const struct file *file, struct paccel_mem_stats *cmd)
+{
+	const struct card *card = file->card;
+
+	if (cmd->flags)
+		return EINVAL;
+	*cmd = card->counters;
+	cmd->size = sizeof(*cmd);
+	cmd->flags = 0;
+	cmd->total = card->size;
+	cmd->used = count_state(card, USED);
+	cmd->waiting = count_state(card, WAITING);
+	cmd->set_aside = card->set_aside;
+	cmd->free = card->size - cmd->used - cmd->waiting - cmd->set_aside;
+	cmd->mine = charged(card, file, &cmd->mine_allocs);
+	cmd->user = charged(card, NULL, NULL);
+	cmd->user_max = card->quota;
+	cmd->largest_free = longest_free(card);
+	return 0;
+}
+
+int do_device_info(const struct file *file, struct paccel_device_info *cmd)
+{
+	if (cmd->flags)
+		return EINVAL;
+	*cmd = (struct paccel_device_info){
+		.size = sizeof(*cmd),
+		.mem_base = MOCK_BASE,
+		.mem_size = file->card->size,
+		.granule = file->card->granule,
+		.max_xfer = 4032,
+		.max_align = 2 << 20,
+		.max_host_bytes = MOCK_HOST_MAX,
+		.max_host_ranges = MOCK_HOST_RANGES,
+		.engines = 1,
+		.dma_bits = 28,
+		.card = "mock",
+		.caps = PACCEL_CAP_MEM_SURVIVES_RESET |
+			(file->card->mappable ? PACCEL_CAP_MAPPABLE : 0),
+		.clock_ns = mock_clock(),
+		.max_streams = MOCK_STREAMS,
+		.max_ops = MOCK_OPS,
+		.max_queued = MOCK_QUEUED,
+		.max_points = 8,
+	};
+	snprintf(cmd->bus_addr, sizeof(cmd->bus_addr), "0000:%02x:00.0", file->card->node + 1);
+	return 0;
+}
