@@ -252,10 +252,14 @@ int accel_batch_eventfd(struct accel_batch *batch, int fd)
 
 /* ---- Submit ---- */
 
+static uint64_t awaited(const struct item *item)
+{
+	return ticket_make(item->op.wait.stream, item->op.wait.point);
+}
+
 static bool is_needless(const struct accel_batch *batch, const struct item *item)
 {
-	return item->op.op == PACCEL_OP_WAIT_POINT &&
-	       ticket_passed(batch->dev, ticket_make(item->op.wait.stream, item->op.wait.point));
+	return item->op.op == PACCEL_OP_WAIT_POINT && ticket_passed(batch->dev, awaited(item));
 }
 
 /* Leaves out waits that have nothing to wait for; from[] says which operation each was. */
@@ -294,6 +298,9 @@ static int operation_error(const struct accel_batch *batch, uint32_t bad, int er
 {
 	const struct item *item = &batch->items[bad];
 
+	/* A stream that the driver does not know any more has ended. */
+	if (item->op.op == PACCEL_OP_WAIT_POINT && err == -ENOENT)
+		err = ticket_status(batch->dev, awaited(item));
 	switch (item->op.op) {
 	case PACCEL_OP_EVENTFD:
 		return fail(err, "operation %" PRIu32 " (%s): fd %d is no eventfd", bad, item->what,

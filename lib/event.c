@@ -209,6 +209,14 @@ int accel_event_synchronize(struct accel_event *event)
 	return accel_event_synchronize_until(event, NEVER);
 }
 
+/* The library destroys a stream when it has drained: what came of a point that the driver lost. */
+static int gone(const struct accel_event *event, uint64_t ticket)
+{
+	int err = ticket_status(event->dev, ticket);
+
+	return err ? event_error(event, err) : 0;
+}
+
 /* Cards share neither points nor streams, but fences. */
 static int wait_for_other_card(struct accel_stream *stream, const struct accel_event *event,
 			       uint64_t ticket)
@@ -220,9 +228,8 @@ static int wait_for_other_card(struct accel_stream *stream, const struct accel_e
 	struct paccel_op op;
 	int err = device_ioctl(event->dev, PACCEL_IOC_FENCE_EXPORT, &cmd);
 
-	/* The library destroys a stream when it has drained. */
 	if (err)
-		return err == -ENOENT ? 0 : general_error(event->dev, err);
+		return err == -ENOENT ? gone(event, ticket) : general_error(event->dev, err);
 	op_init(&op, PACCEL_OP_WAIT_FENCE);
 	op.fd.fd = cmd.fd;
 	err = stream_submit(stream, &op, 1, &done);
@@ -241,11 +248,9 @@ static int wait_for_point(struct accel_stream *stream, const struct accel_event 
 	op.wait.stream = ticket_stream(ticket);
 	op.wait.point = ticket_point(ticket);
 	err = stream_submit(stream, &op, 1, &done);
-	if (err != -ENOENT || done.bad)
-		return err ? submit_error(stream, err) : 0;
-	/* Its stream has drained and is destroyed. */
-	err = ticket_status(stream->dev, ticket);
-	return err ? event_error(event, err) : 0;
+	if (err == -ENOENT && !done.bad)
+		return gone(event, ticket);
+	return err ? submit_error(stream, err) : 0;
 }
 
 int accel_stream_wait_event(struct accel_stream *stream, struct accel_event *event)

@@ -83,9 +83,9 @@ int ticket_wait(struct accel_device *dev, uint64_t ticket, uint64_t deadline)
 	};
 	int err = device_ioctl(dev, PACCEL_IOC_WAIT, &cmd);
 
-	/* The library destroys a stream when it has drained, not before. */
+	/* The library destroys a stream when it has drained, not before. Its slot knows what came of it. */
 	if (err == -ENOENT)
-		return 0;
+		return page_is_whole ? page_status(dev->page, point.stream, point.point) : 0;
 	return err ? err : first_error(dev, &point);
 }
 

@@ -92,6 +92,30 @@ static void test_needless_waits(void)
 	tear_down();
 }
 
+/* A failure is not made good by destroying the stream, nor is it one of memory. */
+static void test_wait_for_a_failed_stream(void)
+{
+	size_t failed = UNTOUCHED;
+	struct accel_stream *other;
+
+	set_up();
+	expect(accel_stream_create(dev, &other), 0);
+	mock_hold(0);
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	expect(accel_async_device_memory_set(dev, other, device, 1, 1), 0);
+	expect(accel_event_record(event, other), 0);
+	mock_release(0);
+	expect(accel_event_synchronize(event), -EIO);
+	expect(accel_stream_destroy(other), 0);
+	expect(accel_batch_device_memory_set(batch, device, 1, 1), 0);
+	expect(accel_batch_wait_event(batch, event), 0);
+	refused(accel_batch_submit(batch, stream, &failed), -EIO,
+		"operation 1 (wait for an event)");
+	ok(failed == 1);
+	expect(accel_stream_query(stream), 0);
+	tear_down();
+}
+
 /* Nothing is queued, and the operation has a name. */
 static void test_bad_operation(void)
 {
@@ -242,6 +266,7 @@ int main(void)
 {
 	RUN(test_all_kinds_in_one_call);
 	RUN(test_needless_waits);
+	RUN(test_wait_for_a_failed_stream);
 	RUN(test_bad_operation);
 	RUN(test_batch_that_failed_is_as_before);
 	RUN(test_other_failures);

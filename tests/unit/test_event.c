@@ -236,7 +236,8 @@ static void test_stream_is_gone(void)
 /* A failure is not made good by destroying the stream. */
 static void test_failed_stream_is_gone(void)
 {
-	struct accel_stream *second;
+	struct accel_stream *second, *there;
+	struct accel_device *other;
 	struct accel_event *event;
 
 	set_up();
@@ -251,6 +252,37 @@ static void test_failed_stream_is_gone(void)
 	expect(accel_stream_destroy(stream), 0);
 	refused(accel_stream_wait_event(second, event), -EIO, "before the event");
 	expect(accel_stream_query(second), 0);
+	mock_add(1);
+	expect(accel_device_open(1, &other), 0);
+	expect(accel_stream_create(other, &there), 0);
+	refused(accel_stream_wait_event(there, event), -EIO, "before the event");
+	expect(accel_stream_query(there), 0);
+	expect(accel_device_close(other), 0);
+	tear_down();
+}
+
+static void fail_and_go(void)
+{
+	mock_release(0);
+	mock_wait_idle();
+	expect(accel_stream_query(stream), -EIO);
+	expect(accel_stream_destroy(stream), 0);
+}
+
+/* Between a look at the event and the wait for it. */
+static void test_stream_goes_meanwhile(void)
+{
+	struct accel_event *event;
+
+	set_up();
+	event = new_event(dev);
+	mock_hold(0);
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	fill(1);
+	expect(accel_event_record(event, stream), 0);
+	mock_before(PACCEL_NR_WAIT, fail_and_go);
+	refused(accel_event_synchronize(event), -EIO, "before the event");
+	expect(mock_streams(0), 0);
 	tear_down();
 }
 
@@ -327,6 +359,7 @@ int main(void)
 	RUN(test_wait_for_another_card);
 	RUN(test_stream_is_gone);
 	RUN(test_failed_stream_is_gone);
+	RUN(test_stream_goes_meanwhile);
 	RUN(test_no_locked_memory);
 	RUN(test_deadline);
 	RUN(test_bad_arguments);
