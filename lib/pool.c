@@ -3,6 +3,7 @@
  * Pools: what happens on every call. The rest is in the files beside this one.
  */
 #include "pool_private.h"
+#include "pool_quick.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,17 +41,21 @@ static int bad_alignment(size_t alignment)
 		    POOL_MAX_ALIGN);
 }
 
+/* Also 0 is more than the most. */
+static inline bool alignment_up_to(size_t alignment, size_t most)
+{
+	return alignment - 1 < most && !(alignment & (alignment - 1));
+}
+
 static inline bool alignment_ok(size_t alignment)
 {
-	return alignment && !(alignment & (alignment - 1)) && alignment <= POOL_MAX_ALIGN;
+	return alignment_up_to(alignment, POOL_MAX_ALIGN);
 }
 
 /* Whether a call has nothing that could be refused, or be special, in these arguments. */
-static inline bool is_simple(const struct accel_pool *pool, const struct accel_stream *stream,
-			     size_t alignment)
+static inline bool is_simple(const struct accel_pool *pool, const struct accel_stream *stream)
 {
-	return pool && !stream && !pool->debug && pool->generation == fork_generation() &&
-	       alignment_ok(alignment);
+	return pool && !stream && pool->simple_in == fork_generation();
 }
 
 /* ---- Failures that have to be quick ---- */
@@ -143,7 +148,7 @@ static void *take(struct accel_pool *pool, struct arena *arena, const struct dem
 	index = space_take(&arena->space, &demand->request, demand->number);
 	if (!index)
 		return NULL;
-	pool_count(pool, arena, (int64_t)demand->size);
+	pool_count_more(pool, arena, demand->size);
 	return (void *)arena->space.blocks[index].addr;
 }
 
@@ -188,21 +193,36 @@ static void *refill(struct accel_pool *pool, const struct demand *demand)
 	return ptr;
 }
 
-/* Where several arenas are, another one may have it. Now and then borders are moved instead. */
+static void *take_from(struct accel_pool *pool, struct arena *arena, const struct demand *demand)
+{
+	void *ptr = arena->space.free ? take(pool, arena, demand) : NULL;
+
+	lock_give(&arena->lock);
+	return ptr;
+}
+
+/*
+ * Where several arenas are, another one may have it. Now and then borders are moved instead. Those
+ * whose lock is taken come last: who has it may have been preempted.
+ */
 static void *take_elsewhere(struct accel_pool *pool, const struct demand *demand)
 {
-	struct arena *arena;
+	unsigned int nr = POOL_LOAD(pool->nr_arenas), busy = 0;
 	void *ptr = NULL;
 
 	if (__atomic_add_fetch(&pool->empty, 1, __ATOMIC_RELAXED) % REFILL_EVERY == 1)
 		ptr = refill(pool, demand);
-	for (unsigned int i = 0; i < POOL_LOAD(pool->nr_arenas) && !ptr; i++) {
-		arena = &pool->arenas[i];
-		lock_take(&arena->lock);
-		if (arena->space.free)
-			ptr = take(pool, arena, demand);
-		lock_give(&arena->lock);
+	for (unsigned int i = 0; i < nr && !ptr; i++) {
+		if (lock_try(&pool->arenas[i].lock))
+			ptr = take_from(pool, &pool->arenas[i], demand);
+		else
+			busy |= 1u << i;
 	}
+	for (unsigned int i = 0; i < nr && !ptr; i++)
+		if (busy & 1u << i) {
+			lock_take(&pool->arenas[i].lock);
+			ptr = take_from(pool, &pool->arenas[i], demand);
+		}
 	return ptr;
 }
 
@@ -320,7 +340,7 @@ static inline void *take_quickly(struct accel_pool *pool, size_t size)
 	size_t granules = ((size - 1) >> pool->granule_shift) + 1;
 	struct arena *arena;
 	struct space *space;
-	uint32_t index = 0;
+	struct block *block = NULL;
 	void *ptr = NULL;
 
 	/* Also if size is 0. */
@@ -329,11 +349,11 @@ static inline void *take_quickly(struct accel_pool *pool, size_t size)
 	arena = pool_lock(pool);
 	space = &arena->space;
 	if (!space->nr_waiting && space->nr_spare)
-		index = space_take_quickly(space, (uint32_t)granules,
+		block = space_take_quickly(space, (uint32_t)granules,
 					   (uint32_t)(pool_bytes(pool, granules) - size));
-	if (index) {
-		ptr = (void *)space->blocks[index].addr;
-		pool_count(pool, arena, (int64_t)size);
+	if (block) {
+		ptr = (void *)block->addr;
+		pool_count_more(pool, arena, size);
 	}
 	lock_give(&arena->lock);
 	return ptr;
@@ -348,8 +368,8 @@ static inline bool free_quickly(struct accel_pool *pool, uintptr_t addr, size_t 
 	bool done = *at && block_bytes(pool, &space->blocks[*at]) == size;
 
 	if (done) {
-		space_release(space, at);
-		pool_count(pool, arena, -(int64_t)size);
+		space_release_quickly(space, at);
+		pool_count_less(pool, arena, size);
 	}
 	lock_give(&arena->lock);
 	return done;
@@ -384,8 +404,8 @@ int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, si
 {
 	void *found = NULL;
 
-	if (ptr && is_simple(pool, stream, alignment) &&
-	    alignment <= (size_t)1 << pool->granule_shift)
+	if (ptr && is_simple(pool, stream) &&
+	    alignment_up_to(alignment, (size_t)1 << pool->granule_shift))
 		found = take_quickly(pool, size);
 	if (!found)
 		return allocate_carefully(pool, stream, size, alignment, ptr);
@@ -471,7 +491,7 @@ static int release(struct accel_pool *pool, struct arena *arena, uint32_t *at, u
 		*whole = is_whole(pool, &arena->space, space_release(&arena->space, at));
 	else if (space_release_after(&arena->space, at, ticket))
 		return -ENOMEM;
-	pool_count(pool, arena, -(int64_t)bytes);
+	pool_count_less(pool, arena, bytes);
 	if (arena->space.nr_waiting)
 		pool_settle(pool, arena, SETTLE_BY_THE_WAY);
 	return 0;
@@ -568,7 +588,7 @@ int accel_pool_deallocate(struct accel_pool *pool, struct accel_stream *stream, 
 {
 	uintptr_t addr = (uintptr_t)ptr;
 
-	if (is_simple(pool, stream, alignment) && !(addr & (alignment - 1)) &&
+	if (is_simple(pool, stream) && alignment_ok(alignment) && !(addr & (alignment - 1)) &&
 	    pool->release_threshold == SIZE_MAX && free_quickly(pool, addr, size))
 		return 0;
 	return deallocate_carefully(pool, stream, ptr, size, alignment);

@@ -19,11 +19,6 @@ unsigned int pool_new_thread(void)
 	return pool_thread = __atomic_add_fetch(&nr_threads, 1, __ATOMIC_RELAXED);
 }
 
-static inline unsigned int my_slot(void)
-{
-	return (pool_thread ? pool_thread : pool_new_thread()) % POOL_SLOTS;
-}
-
 /* ---- How many bytes there are, and were at most ---- */
 
 /*
@@ -259,7 +254,7 @@ static void look_for_room(struct accel_pool *pool, unsigned int slot)
 
 struct arena *pool_lock_busy(struct accel_pool *pool)
 {
-	unsigned int slot = my_slot();
+	unsigned int slot = pool_slot();
 	struct arena *arena;
 
 	if (!(POOL_LOAD(pool->arena_of[slot]) & POOL_SETTLED) && pool->max_arenas > 1 &&
@@ -273,7 +268,7 @@ struct arena *pool_lock_busy(struct accel_pool *pool)
 
 unsigned int pool_my_arena(const struct accel_pool *pool)
 {
-	return POOL_LOAD(pool->arena_of[my_slot()]) & ~POOL_SETTLED;
+	return POOL_LOAD(pool->arena_of[pool_slot()]) & ~POOL_SETTLED;
 }
 
 /* It has nothing more. */

@@ -101,7 +101,7 @@ void bins_remove_large(struct space *space, struct bins *bins, uint32_t index)
 	mark(bins, class);
 }
 
-uint32_t bins_next(const struct space *space, const struct bins *bins, uint32_t index)
+uint32_t bins_next(const struct space *space, struct bins *bins, uint32_t index)
 {
 	const struct block *block = &space->blocks[index];
 	uint32_t class;
@@ -114,7 +114,7 @@ uint32_t bins_next(const struct space *space, const struct bins *bins, uint32_t 
 	return class ? bins->large[class] : 0;
 }
 
-uint32_t bins_largest(const struct space *space, const struct bins *bins)
+uint32_t bins_largest(const struct space *space, struct bins *bins)
 {
 	uint32_t index, group, word;
 
@@ -125,6 +125,8 @@ uint32_t bins_largest(const struct space *space, const struct bins *bins)
 			index = space->blocks[index].bin_next;
 		return index;
 	}
+	while (bins->top && !bins->mid[highest_bit(bins->top)])
+		bins->top &= ~(UINT64_C(1) << highest_bit(bins->top));
 	if (!bins->top)
 		return 0;
 	group = highest_bit(bins->top);

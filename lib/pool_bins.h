@@ -20,7 +20,10 @@
 #define BINS_CLASSES 4096
 
 struct bins {
-	/* Which lists of small are not empty; which words of low are not 0, and so on. */
+	/*
+	 * Which lists of small are not empty; which words of low are not 0; and which of mid have not
+	 * been 0 since somebody looked.
+	 */
 	uint64_t top;
 	uint64_t mid[64];
 	uint64_t low[BINS_WORDS];
@@ -40,8 +43,8 @@ void bins_remove_large(struct space *space, struct bins *bins, uint32_t index);
 /* The block that was added last among the smallest with at least so many granules; 0: none. */
 uint32_t bins_find_large(const struct space *space, const struct bins *bins, uint32_t size);
 /* The next one in the order of sizes. */
-uint32_t bins_next(const struct space *space, const struct bins *bins, uint32_t index);
-uint32_t bins_largest(const struct space *space, const struct bins *bins);
+uint32_t bins_next(const struct space *space, struct bins *bins, uint32_t index);
+uint32_t bins_largest(const struct space *space, struct bins *bins);
 
 /* Bits from one on; a shift by 64 would be undefined. */
 static inline uint64_t bits_above(unsigned int bit)
@@ -49,38 +52,51 @@ static inline uint64_t bits_above(unsigned int bit)
 	return ~UINT64_C(1) << bit;
 }
 
+/* All bits, or none: compilers make a branch of ?: */
+static inline uint64_t if_so(bool condition)
+{
+	return -(uint64_t)condition;
+}
+
 static inline unsigned int lowest_bit(uint64_t word)
 {
 	return (unsigned int)__builtin_ctzll(word);
 }
 
-/* The same, out of the words above that of the size. */
-static inline uint32_t bins_next_far(const struct bins *bins, uint32_t size)
+/* The first size with a block out of the groups of words behind that of a size; 0: none. */
+static inline uint32_t bins_next_far(struct bins *bins, uint32_t size)
 {
-	uint32_t word = size / 64, group = size / 4096;
-	uint64_t bits = bins->mid[group] & bits_above(word % 64);
+	uint64_t groups = bins->top & bits_above(size / 4096);
+	uint32_t group, word;
 
-	if (!bits) {
-		bits = bins->top & bits_above(group);
-		if (!bits)
-			return 0;
-		group = lowest_bit(bits);
-		bits = bins->mid[group];
+	for (; groups; groups &= groups - 1) {
+		group = lowest_bit(groups);
+		if (bins->mid[group]) {
+			word = group * 64 + lowest_bit(bins->mid[group]);
+			return word * 64 + lowest_bit(bins->low[word]);
+		}
+		bins->top &= ~(UINT64_C(1) << group);
 	}
-	word = group * 64 + lowest_bit(bits);
-	return word * 64 + lowest_bit(bins->low[word]);
+	return 0;
 }
 
-/* The first size from one on that has a block; 0: none. */
-static inline uint32_t bins_next_size(const struct bins *bins, uint32_t size)
+/* The same from a size on. It is a guess which word has one: so there is no branch. */
+static inline uint32_t bins_next_size(struct bins *bins, uint32_t size)
 {
-	uint32_t word = size / 64;
+	uint32_t word = size / 64, group = size / 4096, next;
 	uint64_t bits = bins->low[word] & ~UINT64_C(0) << size % 64;
+	uint64_t words = bins->mid[group] & bits_above(word % 64), beyond;
 
-	return bits ? word * 64 + lowest_bit(bits) : bins_next_far(bins, size);
+	if (!(bits | words))
+		return bins_next_far(bins, size);
+	next = group * 64 + lowest_bit(words | UINT64_C(1) << 63);
+	beyond = if_so(!bits);
+	bits |= bins->low[next] & beyond;
+	word += (next - word) & (uint32_t)beyond;
+	return word * 64 + lowest_bit(bits);
 }
 
-static inline uint32_t bins_find(const struct space *space, const struct bins *bins, uint32_t size)
+static inline uint32_t bins_find(const struct space *space, struct bins *bins, uint32_t size)
 {
 	uint32_t found = size < BINS_EXACT ? bins_next_size(bins, size) : 0;
 
@@ -105,7 +121,6 @@ static inline void bins_unmark_if(struct bins *bins, uint32_t size, bool empty)
 
 	*low &= ~((uint64_t)empty << size % 64);
 	*mid &= ~((uint64_t)!*low << size / 64 % 64);
-	bins->top &= ~((uint64_t)!*mid << size / 4096);
 }
 
 static inline void bins_add_small(struct space *space, struct bins *bins, uint32_t index,
@@ -114,7 +129,6 @@ static inline void bins_add_small(struct space *space, struct bins *bins, uint32
 	struct block *block = &space->blocks[index];
 	uint32_t next = bins->small[size];
 
-	block->bin_prev = 0;
 	block->bin_next = next;
 	space->blocks[next].bin_prev = index;
 	bins->small[size] = index;
@@ -131,21 +145,30 @@ static inline void bins_add(struct space *space, struct bins *bins, uint32_t ind
 		bins_add_large(space, bins, index);
 }
 
+/* The bin_prev of a first block means nothing: so what is next need not be touched. */
+static inline void bins_remove_first(struct bins *bins, uint32_t size, uint32_t next)
+{
+	bins->small[size] = next;
+	bins_unmark_if(bins, size, !next);
+}
+
 static inline void bins_remove(struct space *space, struct bins *bins, uint32_t index)
 {
 	const struct block *block = &space->blocks[index];
-	uint32_t size = block->size, prev, next, *link;
+	uint32_t size = block->size, prev, next;
 
 	if (size >= BINS_EXACT) {
 		bins_remove_large(space, bins, index);
 		return;
 	}
-	prev = block->bin_prev;
 	next = block->bin_next;
-	link = prev ? &space->blocks[prev].bin_next : &bins->small[size];
-	*link = next;
+	if (bins->small[size] == index) {
+		bins_remove_first(bins, size, next);
+		return;
+	}
+	prev = block->bin_prev;
+	space->blocks[prev].bin_next = next;
 	space->blocks[next].bin_prev = prev;
-	bins_unmark_if(bins, size, !(prev | next));
 }
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "pool_private.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -357,6 +358,7 @@ static int set_up(struct accel_pool *pool, const struct accel_pool_options *opti
 	if (err)
 		return err;
 	pool->debug = options->flags & ACCEL_POOL_DEBUG;
+	pool->simple_in = pool->debug ? UINT_MAX : pool->generation;
 	if (space_init(&pool->arenas[0].space, pool->granule_shift) ||
 	    space_reserve(&pool->arenas[0].space, options->reserve_blocks))
 		return fail(-ENOMEM, "out of memory");

@@ -41,7 +41,7 @@ struct arena {
 	 * be a new peak. Others take from it without the lock, and never below 0.
 	 */
 	int64_t credit;
-	uint64_t bytes, total_bytes, total_count, failures; /* as asked for */
+	uint64_t bytes, failures, total_bytes, total_count; /* as asked for */
 	struct space space;
 } __attribute__((aligned(128)));
 
@@ -65,6 +65,7 @@ struct accel_pool {
 	struct accel_device *dev; /* counted as open; or NULL */
 	struct accel_resource upstream;
 	unsigned int generation; /* of the process */
+	unsigned int simple_in; /* the generation in which calls can be simple, if ever */
 	bool debug;
 	unsigned int granule_shift;
 	unsigned int max_arenas;
@@ -136,12 +137,18 @@ unsigned int pool_new_thread(void);
 struct arena *pool_lock_busy(struct accel_pool *pool);
 struct arena *pool_lock_gone(struct accel_pool *pool, struct arena *arena);
 
+static inline unsigned int pool_slot(void)
+{
+	return (pool_thread ? pool_thread : pool_new_thread()) % POOL_SLOTS;
+}
+
 /* The arena of this thread, locked. */
 static inline struct arena *pool_lock(struct accel_pool *pool)
 {
-	unsigned int slot = (pool_thread ? pool_thread : pool_new_thread()) % POOL_SLOTS;
-	struct arena *arena = &pool->arenas[POOL_LOAD(pool->arena_of[slot]) & ~POOL_SETTLED];
+	struct arena *arena = &pool->arenas[0];
 
+	if (POOL_LOAD(pool->nr_arenas) > 1)
+		arena += POOL_LOAD(pool->arena_of[pool_slot()]) & ~POOL_SETTLED;
 	if (!lock_try(&arena->lock))
 		arena = pool_lock_busy(pool);
 	return arena->space.free ? arena : pool_lock_gone(pool, arena);
@@ -173,20 +180,25 @@ void pool_fold(struct accel_pool *pool);
 /* Of an arena whose credit is below 0, which nobody else changes. */
 void pool_find_credit(struct accel_pool *pool, struct arena *arena);
 
-/* Bytes that are allocated have changed; under the arena's lock. */
-static inline void pool_count(struct accel_pool *pool, struct arena *arena, int64_t bytes)
+/* So many bytes are allocated, or free again; under the arena's lock. */
+static inline void pool_count_more(struct accel_pool *pool, struct arena *arena, uint64_t bytes)
 {
-	arena->bytes += (uint64_t)bytes;
-	if (bytes > 0) {
-		arena->total_bytes += (uint64_t)bytes;
-		arena->total_count++;
-	}
+	arena->bytes += bytes;
+	arena->total_bytes += bytes;
+	arena->total_count++;
 	if (POOL_LOAD(pool->nr_arenas) > 1) {
-		if (__atomic_sub_fetch(&arena->credit, bytes, __ATOMIC_RELAXED) < 0)
+		if (__atomic_sub_fetch(&arena->credit, (int64_t)bytes, __ATOMIC_RELAXED) < 0)
 			pool_find_credit(pool, arena);
 	} else if (arena->bytes > pool->peak_bytes) {
 		pool->peak_bytes = arena->bytes;
 	}
+}
+
+static inline void pool_count_less(struct accel_pool *pool, struct arena *arena, uint64_t bytes)
+{
+	arena->bytes -= bytes;
+	if (POOL_LOAD(pool->nr_arenas) > 1)
+		__atomic_add_fetch(&arena->credit, (int64_t)bytes, __ATOMIC_RELAXED);
 }
 
 /* ---- pool_grow.c ---- */

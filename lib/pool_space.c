@@ -3,7 +3,7 @@
  * Blocks of a space: taken, split, released, merged. What an operation costs does not depend on how
  * many there are, but for the tables, which double now and then.
  */
-#include "pool_bins.h"
+#include "pool_quick.h"
 #include "private.h"
 
 #include <stdlib.h>
@@ -23,8 +23,10 @@
 
 static int grow_blocks(struct space *space, uint32_t nr)
 {
+	size_t old = (space->nr_blocks + 63) / 64, words = ((size_t)nr + 63) / 64;
 	struct block *blocks;
 	struct wait *waits;
+	uint64_t *bits;
 
 	if (nr > MAX_BLOCKS)
 		return -ENOMEM;
@@ -32,6 +34,10 @@ static int grow_blocks(struct space *space, uint32_t nr)
 	if (!waits)
 		return -ENOMEM;
 	space->waits = waits;
+	bits = realloc(space->is_free, words * sizeof(*bits));
+	if (!bits)
+		return -ENOMEM;
+	space->is_free = bits;
 	blocks = aligned_alloc(CACHE_LINE, nr * sizeof(*blocks));
 	if (!blocks)
 		return -ENOMEM;
@@ -39,18 +45,9 @@ static int grow_blocks(struct space *space, uint32_t nr)
 		memcpy(blocks, space->blocks, space->nr_blocks * sizeof(*blocks));
 	free(space->blocks);
 	space->blocks = blocks;
+	memset(bits + old, 0, (words - old) * sizeof(*bits));
 	space->nr_blocks = nr;
 	return 0;
-}
-
-static void drop_block(struct space *space, uint32_t index)
-{
-	struct block *block = &space->blocks[index];
-
-	block->state = BLOCK_SPARE;
-	block->next = space->spare;
-	space->spare = index;
-	space->nr_spare++;
 }
 
 int space_grow(struct space *space, uint32_t count)
@@ -65,34 +62,21 @@ int space_grow(struct space *space, uint32_t count)
 	return 0;
 }
 
-static inline uint32_t new_block(struct space *space)
-{
-	uint32_t index = space->spare;
-
-	space->spare = space->blocks[index].next;
-	space->nr_spare--;
-	return index;
-}
-
 /* ---- Used blocks by address ---- */
 
-static inline uint64_t chains(const struct space *space)
-{
-	return UINT64_C(1) << (64 - space->hash_shift);
-}
-
 /* Without memory for it the chains get longer, and that is all. */
-static void grow_hash(struct space *space)
+void space_grow_hash(struct space *space)
 {
 	uint32_t *old = space->hash, index, next;
-	uint64_t nr = chains(space);
-	uint32_t *hash = calloc(nr * 2, sizeof(*hash));
+	uint32_t nr = space->nr_chains;
+	uint32_t *hash = calloc(nr * UINT64_C(2), sizeof(*hash));
 
 	if (!hash)
 		return;
 	space->hash = hash;
 	space->hash_shift--;
-	for (uint64_t i = 0; i < nr; i++)
+	space->nr_chains = nr * 2;
+	for (uint32_t i = 0; i < nr; i++)
 		for (index = old[i]; index; index = next) {
 			uint32_t *chain = space_chain(space, space->blocks[index].addr);
 
@@ -101,27 +85,6 @@ static void grow_hash(struct space *space)
 			*chain = index;
 		}
 	free(old);
-}
-
-static inline void hash_add(struct space *space, uint32_t index)
-{
-	uint32_t *chain;
-
-	if (space->nr_used >= chains(space))
-		grow_hash(space);
-	chain = space_chain(space, space->blocks[index].addr);
-	space->blocks[index].hash_next = *chain;
-	*chain = index;
-	space->nr_used++;
-}
-
-static inline uint32_t hash_remove(struct space *space, uint32_t *at)
-{
-	uint32_t index = *at;
-
-	*at = space->blocks[index].hash_next;
-	space->nr_used--;
-	return index;
 }
 
 uint32_t space_around(const struct space *space, uintptr_t addr)
@@ -206,16 +169,6 @@ static void wait_remove(struct space *space, uint32_t index)
 
 /* ---- Neighbours ---- */
 
-static void link_behind(struct space *space, uint32_t index, uint32_t prev)
-{
-	struct block *block = &space->blocks[index];
-
-	block->prev = prev;
-	block->next = space->blocks[prev].next;
-	space->blocks[block->next].prev = index;
-	space->blocks[prev].next = index;
-}
-
 /* Cuts a block; what is behind so many granules becomes one of its own, in no list. */
 static uint32_t split(struct space *space, uint32_t index, uint32_t size)
 {
@@ -231,18 +184,6 @@ static uint32_t split(struct space *space, uint32_t index, uint32_t size)
 	return rest;
 }
 
-/* The second one is in no list, and ends. */
-static void absorb(struct space *space, uint32_t index, uint32_t second)
-{
-	struct block *block = &space->blocks[index];
-	const struct block *gone = &space->blocks[second];
-
-	block->size += gone->size;
-	block->next = gone->next;
-	space->blocks[gone->next].prev = index;
-	drop_block(space, second);
-}
-
 /* ---- Taking ---- */
 
 static inline uint32_t granules_to(const struct space *space, uintptr_t addr, size_t align)
@@ -250,7 +191,7 @@ static inline uint32_t granules_to(const struct space *space, uintptr_t addr, si
 	return (uint32_t)((-addr & (align - 1)) >> space->granule_shift);
 }
 
-static uint32_t find_aligned(const struct space *space, const struct bins *bins,
+static uint32_t find_aligned(const struct space *space, struct bins *bins,
 			     const struct request *request)
 {
 	uint64_t certain = (uint64_t)request->size + (request->align >> space->granule_shift) - 1;
@@ -270,7 +211,7 @@ static uint32_t find_aligned(const struct space *space, const struct bins *bins,
 	return 0;
 }
 
-static inline uint32_t find(const struct space *space, const struct bins *bins,
+static inline uint32_t find(const struct space *space, struct bins *bins,
 			    const struct request *request)
 {
 	return request->align >> space->granule_shift > 1 ? find_aligned(space, bins, request)
@@ -287,8 +228,11 @@ static uint32_t cut_free(struct space *space, uint32_t index, uint32_t pad, uint
 		bins_add(space, space->free, index);
 		index = rest;
 	}
-	if (space->blocks[index].size > size)
-		bins_add(space, space->free, split(space, index, size));
+	if (space->blocks[index].size > size) {
+		rest = split(space, index, size);
+		set_free(space, rest);
+		bins_add(space, space->free, rest);
+	}
 	return index;
 }
 
@@ -322,6 +266,7 @@ static uint32_t take(struct space *space, uint32_t index, struct bins *bins,
 				    : cut_waiting(space, index, pad, request->size);
 	block = &space->blocks[index];
 	block->state = BLOCK_USED;
+	clear_free(space, index);
 	block->slack = request->slack;
 	space->free_granules -= request->size;
 	hash_add(space, index);
@@ -340,56 +285,33 @@ uint32_t space_take(struct space *space, const struct request *request, uint32_t
 	return index ? take(space, index, space->free, request) : 0;
 }
 
-uint32_t space_take_quickly(struct space *space, uint32_t size, uint32_t slack)
+struct block *space_take_large(struct space *space, uint32_t size, uint32_t slack)
 {
-	struct bins *bins = space->free;
-	uint32_t found = bins_next_size(bins, size), index = bins->small[found], next, rest;
-	struct block *blocks = space->blocks, *block = &blocks[index];
+	uint32_t index, left, made, before;
+	struct block *block, *used;
 
-	if (!found)
-		return 0;
-	next = block->bin_next;
-	bins->small[found] = next;
-	blocks[next].bin_prev = 0;
-	bins_unmark_if(bins, found, !next);
-	if (found > size) {
-		rest = new_block(space);
-		blocks[rest].addr = block->addr + ((uintptr_t)size << space->granule_shift);
-		blocks[rest].size = found - size;
-		blocks[rest].state = BLOCK_FREE;
-		block->size = size;
-		link_behind(space, rest, index);
-		bins_add_small(space, bins, rest, found - size);
-	}
-	block->state = BLOCK_USED;
-	block->slack = slack;
+	index = space->free->large_top ? bins_find_large(space, space->free, size) : 0;
+	block = &space->blocks[index];
+	left = block->size - size;
+	before = block->bin_prev;
+	if (!index || (left ^ block->size) >> BINS_CLASS_SHIFT ||
+	    (before && space->blocks[before].size > left))
+		return NULL;
+	made = new_block(space);
+	used = &space->blocks[made];
+	used->addr = block->addr;
+	used->size = size;
+	used->slack = slack;
+	used->state = BLOCK_USED;
+	link_behind(space, made, block->prev);
+	block->addr += (uintptr_t)size << space->granule_shift;
+	block->size = left;
 	space->free_granules -= size;
-	hash_add(space, index);
-	return index;
+	hash_add(space, made);
+	return used;
 }
 
 /* ---- Releasing ---- */
-
-/* Of a block that is in no list. */
-static uint32_t make_free(struct space *space, uint32_t index)
-{
-	uint32_t prev = space->blocks[index].prev, next = space->blocks[index].next;
-	/* Both at once: they are far apart, and not in the cache. */
-	uint8_t state_before = space->blocks[prev].state, state_behind = space->blocks[next].state;
-
-	if (state_behind == BLOCK_FREE) {
-		bins_remove(space, space->free, next);
-		absorb(space, index, next);
-	}
-	if (state_before == BLOCK_FREE) {
-		bins_remove(space, space->free, prev);
-		absorb(space, prev, index);
-		index = prev;
-	}
-	space->blocks[index].state = BLOCK_FREE;
-	bins_add(space, space->free, index);
-	return index;
-}
 
 static void make_waiting(struct space *space, uint32_t index, uint64_t ticket)
 {
@@ -410,10 +332,7 @@ static void make_waiting(struct space *space, uint32_t index, uint64_t ticket)
 
 uint32_t space_release(struct space *space, uint32_t *at)
 {
-	uint32_t index = hash_remove(space, at);
-
-	space->free_granules += space->blocks[index].size;
-	return make_free(space, index);
+	return space_release_quickly(space, at);
 }
 
 int space_release_after(struct space *space, uint32_t *at, uint64_t ticket)
@@ -554,6 +473,7 @@ static void move_block(struct space *to, struct space *from, uint32_t index, uin
 	} else {
 		bins_remove(from, from->free, index);
 		bins_add(to, to->free, made);
+		set_free(to, made);
 	}
 }
 
@@ -593,7 +513,8 @@ int space_init(struct space *space, unsigned int granule_shift)
 	memset(space, 0, sizeof(*space));
 	space->granule_shift = granule_shift;
 	space->hash_shift = 64 - FIRST_HASH_BITS;
-	space->hash = calloc(chains(space), sizeof(*space->hash));
+	space->nr_chains = 1 << FIRST_HASH_BITS;
+	space->hash = calloc(space->nr_chains, sizeof(*space->hash));
 	space->free = bins_create();
 	if (!space->hash || !space->free || space_grow(space, FIRST_BLOCKS)) {
 		space_destroy(space);
@@ -615,6 +536,7 @@ void space_destroy(struct space *space)
 	free(space->hash);
 	free(space->blocks);
 	free(space->waits);
+	free(space->is_free);
 	memset(space, 0, sizeof(*space));
 }
 
@@ -625,7 +547,7 @@ struct tally {
 	uint64_t free;
 };
 
-static bool in_list(const struct space *space, const struct bins *bins, uint32_t index)
+static bool in_list(const struct space *space, struct bins *bins, uint32_t index)
 {
 	const struct block *block = &space->blocks[index];
 	uint32_t at = bins_find(space, bins, block->size);
@@ -645,6 +567,8 @@ static const char *check_block(const struct space *space, uint32_t index, struct
 		return "neighbours do not know each other";
 	if (!block->size)
 		return "a block is empty";
+	if (is_free(space, index) != (block->state == BLOCK_FREE))
+		return "the bit of a block is wrong";
 	if (next->state != BLOCK_EDGE && next->addr != end)
 		return "a block does not begin where the one before it ends";
 	switch (block->state) {
@@ -726,7 +650,8 @@ const char *space_check(const struct space *space)
 size_t space_memory(const struct space *space)
 {
 	size_t bytes = space->nr_blocks * (sizeof(*space->blocks) + sizeof(*space->waits)) +
-		       chains(space) * sizeof(*space->hash) + sizeof(struct bins);
+		       (space->nr_blocks + 63) / 64 * sizeof(*space->is_free) +
+		       space->nr_chains * sizeof(*space->hash) + sizeof(struct bins);
 
 	for (int i = 0; i < SPACE_STREAMS; i++)
 		if (space->waiting[i])

@@ -63,10 +63,16 @@ struct waiting {
 struct space {
 	struct block *blocks;
 	struct wait *waits;
+	/*
+	 * Bits of blocks in state BLOCK_FREE. They fit into the cache where the blocks do not, and what a
+	 * free has to know of the two neighbours is mostly that they are not.
+	 */
+	uint64_t *is_free;
 	uint32_t nr_blocks, spare, nr_spare;
 	struct bins *free;
 	uint32_t *hash; /* of used blocks, by address */
 	unsigned int hash_shift; /* of 64 bits */
+	uint32_t nr_chains;
 	unsigned int granule_shift;
 	uint32_t nr_used, nr_waiting;
 	uint64_t free_granules; /* waiting ones too */
@@ -117,16 +123,16 @@ void space_join(struct space *space, uint32_t edge, uint32_t second);
  */
 uint32_t space_take(struct space *space, const struct request *request, uint32_t stream);
 /*
- * The same where it is simple: of less than BINS_EXACT granules, aligned in any case, and nothing
- * waits. 0: space_take() may find something.
+ * The same where nothing serves but a block of at least BINS_EXACT granules that stays where it is in
+ * its list. NULL: space_take() may find something. There is room for a block more.
  */
-uint32_t space_take_quickly(struct space *space, uint32_t size, uint32_t slack);
+struct block *space_take_large(struct space *space, uint32_t size, uint32_t slack);
 
+/* Without memory for it the chains get longer, and that is all. */
+void space_grow_hash(struct space *space);
 static inline uint32_t *space_chain(const struct space *space, uintptr_t addr)
 {
-	uint64_t key = (addr >> space->granule_shift) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &space->hash[key >> space->hash_shift];
+	return &space->hash[addr * UINT64_C(0x9e3779b97f4a7c15) >> space->hash_shift];
 }
 
 /* Where the index of the used block stands that starts at an address; 0 stands there: none does. */
