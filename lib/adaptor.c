@@ -73,19 +73,25 @@ static int allocate(void *context, struct accel_stream *stream, size_t size, siz
 	return err;
 }
 
-/* Before upstream has it back, for then another thread may be given the same address. */
-static int let_go(struct accel_adaptor *adaptor, const struct adaptor_call *call)
+int adaptor_covers(const struct accel_adaptor *adaptor, const struct adaptor_call *call)
 {
-	int err = 0;
+	const struct accel_adaptor_statistics *counts = &adaptor->statistics;
+
+	if (counts->count && counts->bytes >= call->size)
+		return 0;
+	return fail(-ENOENT,
+		    "ptr " ADDR ", %zu bytes: only %" PRIu64 " bytes that came through this "
+		    "adaptor are live", (uintptr_t)call->ptr, call->size, (uint64_t)counts->bytes);
+}
+
+/* Before upstream has it back, for then another thread may be given the same address. */
+static int let_go(struct accel_adaptor *adaptor, struct adaptor_call *call)
+{
+	int err;
 
 	pthread_mutex_lock(&adaptor->lock);
-	if (adaptor->kind->free)
-		err = adaptor->kind->free(adaptor, call);
-	else if (!adaptor->statistics.count || adaptor->statistics.bytes < call->size)
-		err = fail(-ENOENT,
-			   "ptr " ADDR ", %zu bytes: only %" PRIu64 " bytes that came through this "
-			   "adaptor are live", (uintptr_t)call->ptr, call->size,
-			   (uint64_t)adaptor->statistics.bytes);
+	err = adaptor->kind->free ? adaptor->kind->free(adaptor, call) :
+				    adaptor_covers(adaptor, call);
 	if (!err) {
 		adaptor->statistics.bytes -= call->size;
 		adaptor->statistics.count--;
@@ -94,9 +100,11 @@ static int let_go(struct accel_adaptor *adaptor, const struct adaptor_call *call
 	return err;
 }
 
-/* Upstream has refused: it is live as before. */
+/* If upstream has refused it is live as before. */
 static void keep(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err)
 {
+	if (taken_back(err))
+		err = 0;
 	pthread_mutex_lock(&adaptor->lock);
 	if (err) {
 		adaptor->statistics.bytes += call->size;

@@ -16,6 +16,7 @@ struct adaptor_call {
 	struct accel_stream *stream;
 	void *ptr;
 	size_t size, alignment;
+	void *kept; /* the kind's, from free to freed */
 };
 
 /*
@@ -27,8 +28,11 @@ struct adaptor_kind {
 	int (*admit)(struct accel_adaptor *adaptor, const struct adaptor_call *call);
 	/* After it was asked: err is its answer. */
 	void (*allocated)(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err);
-	/* Before it gets something back; and after it refused that. */
-	int (*free)(struct accel_adaptor *adaptor, const struct adaptor_call *call);
+	/*
+	 * Before it gets something back: refuses at least what adaptor_covers() does, which is asked
+	 * where there is no such function; and after upstream has answered.
+	 */
+	int (*free)(struct accel_adaptor *adaptor, struct adaptor_call *call);
 	void (*freed)(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err);
 	/* At the end. */
 	int (*destroy)(struct accel_adaptor *adaptor);
@@ -47,6 +51,8 @@ struct accel_adaptor {
 /* An adaptor with so many bytes in all, and what NULL and a bad upstream are answered with. */
 int adaptor_create(const struct adaptor_kind *kind, size_t size,
 		   const struct accel_resource *upstream, struct accel_adaptor **adaptor);
+/* 0 if as much as is to be freed has come through it, and is live. Under the lock. */
+int adaptor_covers(const struct accel_adaptor *adaptor, const struct adaptor_call *call);
 /* 0 if calls on it make sense. */
 int adaptor_check(const struct accel_adaptor *adaptor);
 

@@ -61,10 +61,13 @@ static void log_allocated(struct accel_adaptor *adaptor, const struct adaptor_ca
 }
 
 /* Before it is free, so that its next allocation comes behind this line. */
-static int log_free(struct accel_adaptor *adaptor, const struct adaptor_call *call)
+static int log_free(struct accel_adaptor *adaptor, struct adaptor_call *call)
 {
-	write_line(adaptor, "free", call);
-	return 0;
+	int err = adaptor_covers(adaptor, call);
+
+	if (!err)
+		write_line(adaptor, "free", call);
+	return err;
 }
 
 static int close_log(struct accel_adaptor *adaptor)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Frames of the library itself, which tell nobody anything: this file, adaptor.c, resource.c. */
+/* Frames of the library itself, which tell nobody anything: two here, adaptor.c, resource.c. */
 #define OWN_FRAMES 4
 
 struct note {
@@ -97,7 +97,29 @@ static void unlink_note(struct tracking *tracking, struct note *note)
 		tracking->newest = note->older;
 }
 
-static void take_backtrace(struct tracking *tracking, struct note *note)
+/*
+ * Upstream gives no memory that is live: where a note lies there, somebody has freed it without the
+ * adaptor. The tree has no two that overlap.
+ */
+static void insert_note(struct tracking *tracking, struct note *note)
+{
+	struct accel_adaptor_statistics *counts = &tracking->base.statistics;
+	uintptr_t last = note->range.base + (note->range.size - 1);
+	struct range *stale;
+
+	while ((stale = range_below(tracking->notes, last)) &&
+	       stale->base + (stale->size - 1) >= note->range.base) {
+		range_remove(&tracking->notes, stale);
+		unlink_note(tracking, (struct note *)stale);
+		counts->bytes -= stale->size;
+		counts->count--;
+		free(stale);
+	}
+	range_insert(&tracking->notes, &note->range);
+}
+
+/* Inlined it would be one of OWN_FRAMES less, and that of the caller be cut off. */
+static __attribute__((noinline)) void take_backtrace(struct tracking *tracking, struct note *note)
 {
 	void *frames[ACCEL_ADAPTOR_FRAMES + OWN_FRAMES];
 	int nr = backtrace(frames, (int)tracking->frames + OWN_FRAMES) - OWN_FRAMES;
@@ -123,7 +145,7 @@ static void remember(struct accel_adaptor *adaptor, const struct adaptor_call *c
 	note->sequence = ++tracking->sequence;
 	if (tracking->frames)
 		take_backtrace(tracking, note);
-	range_insert(&tracking->notes, &note->range);
+	insert_note(tracking, note);
 	link_newest(tracking, note);
 }
 
@@ -146,7 +168,7 @@ static int find_note(struct tracking *tracking, const struct adaptor_call *call,
 	return 0;
 }
 
-static int take_note(struct accel_adaptor *adaptor, const struct adaptor_call *call)
+static int take_note(struct accel_adaptor *adaptor, struct adaptor_call *call)
 {
 	struct tracking *tracking = tracking_of(adaptor);
 	struct note *note = NULL;
@@ -158,23 +180,24 @@ static int take_note(struct accel_adaptor *adaptor, const struct adaptor_call *c
 	unlink_note(tracking, note);
 	note->older = tracking->taken;
 	tracking->taken = note;
+	call->kept = note;
 	return 0;
 }
 
 static void forget(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err)
 {
 	struct tracking *tracking = tracking_of(adaptor);
-	struct note **at = &tracking->taken, *note;
+	struct note **at = &tracking->taken, *note = call->kept;
 
-	while ((*at)->range.base != (uintptr_t)call->ptr)
+	/* Others of the same address may be there: upstream has given it again meanwhile. */
+	while (*at != note)
 		at = &(*at)->older;
-	note = *at;
 	*at = note->older;
 	if (!err) {
 		free(note);
 		return;
 	}
-	range_insert(&tracking->notes, &note->range);
+	insert_note(tracking, note);
 	link_note(tracking, note);
 }
 

@@ -70,11 +70,13 @@ int accel_buffer_create(struct accel_buffer *buffer, const struct accel_resource
 
 	if (!buffer)
 		return fail(-EINVAL, "buffer is NULL");
+	/* Copied first: it may be the one that a release has left in @buffer. */
+	if (resource)
+		made.resource = *resource;
 	*buffer = empty;
-	err = resource_check(resource) ?: check_alignment(alignment);
+	err = resource_check(resource ? &made.resource : NULL) ?: check_alignment(alignment);
 	if (err)
 		return err;
-	made.resource = *resource;
 	made.alignment = alignment;
 	made.stream = stream;
 	err = allocate(&made, size, &made.data);
@@ -111,12 +113,16 @@ int accel_buffer_create_from(struct accel_buffer *buffer, const struct accel_res
 int accel_buffer_copy(struct accel_buffer *buffer, const struct accel_buffer *other,
 		      const struct accel_resource *resource, struct accel_stream *stream)
 {
-	int err = check(other);
+	int err;
 
-	if (!err && other == buffer)
-		err = fail(-EINVAL, "buffer and other are the same one");
-	if (err)
+	if (buffer && buffer == other)
+		return fail(-EINVAL, "buffer and other are the same one");
+	err = check(other);
+	if (err) {
+		if (buffer)
+			*buffer = empty;
 		return err;
+	}
 	if (!resource)
 		resource = &other->resource;
 	if (!resource->ops && !other->size && buffer) {
@@ -144,12 +150,12 @@ int accel_buffer_move(struct accel_buffer *buffer, struct accel_buffer *other)
 	if (err || buffer == other)
 		return err;
 	err = deallocate(buffer, buffer->data, buffer->capacity);
-	if (err)
+	if (!taken_back(err))
 		return err;
 	*buffer = *other;
 	forget(other);
 	other->stream = NULL;
-	return 0;
+	return err;
 }
 
 int accel_buffer_release(struct accel_buffer *buffer, void **ptr, size_t *capacity)
@@ -192,15 +198,18 @@ static int reallocate(struct accel_buffer *buffer, size_t capacity)
 	if (err)
 		return err;
 	err = copy_in(buffer, data, buffer->data, buffer->size);
-	if (!err)
-		err = deallocate(buffer, buffer->data, buffer->capacity);
-	if (err) {
-		deallocate(buffer, data, capacity);
-		return err;
-	}
+	if (err)
+		goto give_back;
+	err = deallocate(buffer, buffer->data, buffer->capacity);
+	if (!taken_back(err))
+		goto give_back;
 	buffer->data = data;
 	buffer->capacity = capacity;
-	return 0;
+	return err;
+
+give_back:
+	deallocate(buffer, data, capacity);
+	return err;
 }
 
 static int check_change(const struct accel_buffer *buffer)
@@ -226,7 +235,8 @@ int accel_buffer_resize(struct accel_buffer *buffer, size_t size, struct accel_s
 {
 	int err = accel_buffer_reserve(buffer, size, stream);
 
-	if (!err)
+	/* Damaged memory is gone, and the new one is there, unless it was the copy that failed. */
+	if (taken_back(err) && size <= buffer->capacity)
 		buffer->size = size;
 	return err;
 }

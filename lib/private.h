@@ -480,6 +480,11 @@ void fill_operation(const struct operand *memory, unsigned char value, struct pa
 struct accel_resource;
 /* 0 if it has the functions that it needs. */
 int resource_check(const struct accel_resource *resource);
+/* What a resource has answered to a free: memory that was found to be damaged is gone, too. */
+static inline bool taken_back(int err)
+{
+	return !err || err == -EFAULT;
+}
 
 /* ---- batch.c ---- */
 

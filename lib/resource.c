@@ -38,6 +38,15 @@ static int check_size(size_t size, size_t alignment)
 	return 0;
 }
 
+/* What a resource answers is its own, but who sees a positive number would not know what it is. */
+static int checked(int answer, const char *function)
+{
+	if (answer <= 0)
+		return answer;
+	return fail(-EINVAL, "resource: %s has answered %d: it has to be 0 or a negative errno",
+		    function, answer);
+}
+
 int accel_resource_allocate(const struct accel_resource *resource, struct accel_stream *stream,
 			    size_t size, size_t alignment, void **ptr)
 {
@@ -49,9 +58,13 @@ int accel_resource_allocate(const struct accel_resource *resource, struct accel_
 	err = resource_check(resource) ?: check_size(size, alignment);
 	if (err)
 		return err;
-	err = resource->ops->allocate(resource->context, stream, size, alignment, ptr);
+	err = checked(resource->ops->allocate(resource->context, stream, size, alignment, ptr),
+		      "allocate");
 	if (err)
 		*ptr = NULL;
+	else if (!*ptr)
+		err = fail(-ENOMEM, "resource: allocate has said 0, and given no address for %zu "
+				    "bytes", size);
 	return err;
 }
 
@@ -67,7 +80,8 @@ int accel_resource_deallocate(const struct accel_resource *resource, struct acce
 	err = check_size(size, alignment);
 	if (err)
 		return err;
-	return resource->ops->deallocate(resource->context, stream, ptr, size, alignment);
+	return checked(resource->ops->deallocate(resource->context, stream, ptr, size, alignment),
+		       "deallocate");
 }
 
 int accel_resource_equal(const struct accel_resource *a, const struct accel_resource *b)

@@ -27,6 +27,9 @@ extern "C" {
  * A call that fails has left size, capacity and contents as they were. The stream that it was given
  * is that of the buffer from then on, as with RMM's device_buffer, unless an argument is refused.
  *
+ * One exception: a resource that looks for damage (ACCEL_POOL_DEBUG) answers a free with ``-EFAULT`` and
+ * has freed all the same. Then the call is done, too, as the capacity tells, and returns that.
+ *
  * A buffer is not thread-safe; different buffers are independent.
  */
 
@@ -112,7 +115,7 @@ int accel_buffer_create_from(struct accel_buffer *buffer, const struct accel_res
 
 /**
  * accel_buffer_copy() - a buffer with a copy of another one
- * @buffer: as for accel_buffer_create(); another than @other
+ * @buffer: as for accel_buffer_create(); another than @other, or it stays as it was
  * @other: buffer whose bytes are copied; work on it has to be ordered before @stream
  * @resource: where to have memory from; NULL: that of @other
  * @stream: as for accel_buffer_create_from()

@@ -30,8 +30,9 @@ extern "C" {
  * @size: ``sizeof(struct accel_resource_ops)`` of who filled it
  * @allocate: gives at least @size bytes, aligned to @alignment, in *@ptr; 0 or a negative errno, and
  *	then *@ptr is NULL. @size is at least 1, @alignment a power of two, @stream may be NULL
- * @deallocate: takes back what @allocate gave, with the same @size and @alignment; 0 or a negative
- *	errno. @stream need not be that of the allocation
+ * @deallocate: takes back what @allocate gave, with the same @size and @alignment; 0, or a negative
+ *	errno, and then it is live as before, but for ``-EFAULT``: it was taken back and found to be
+ *	damaged. @stream need not be that of the allocation
  * @equal: whether what one of two resources with this table gave can be given back to the other;
  *	NULL: only if their contexts are the same. Not 0: yes
  *
@@ -82,8 +83,9 @@ int accel_resource_of_device(struct accel_device *dev, enum accel_memory_kind ki
  *
  * Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, a table without functions); or what the resource
- * says.
+ * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, a table without functions); ``-ENOMEM`` also if the
+ * resource says 0 and gives no address; or what the resource says, a positive number being
+ * ``-EINVAL``.
  */
 int accel_resource_allocate(const struct accel_resource *resource, struct accel_stream *stream,
 			    size_t size, size_t alignment, void **ptr);
@@ -98,7 +100,8 @@ int accel_resource_allocate(const struct accel_resource *resource, struct accel_
  *
  * Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (NULL, @size, @alignment); or what the resource says.
+ * Return: 0; ``-EINVAL`` (NULL, @size, @alignment); or what the resource says, a positive number being
+ * ``-EINVAL``.
  */
 int accel_resource_deallocate(const struct accel_resource *resource, struct accel_stream *stream,
 			      void *ptr, size_t size, size_t alignment);
@@ -207,7 +210,7 @@ int accel_adaptor_create_limiting(const struct accel_resource *upstream, uint64_
  * @path: file to write; one that exists is replaced
  * @adaptor: receives the adaptor, NULL on failure
  *
- * A line of CSV for each call, in the format of RMM's logs, so that its tools read them:
+ * A line of CSV for each call upstream, in the format of RMM's logs, so that its tools read them:
  * ``Thread,Time,Action,Pointer,Size,Stream``. Action is ``allocate``, ``allocate failure`` or
  * ``free``, Time that of the day in UTC. Lines are complete when the call returns, in the order of
  * the calls upstream. An error of the file does not fail an allocation: accel_adaptor_destroy()
@@ -225,6 +228,7 @@ int accel_adaptor_create_logging(const struct accel_resource *upstream, const ch
  * @adaptor: receives the adaptor, NULL on failure
  *
  * A free of an address that is not live, or with another size, is refused before upstream sees it.
+ * What was freed without the adaptor counts as live until upstream gives that memory again.
  * Thread-safe.
  *
  * Return: as accel_adaptor_create_statistics(); ``-EINVAL`` (@frames).

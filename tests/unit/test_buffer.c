@@ -119,6 +119,31 @@ static void test_refused(void)
 	end(&full);
 }
 
+/* Whatever was in it: it can be destroyed after a failure, of every kind. */
+static void test_filled_by_a_failure(void)
+{
+	struct accel_buffer buffer, odd = { .size = 1 };
+
+	set_up();
+	memset(&buffer, 0x5a, sizeof(buffer));
+	refused(accel_buffer_copy(&buffer, NULL, &resource, NULL), -EINVAL, "buffer is NULL");
+	ok(is_empty(&buffer) && !buffer.resource.ops && !buffer.stream);
+	memset(&buffer, 0x5a, sizeof(buffer));
+	refused(accel_buffer_copy(&buffer, &odd, &resource, NULL), -EINVAL, "never initialised");
+	ok(is_empty(&buffer) && !buffer.resource.ops && !buffer.stream);
+	memset(&buffer, 0x5a, sizeof(buffer));
+	refused(accel_buffer_create(&buffer, NULL, NULL, 1, 1), -EINVAL, "resource is NULL");
+	ok(is_empty(&buffer));
+	memset(&buffer, 0x5a, sizeof(buffer));
+	refused(accel_buffer_create_from(&buffer, &resource, NULL, NULL, 1, 1), -EINVAL, "src is");
+	ok(is_empty(&buffer));
+	/* But what it had is not lost. */
+	buffer = made(10);
+	refused(accel_buffer_copy(&buffer, &buffer, &resource, NULL), -EINVAL, "the same");
+	ok(holds(&buffer, 10));
+	end(&buffer);
+}
+
 static void test_resize(void)
 {
 	struct accel_buffer buffer;
@@ -166,7 +191,7 @@ static void test_reserve(void)
 	end(&buffer);
 }
 
-/* The new memory is not to be had, or the old one cannot be given back: nothing has changed. */
+/* The new memory is not to be had: nothing has changed. */
 static void test_failed_growth(void)
 {
 	struct accel_buffer buffer;
@@ -227,6 +252,91 @@ static void test_copy_and_move(void)
 	end(&copy);
 }
 
+/* After a release the resource stays, and may be where the next memory comes from. */
+static void test_created_from_its_own_resource(void)
+{
+	struct accel_buffer buffer;
+	size_t capacity;
+	void *ptr;
+
+	set_up();
+	buffer = made(10);
+	expect(accel_buffer_release(&buffer, &ptr, &capacity), 0);
+	expect(accel_buffer_create(&buffer, &buffer.resource, NULL, 20, 64), 0);
+	ok(buffer.size == 20 && buffer.resource.context == &heap && heap.allocations == 2);
+	expect(accel_resource_deallocate(&resource, NULL, ptr, capacity, 256), 0);
+	end(&buffer);
+}
+
+/* The old memory cannot be given back: it is what the buffer has, and the new one is not lost. */
+static void test_growth_without_free(void)
+{
+	struct accel_buffer buffer;
+	void *before;
+
+	set_up();
+	buffer = made(1000);
+	before = buffer.data;
+	heap.fail_free_nth = 1;
+	ok(accel_buffer_resize(&buffer, 2000, NULL) == -EIO);
+	ok(buffer.data == before && buffer.size == 1000 && buffer.capacity == 1000);
+	ok(holds(&buffer, 1000) && heap.allocations == 2 && heap.bytes == 1000);
+	heap.fail_free_nth = 1;
+	expect(accel_buffer_resize(&buffer, 900, NULL), 0);
+	ok(accel_buffer_shrink_to_fit(&buffer, NULL) == -EIO);
+	ok(buffer.data == before && buffer.capacity == 1000 && heap.bytes == 1000);
+	end(&buffer);
+}
+
+static struct accel_buffer damaged(const struct accel_resource *from)
+{
+	struct accel_buffer buffer;
+
+	expect(accel_buffer_create_from(&buffer, from, NULL, bytes, 100, 16), 0);
+	((char *)buffer.data)[100] ^= 1;
+	return buffer;
+}
+
+static uint64_t bytes_in(struct accel_pool *pool)
+{
+	struct accel_pool_stats stats;
+
+	expect(accel_pool_stats(pool, &stats), 0);
+	return stats.bytes;
+}
+
+/* A pool that finds damage has freed all the same: no buffer goes on with what is gone. */
+static void test_damage_is_found(void)
+{
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_buffer buffer, other;
+	struct accel_resource from;
+	struct accel_pool *pool;
+
+	set_up();
+	options.flags = ACCEL_POOL_DEBUG;
+	options.initial_size = 65536;
+	expect(accel_pool_create(NULL, &resource, &options, &pool), 0);
+	expect(accel_pool_resource(pool, &from), 0);
+	buffer = damaged(&from);
+	ok(accel_buffer_resize(&buffer, 200, NULL) == -EFAULT);
+	ok(strstr(accel_last_error(), "behind the block"));
+	ok(buffer.size == 200 && buffer.capacity == 200 && bytes_in(pool) == 200);
+	ok(holds(&buffer, 100));
+	expect(accel_buffer_resize(&buffer, 50, NULL), 0);
+	((char *)buffer.data)[200] ^= 1;
+	ok(accel_buffer_shrink_to_fit(&buffer, NULL) == -EFAULT);
+	ok(buffer.size == 50 && buffer.capacity == 50 && bytes_in(pool) == 50 && holds(&buffer, 50));
+	other = damaged(&from);
+	ok(accel_buffer_move(&other, &buffer) == -EFAULT);
+	ok(is_empty(&buffer) && other.size == 50 && bytes_in(pool) == 50 && holds(&other, 50));
+	expect(accel_buffer_destroy(&other), 0);
+	expect(accel_buffer_destroy(&buffer), 0);
+	buffer = damaged(&from);
+	ok(accel_buffer_destroy(&buffer) == -EFAULT && is_empty(&buffer) && !bytes_in(pool));
+	expect(accel_pool_destroy(pool), 0);
+}
+
 /* Of the test of RMM that found its leak: nothing is left if the copy fails. */
 static void test_failed_copy(void)
 {
@@ -249,6 +359,10 @@ static void test_failed_copy(void)
 	mock_fail(PACCEL_NR_COPY, 1, EIO);
 	ok(accel_buffer_resize(&buffer, 100, NULL) == -EIO);
 	ok(buffer.size == 64 && holds(&buffer, 64));
+	/* That of a copy is another one than that of a free, which has freed. */
+	mock_fail(PACCEL_NR_COPY, 1, EFAULT);
+	ok(accel_buffer_resize(&buffer, 100, NULL) == -EFAULT);
+	ok(buffer.size == 64 && buffer.capacity == 64 && holds(&buffer, 64));
 	expect(accel_memory_stats_full(dev, &stats), 0);
 	ok(stats.mine_allocs == 1);
 	expect(accel_buffer_destroy(&buffer), 0);
@@ -326,10 +440,14 @@ int main(void)
 	RUN(test_create);
 	RUN(test_size_0_asks_nobody);
 	RUN(test_refused);
+	RUN(test_filled_by_a_failure);
 	RUN(test_resize);
 	RUN(test_reserve);
 	RUN(test_failed_growth);
 	RUN(test_copy_and_move);
+	RUN(test_created_from_its_own_resource);
+	RUN(test_growth_without_free);
+	RUN(test_damage_is_found);
 	RUN(test_failed_copy);
 	RUN(test_on_a_stream);
 	return tap_end();

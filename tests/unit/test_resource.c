@@ -2,7 +2,11 @@
 /* Resources of the driver, and adaptors. */
 #include "heap.h"
 
+#include <accel/buffer.h>
+#include <accel/pool.h>
+#include <execinfo.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +65,52 @@ static void test_refused_resources(void)
 	heap.fail_nth = 1;
 	ptr = &ptr;
 	ok(accel_resource_allocate(&resource, NULL, 1, 1, &ptr) == -ENOMEM && !ptr);
+}
+
+static int gives_nothing(void *context, struct accel_stream *stream, size_t size, size_t alignment,
+			 void **ptr)
+{
+	(void)stream;
+	(void)size;
+	(void)alignment;
+	(void)ptr;
+	return *(int *)context;
+}
+
+static int takes_nothing(void *context, struct accel_stream *stream, void *ptr, size_t size,
+			 size_t alignment)
+{
+	(void)ptr;
+	return gives_nothing(context, stream, size, alignment, NULL);
+}
+
+/* An allocator that does not keep to what was agreed: nobody takes NULL for memory. */
+static void test_bad_answers(void)
+{
+	static const struct accel_resource_ops ops = { .size = sizeof(ops),
+						       .allocate = gives_nothing,
+						       .deallocate = takes_nothing };
+	int answer = 0;
+	struct accel_resource resource = { .ops = &ops, .context = &answer };
+	struct accel_adaptor *adaptor;
+	struct accel_buffer buffer;
+	void *ptr = &ptr;
+
+	refused(accel_resource_allocate(&resource, NULL, 1, 1, &ptr), -ENOMEM, "no address");
+	refused(accel_buffer_create(&buffer, &resource, NULL, 1, 1), -ENOMEM, "no address");
+	expect(accel_buffer_destroy(&buffer), 0);
+	expect(accel_adaptor_create_tracking(&resource, 0, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &resource), 0);
+	expect(accel_resource_allocate(&resource, NULL, 1, 1, &ptr), -ENOMEM);
+	ok(counts_of(adaptor).failures == 1 && !counts_of(adaptor).count);
+	answer = ENOMEM;
+	refused(accel_resource_allocate(&resource, NULL, 1, 1, &ptr), -EINVAL,
+		"allocate has answered 12");
+	expect(accel_adaptor_destroy(adaptor), 0);
+	resource = (struct accel_resource){ .ops = &ops, .context = &answer };
+	ptr = &ptr;
+	refused(accel_resource_deallocate(&resource, NULL, ptr, 1, 1), -EINVAL,
+		"deallocate has answered 12");
 }
 
 static void test_equal(void)
@@ -315,6 +365,28 @@ static void test_log_of_a_full_disk(void)
 	refused(accel_adaptor_destroy(adaptor), -ENOSPC, "not complete");
 }
 
+/* What did not come through an adaptor is not its to free: upstream is not asked. */
+static void test_free_of_others_memory(void)
+{
+	struct accel_resource upstream = heap_resource(&heap), resource;
+	struct accel_adaptor *adaptor[4];
+	void *ptr;
+
+	heap = (struct heap){ .limit = 0 };
+	ptr = take(&upstream, 100);
+	expect(accel_adaptor_create_statistics(&upstream, &adaptor[0]), 0);
+	expect(accel_adaptor_create_limiting(&upstream, 1000, &adaptor[1]), 0);
+	expect(accel_adaptor_create_logging(&upstream, "/dev/null", &adaptor[2]), 0);
+	expect(accel_adaptor_create_tracking(&upstream, 0, &adaptor[3]), 0);
+	for (int i = 0; i < 4; i++) {
+		expect(accel_adaptor_resource(adaptor[i], &resource), 0);
+		expect(accel_resource_deallocate(&resource, NULL, ptr, 100, 64), -ENOENT);
+		ok(!heap.frees && !counts_of(adaptor[i]).bytes && !counts_of(adaptor[i]).count);
+		expect(accel_adaptor_destroy(adaptor[i]), 0);
+	}
+	give(&upstream, ptr, 100);
+}
+
 /* ---- Tracking ---- */
 
 struct seen {
@@ -378,6 +450,199 @@ static void test_tracking(void)
 	ok(!seen.nr);
 	expect(accel_adaptor_destroy(adaptor), 0);
 	ok(heap.allocations == heap.frees);
+}
+
+struct asked {
+	const void *caller;
+	int index;
+	void *ptr;
+};
+
+static __attribute__((noinline)) void asks(const struct accel_resource *resource,
+					   struct asked *asked)
+{
+	void *frames[8];
+	int nr = backtrace(frames, 8);
+
+	/* Sanitizers have a frame of their own in front. */
+	asked->caller = __builtin_return_address(0);
+	for (asked->index = 0; asked->index < nr; asked->index++)
+		if (frames[asked->index] == asked->caller)
+			break;
+	expect(accel_resource_allocate(resource, NULL, 10, 64, &asked->ptr), 0);
+}
+
+/* The first frame is of who has called the library, whatever the compiler has made of that. */
+static void test_frames_begin_with_the_caller(void)
+{
+	struct accel_resource upstream = heap_resource(&heap), tracked;
+	struct accel_adaptor *adaptor;
+	struct seen seen = { .nr = 0 };
+	struct asked asked;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_tracking(&upstream, 8, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &tracked), 0);
+	asks(&tracked, &asked);
+	expect(accel_adaptor_outstanding(adaptor, see, &seen), 0);
+	ok(seen.nr == 1 && asked.index > 0 && asked.index < 8);
+	ok((int)seen.live[0].nr_frames > asked.index);
+	ok(seen.live[0].frames[asked.index] == asked.caller);
+	give(&tracked, asked.ptr, 10);
+	expect(accel_adaptor_destroy(adaptor), 0);
+}
+
+/* Gives the addresses that it is told to. */
+static int gives_told(void *context, struct accel_stream *stream, size_t size, size_t alignment,
+		      void **ptr)
+{
+	(void)stream;
+	(void)size;
+	(void)alignment;
+	*ptr = *(void **)context;
+	return 0;
+}
+
+static int takes_all(void *context, struct accel_stream *stream, void *ptr, size_t size,
+		     size_t alignment)
+{
+	(void)context;
+	(void)stream;
+	(void)ptr;
+	(void)size;
+	(void)alignment;
+	return 0;
+}
+
+/*
+ * A program frees behind the adaptor's back, and upstream gives the same memory once more: what was
+ * there before is not live any more.
+ */
+static void test_freed_behind_its_back(void)
+{
+	static const struct accel_resource_ops ops = { .size = sizeof(ops),
+						       .allocate = gives_told,
+						       .deallocate = takes_all };
+	void *told = (void *)0x5000, *ptr;
+	struct accel_resource resource = { .ops = &ops, .context = &told };
+	struct accel_adaptor *adaptor;
+	struct seen seen = { .nr = 0 };
+
+	expect(accel_adaptor_create_tracking(&resource, 0, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &resource), 0);
+	for (int i = 0; i < 2; i++)
+		expect(accel_resource_allocate(&resource, NULL, 60, 64, &ptr), 0);
+	told = (void *)0x4000;
+	expect(accel_resource_allocate(&resource, NULL, 0x400, 64, &ptr), 0);
+	told = (void *)0x3000;
+	expect(accel_resource_allocate(&resource, NULL, 16, 64, &ptr), 0);
+	expect(accel_resource_deallocate(&resource, NULL, (void *)0x5000, 60, 64), 0);
+	ok(counts_of(adaptor).count == 2 && counts_of(adaptor).bytes == 0x410);
+	/* Over the end of the one, and all of the other. */
+	told = (void *)0x3008;
+	expect(accel_resource_allocate(&resource, NULL, 0x2000, 8, &ptr), 0);
+	ok(counts_of(adaptor).count == 1 && counts_of(adaptor).bytes == 0x2000);
+	expect(accel_adaptor_outstanding(adaptor, see, &seen), 0);
+	ok(seen.nr == 1 && seen.live[0].ptr == ptr && seen.live[0].sequence == 5);
+	expect(accel_resource_deallocate(&resource, NULL, ptr, 0x2000, 8), 0);
+	expect(accel_adaptor_destroy(adaptor), 0);
+}
+
+static struct {
+	struct accel_resource tracked;
+	sem_t is_asked, has_ended;
+	pthread_t other;
+	int answer; /* to the free of the second one */
+	void *ptr;
+} twice;
+
+static void *takes_it_again(void *arg)
+{
+	(void)arg;
+	expect(accel_resource_allocate(&twice.tracked, NULL, 60, 64, &twice.ptr), 0);
+	ok(accel_resource_deallocate(&twice.tracked, NULL, twice.ptr, 60, 64) == -EIO);
+	return NULL;
+}
+
+/*
+ * While the first one frees, another thread is given the same address and frees it too: that is
+ * refused, after the first one has ended.
+ */
+static int takes_both(void *context, struct accel_stream *stream, void *ptr, size_t size,
+		      size_t alignment)
+{
+	(void)context;
+	(void)stream;
+	(void)ptr;
+	(void)alignment;
+	if (size == 60) {
+		sem_post(&twice.is_asked);
+		sem_wait(&twice.has_ended);
+		return twice.answer;
+	}
+	pthread_create(&twice.other, NULL, takes_it_again, NULL);
+	sem_wait(&twice.is_asked);
+	return 0;
+}
+
+static void test_two_frees_of_an_address(void)
+{
+	static const struct accel_resource_ops ops = { .size = sizeof(ops),
+						       .allocate = gives_told,
+						       .deallocate = takes_both };
+	void *told = (void *)0x5000, *ptr;
+	struct accel_resource resource = { .ops = &ops, .context = &told };
+	struct accel_adaptor *adaptor;
+	struct seen seen = { .nr = 0 };
+
+	twice.answer = -EIO;
+	sem_init(&twice.is_asked, 0, 0);
+	sem_init(&twice.has_ended, 0, 0);
+	expect(accel_adaptor_create_tracking(&resource, 0, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &twice.tracked), 0);
+	expect(accel_resource_allocate(&twice.tracked, NULL, 100, 64, &ptr), 0);
+	expect(accel_resource_deallocate(&twice.tracked, NULL, ptr, 100, 64), 0);
+	sem_post(&twice.has_ended);
+	pthread_join(twice.other, NULL);
+	/* What was refused is live, and as large as it was. */
+	expect(accel_adaptor_outstanding(adaptor, see, &seen), 0);
+	ok(seen.nr == 1 && seen.live[0].size == 60 && seen.live[0].sequence == 2);
+	twice.answer = 0;
+	sem_post(&twice.has_ended);
+	expect(accel_resource_deallocate(&twice.tracked, NULL, ptr, 60, 64), 0);
+	expect(accel_adaptor_destroy(adaptor), 0);
+	sem_destroy(&twice.is_asked);
+	sem_destroy(&twice.has_ended);
+}
+
+/* A pool that finds damage has freed all the same. */
+static void test_damage_is_found(void)
+{
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_resource at = heap_resource(&heap);
+	struct accel_adaptor *counting, *tracking;
+	struct accel_pool *pool;
+	struct seen seen = { .nr = 0 };
+	char *ptr;
+
+	heap = (struct heap){ .limit = 0 };
+	options.flags = ACCEL_POOL_DEBUG;
+	options.initial_size = 65536;
+	expect(accel_pool_create(NULL, &at, &options, &pool), 0);
+	expect(accel_pool_resource(pool, &at), 0);
+	expect(accel_adaptor_create_tracking(&at, 0, &tracking), 0);
+	expect(accel_adaptor_resource(tracking, &at), 0);
+	expect(accel_adaptor_create_statistics(&at, &counting), 0);
+	expect(accel_adaptor_resource(counting, &at), 0);
+	ptr = take(&at, 100);
+	ptr[100] ^= 1;
+	refused(accel_resource_deallocate(&at, NULL, ptr, 100, 64), -EFAULT, hex(ptr + 100));
+	expect(accel_adaptor_outstanding(tracking, see, &seen), 0);
+	ok(!seen.nr && !counts_of(tracking).count && !counts_of(counting).bytes);
+	expect(accel_resource_deallocate(&at, NULL, ptr, 100, 64), -ENOENT);
+	expect(accel_adaptor_destroy(counting), 0);
+	expect(accel_adaptor_destroy(tracking), 0);
+	expect(accel_pool_destroy(pool), 0);
 }
 
 /* ---- All together ---- */
@@ -467,6 +732,7 @@ static void test_fork(void)
 int main(void)
 {
 	RUN(test_refused_resources);
+	RUN(test_bad_answers);
 	RUN(test_equal);
 	RUN(test_of_device);
 	RUN(test_statistics);
@@ -475,7 +741,12 @@ int main(void)
 	RUN(test_limit_at_once);
 	RUN(test_log);
 	RUN(test_log_of_a_full_disk);
+	RUN(test_free_of_others_memory);
 	RUN(test_tracking);
+	RUN(test_frames_begin_with_the_caller);
+	RUN(test_freed_behind_its_back);
+	RUN(test_two_frees_of_an_address);
+	RUN(test_damage_is_found);
 	RUN(test_stack_in_threads);
 	RUN(test_fork);
 	return tap_end();
