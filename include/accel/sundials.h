@@ -92,9 +92,10 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_
  *	has to live as long as the helper, its clones and their memory
  *
  * Blocks are aligned to 256 bytes. They are allocated for use on every stream. A free waits for all
- * that is queued on the card, if SUNMemoryHelper_CopyAsync_Accel() has ever queued anything; other
- * cards' work on the memory has to have ended. What the program has made the owner of what it wraps cannot be freed
- * (``SUN_ERR_EXT_FAIL``), for its size is not known. Thread-safe.
+ * that is queued on the card, if SUNMemoryHelper_CopyAsync_Accel() has ever queued anything; in a
+ * callback of a stream, which cannot wait, it is refused then (``SUN_ERR_EXT_FAIL``). Other cards'
+ * work on the memory has to have ended. What the program has made the owner of what it wraps cannot
+ * be freed (``SUN_ERR_EXT_FAIL``), for its size is not known. Thread-safe.
  *
  * Return: as SUNMemoryHelper_AccelWithDevice(); NULL also if @resource is NULL or has no functions.
  */
@@ -110,7 +111,8 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithResource(SUNContext sunctx, struct acce
  * @queue: not looked at: the memory can be used at once, on every stream
  *
  * Device, pinned and unified memory is filled with 0 (device memory unless the driver was loaded
- * with ``scrub=0``), host memory with anything. The object's stride is 1. Thread-safe.
+ * with ``scrub=0``), host memory with anything, and so is device memory of a resource: that of a
+ * pool has what its last owner left. The object's stride is 1. Thread-safe.
  *
  * Return: 0; ``SUN_ERR_MALLOC_FAIL`` (no host memory); ``SUN_ERR_EXT_FAIL`` (libaccel refused: the
  * card is full, RLIMIT_MEMLOCK, the card is gone); or an error of arguments.
@@ -139,15 +141,17 @@ SUNErrCode SUNMemoryHelper_AllocStrided_Accel(SUNMemoryHelper helper, SUNMemory 
 
 /**
  * SUNMemoryHelper_Dealloc_Accel() - free
- * @helper: helper; any of the process will do, the memory knows its card
+ * @helper: helper; any of the process will do, the memory knows its card. Device memory of a resource
+ *	goes back by helpers that have it from there, and other device memory not by these
  * @mem: object, which is freed; its memory too if it owns any. NULL: nothing is done
- * @queue: not looked at: work that is queued and uses the memory ends first, without a wait
+ * @queue: not looked at: work that is queued and uses the memory ends first, without a wait, but see
+ *	SUNMemoryHelper_AccelWithResource()
  *
  * The object is freed also if its memory cannot be, as when the card is gone; statistics then stay
- * as they were. Thread-safe.
+ * as they were, unless a resource has taken it back and found it damaged. Thread-safe.
  *
  * Return: 0; ``SUN_ERR_EXT_FAIL`` (libaccel refused: freed before, not the start of an allocation,
- * the card is gone); or an error of arguments.
+ * of a resource that @helper has not, the card is gone); or an error of arguments.
  */
 SUNErrCode SUNMemoryHelper_Dealloc_Accel(SUNMemoryHelper helper, SUNMemory mem, void *queue);
 

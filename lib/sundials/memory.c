@@ -14,34 +14,39 @@ static int host_allocate(struct accel_device *dev, void **ptr, size_t size)
 	return *ptr ? 0 : -ENOMEM;
 }
 
-/* The size that an object says is not asked: a program may have made it the owner of what it wraps. */
-static int card_free(void *ptr, int (*deallocate)(struct accel_device *dev, void *ptr, size_t size))
+/* Of size 0 is what the driver knows: a program may have made an object the owner of what it wraps. */
+static int card_free(void *ptr, size_t size,
+		     int (*deallocate)(struct accel_device *dev, void *ptr, size_t size))
 {
 	struct accel_pointer_info info;
 	int err = accel_pointer_info(ptr, &info);
 
-	return err ? err : deallocate(info.device, ptr, info.size);
+	return err ? err : deallocate(info.device, ptr, size ? size : info.size);
 }
 
-static int host_free(void *ptr)
+static int host_free(SUNMemory mem)
 {
-	free(ptr);
+	free(mem->ptr);
 	return 0;
 }
 
-static int pinned_free(void *ptr)
+static int pinned_free(SUNMemory mem)
 {
-	return card_free(ptr, accel_host_memory_deallocate);
+	return card_free(mem->ptr, 0, accel_host_memory_deallocate);
 }
 
-static int device_free(void *ptr)
+/*
+ * With the size of the object, if it has one: where it is less than the driver's, this is a block of
+ * another helper's resource, and the driver would take back all that the resource had of it.
+ */
+static int device_free(SUNMemory mem)
 {
-	return card_free(ptr, accel_device_memory_deallocate);
+	return card_free(mem->ptr, mem->bytes, accel_device_memory_deallocate);
 }
 
-static int unified_free(void *ptr)
+static int unified_free(SUNMemory mem)
 {
-	return card_free(ptr, accel_unified_memory_deallocate);
+	return card_free(mem->ptr, 0, accel_unified_memory_deallocate);
 }
 
 /*
@@ -57,17 +62,17 @@ static int resource_free(struct card *card, SUNMemory mem)
 {
 	/*
 	 * From then on each time: another thread may be waiting for what this one has queued, but has
-	 * not done so yet. What has failed, has ended, too.
+	 * not done so yet. What has failed, has ended, too; only a callback does not wait.
 	 */
-	if (atomic_load(&card->queued))
-		accel_device_synchronize(card->dev);
+	if (atomic_load(&card->queued) && accel_device_synchronize(card->dev) == -EDEADLK)
+		return -EDEADLK;
 	return accel_resource_deallocate(&card->resource, NULL, mem->ptr, mem->bytes,
 					 ACCEL_BUFFER_ALIGNMENT);
 }
 
 static const struct {
 	int (*allocate)(struct accel_device *dev, void **ptr, size_t size);
-	int (*free)(void *ptr);
+	int (*free)(SUNMemory mem);
 	SUNErrCode refused;
 } types[MEMORY_TYPES] = {
 	[SUNMEMTYPE_HOST] = { host_allocate, host_free, SUN_ERR_MALLOC_FAIL },
@@ -89,7 +94,7 @@ static int free_memory(struct card *card, SUNMemory mem)
 		return 0;
 	if (mem->type == SUNMEMTYPE_DEVICE && card->resource.ops)
 		return resource_free(card, mem);
-	return types[mem->type].free(mem->ptr);
+	return types[mem->type].free(mem);
 }
 
 SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr, size_t mem_size,
@@ -147,7 +152,11 @@ SUNErrCode SUNMemoryHelper_Dealloc_Accel(SUNMemoryHelper helper, SUNMemory mem, 
 		return SUN_ERR_ARG_OUTOFRANGE;
 	if (mem->own) {
 		err = free_memory(content->card, mem);
-		if (!err)
+		/* In a callback, which cannot wait: elsewhere it can still be freed. */
+		if (err == -EDEADLK)
+			return SUN_ERR_EXT_FAIL;
+		/* What a resource has found to be damaged, it has taken back. */
+		if (!err || err == -EFAULT)
 			stats_freed(&content->stats[mem->type], mem->bytes);
 	}
 	/* What libaccel does not free now it will not free later either. */

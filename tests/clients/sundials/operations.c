@@ -66,6 +66,25 @@ static void test_alloc(void)
 	end();
 }
 
+/* Whatever was there before: the second time a card has no other memory. */
+static void test_filled_with_0(void)
+{
+	static const char zeros[SIZE];
+	const size_t total = (size_t)card_stats().total;
+
+	begin();
+	pattern(bytes, SIZE, 9);
+	for (int round = 0; round < 2; round++)
+		for (int type = PINNED; type < TYPES; type++) {
+			SUNMemory mem = memory_of(type == DEVICE ? total : SIZE, type);
+
+			ok(holds(mem, zeros, SIZE));
+			put(mem, bytes, SIZE);
+			free_memory(mem);
+		}
+	end();
+}
+
 #if HAS_QUEUE
 /* In a release build of SUNDIALS one that is missing is a call to NULL. */
 static void test_alloc_strided(void)
@@ -396,6 +415,7 @@ int main(void)
 {
 	RUN_ON_CARD(test_layout);
 	RUN_ON_CARD(test_alloc);
+	RUN_ON_CARD(test_filled_with_0);
 #if HAS_QUEUE
 	RUN_ON_CARD(test_alloc_strided);
 #endif

@@ -109,6 +109,71 @@ static void test_owner_of_what_was_wrapped(void)
 	end_with_pool();
 }
 
+/*
+ * Helpers that do not share the resource do not free its memory, nor it theirs: the driver would take
+ * back the whole chunk with whatever else lies in it.
+ */
+static void test_helpers_of_other_memory(void)
+{
+	SUNMemoryHelper plain;
+	SUNMemory first, second, ours;
+	char bytes[SIZE];
+	uint64_t used;
+
+	begin_with_pool();
+	plain = SUNMemoryHelper_AccelWithDevice(ctx, dev);
+	pattern(bytes, SIZE, 1);
+	first = memory_of(SIZE, DEVICE);
+	second = memory_of(SIZE, DEVICE);
+	put(second, bytes, SIZE);
+	used = card_stats().used;
+	/* The first block is where the chunk begins. */
+	for (int i = 0; i < 2; i++) {
+		SUNMemory mem = SUNMemoryNewEmpty(ctx);
+
+		*mem = i ? *second : *first;
+		gives(SUNMemoryHelper_Dealloc(plain, mem, NULL), SUN_ERR_EXT_FAIL);
+		ok(*accel_last_error() && card_stats().used == used && in_pool() == 2 * SIZE);
+	}
+	ok(stats_are(plain, DEVICE, 0, 0, 0, 0));
+	ok(holds(second, bytes, SIZE));
+	free_memory(first);
+	free_memory(second);
+	ours = memory_by(plain, SIZE, DEVICE);
+	first = SUNMemoryNewEmpty(ctx);
+	*first = *ours;
+	gives(SUNMemoryHelper_Dealloc(helper, first, NULL), SUN_ERR_EXT_FAIL);
+	gives(SUNMemoryHelper_Dealloc(plain, ours, NULL), SUN_SUCCESS);
+	gives(SUNMemoryHelper_Destroy(plain), SUN_SUCCESS);
+	end_with_pool();
+}
+
+/* A pool that looks for damage says that it has found some; the memory is free, and counted so. */
+static void test_damage_is_found(void)
+{
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_resource careful;
+	struct accel_pool *looking;
+	SUNMemoryHelper by;
+	SUNMemory mem;
+
+	begin_with_pool();
+	options.flags = ACCEL_POOL_DEBUG;
+	options.granule = 64;
+	options.maximum_size = options.initial_size = 1024;
+	expect(accel_pool_create(dev, NULL, &options, &looking), 0);
+	expect(accel_pool_resource(looking, &careful), 0);
+	by = SUNMemoryHelper_AccelWithResource(ctx, dev, &careful);
+	mem = memory_by(by, SIZE, DEVICE);
+	expect(accel_memory_copy((char *)mem->ptr + SIZE, "x", 1), 0);
+	gives(SUNMemoryHelper_Dealloc(by, mem, NULL), SUN_ERR_EXT_FAIL);
+	ok(strstr(accel_last_error(), "behind the block"));
+	ok(stats_are(by, DEVICE, 1, 1, 0, SIZE));
+	gives(SUNMemoryHelper_Destroy(by), SUN_SUCCESS);
+	expect(accel_pool_destroy(looking), 0);
+	end_with_pool();
+}
+
 static atomic_bool released;
 
 /* When so many have waited for the copy, it may go on. */
@@ -164,6 +229,42 @@ static void test_free_waits_for_copies(void)
 	end_with_pool();
 }
 
+static SUNErrCode freed;
+
+static void frees(void *mem, int status)
+{
+	(void)status;
+	freed = SUNMemoryHelper_Dealloc(helper, mem, NULL);
+}
+
+/* A callback cannot wait, and nobody may have the memory below a copy. */
+static void test_free_in_a_callback(void)
+{
+	struct accel_stream *stream, *other;
+	SUNMemory mem, pinned;
+
+	begin_with_pool();
+	expect(accel_stream_create(dev, &stream), 0);
+	expect(accel_stream_create(dev, &other), 0);
+	mem = memory_of(SIZE, DEVICE);
+	pinned = memory_of(SIZE, PINNED);
+	mock_hold(0);
+	gives(SUNMemoryHelper_CopyAsync(helper, mem, pinned, SIZE, stream), SUN_SUCCESS);
+	freed = SUN_SUCCESS;
+	expect(accel_stream_add_callback(other, frees, mem), 0);
+	expect(accel_stream_synchronize(other), 0);
+	gives(freed, SUN_ERR_EXT_FAIL);
+	ok(in_pool() == SIZE && stats_are(helper, DEVICE, 1, 0, SIZE, SIZE));
+	mock_release(0);
+	/* Nothing is lost by that. */
+	free_memory(mem);
+	ok(!in_pool());
+	free_memory(pinned);
+	expect(accel_stream_destroy(other), 0);
+	expect(accel_stream_destroy(stream), 0);
+	end_with_pool();
+}
+
 static void test_no_resource(void)
 {
 	struct accel_resource none = { NULL, NULL };
@@ -182,7 +283,10 @@ int main(void)
 	RUN(test_pool_is_full);
 	RUN(test_clones_share_it);
 	RUN(test_owner_of_what_was_wrapped);
+	RUN(test_helpers_of_other_memory);
+	RUN(test_damage_is_found);
 	RUN(test_free_waits_for_copies);
+	RUN(test_free_in_a_callback);
 	RUN(test_no_resource);
 	return tap_end();
 }
