@@ -20,7 +20,8 @@ namespace accel {
 
 /**
  * Bytes that are not initialised. All is done on the stream that is given last, and nothing waits for
- * the one before. A call that throws has changed nothing but the stream. Not thread-safe.
+ * the one before. A call that throws has changed nothing but the stream, unless a pool has found damage
+ * (ACCEL_POOL_DEBUG): then it is done. Not thread-safe.
  *
  * The card that is current when a buffer is made, is so again whenever its resource is asked.
  */
@@ -155,7 +156,8 @@ private:
 	{
 		device_guard guard{device_};
 
-		detail::allocate_or_throw(call, true);
+		/* Without memory nothing is copied or freed: what fails is the allocation. */
+		detail::allocate_or_throw(call, capacity() != 0);
 	}
 
 	void take(device_buffer &other) noexcept

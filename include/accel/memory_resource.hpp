@@ -517,6 +517,12 @@ public:
 /** Remembers what is live, with @frames return addresses of each. */
 class tracking_resource : public adaptor_resource {
 public:
+	/* As RMM's is told: true are all that can be kept, and not one. */
+	template <class Bool, std::enable_if_t<std::is_same_v<Bool, bool>, int> = 0>
+	tracking_resource(any_resource upstream, Bool capture_stacks)
+		: tracking_resource{std::move(upstream), capture_stacks ? ACCEL_ADAPTOR_FRAMES : 0U}
+	{
+	}
 	explicit tracking_resource(any_resource upstream, unsigned int frames = 0)
 		: adaptor_resource{std::move(upstream),
 				   [frames](const accel_resource *up, accel_adaptor **adaptor) {

@@ -61,13 +61,12 @@ public:
 		return dev;
 	}
 
-	/* For all work of a card, if it was opened here. */
+	/* For all work of a card, if it was opened here. Others do not wait for it, too. */
 	int synchronize(device_id id)
 	{
-		std::lock_guard<std::mutex> guard{lock_};
-		auto found = open_.find(id.value());
+		accel_device *dev = opened(id);
 
-		return found == open_.end() ? 0 : accel_device_synchronize(found->second);
+		return dev ? accel_device_synchronize(dev) : 0;
 	}
 
 	/* A program that wants to end with no card open; no memory may be live. */
@@ -81,6 +80,14 @@ public:
 	}
 
 private:
+	accel_device *opened(device_id id)
+	{
+		std::lock_guard<std::mutex> guard{lock_};
+		auto found = open_.find(id.value());
+
+		return found == open_.end() ? nullptr : found->second;
+	}
+
 	std::mutex lock_; /* protects open_ */
 	std::map<int, accel_device *> open_;
 };
@@ -169,7 +176,7 @@ public:
 					detail::devices().synchronize(get_current_device()));
 	}
 
-	/* Whether all that is queued has ended. Throws device_error. */
+	/* Whether all that is queued has ended; on the default stream nothing is. Throws device_error. */
 	bool is_done() const
 	{
 		int err = stream_ ? accel_stream_query(stream_) : 0;

@@ -13,7 +13,7 @@ out=$(realpath "$BUILD")
 work=$out/tests/unit/rmm
 root=$work/root
 prefix=/opt/accel
-rm -rf "$root" "$work/consumer"
+rm -rf "$root" "$work/consumer" "$work/containers"
 mkdir -p "$work/consumer"
 
 over_the_mock() { LD_PRELOAD=$out/tests/unit/libmock.so MOCK_CARDS=0 "$@"; }
@@ -97,5 +97,31 @@ built_with_cmake() {
 		runs "$work/consumer/build/consumer"
 }
 check 'CMake' built_with_cmake
+
+# RMM's own headers are there, too: those of ours that have the same names come first.
+mkdir -p "$work/containers"
+cat > "$work/containers/consumer.cpp" <<'END'
+#include <rmm/device_uvector.hpp>
+
+#include <cstdio>
+
+int main()
+{
+	rmm::device_uvector<int> vector(10, rmm::cuda_stream_default);
+
+	vector.set_element(9, 7, rmm::cuda_stream_default);
+	std::printf("%s: %s\n", accel_version(),
+		    vector.back_element(rmm::cuda_stream_default) == 7 ? "seven" : "none");
+}
+END
+sed -e "/^add_exec/a target_include_directories(consumer SYSTEM PRIVATE $out/tests/rmm/24.12.1/include)" \
+	"$work/consumer/CMakeLists.txt" > "$work/containers/CMakeLists.txt"
+
+containers_with_cmake() {
+	(cd / && cmake -S "$work/containers" -B "$work/containers/build" \
+		-DCMAKE_PREFIX_PATH="$root$prefix" && cmake --build "$work/containers/build") &&
+		runs "$work/containers/build/consumer"
+}
+check 'CMake and headers of RMM' containers_with_cmake
 
 tap_end

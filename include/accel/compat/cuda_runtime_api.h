@@ -8,6 +8,7 @@
 #include <accel/memory_resource.hpp>
 
 #include <cstddef>
+#include <cstring>
 
 using cudaStream_t = accel_stream *;
 
@@ -164,6 +165,29 @@ inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, std::size_t size,
 		size ? accel_async_memory_copy(stream, dst, src, size) : 0);
 }
 
+namespace accel {
+namespace detail {
+
+/* The processor's memory: filled as unified memory is, behind the stream and complete on return. */
+inline int fill_pinned(const struct accel_pointer_info &info, accel_stream *stream, void *ptr,
+		       unsigned char value, std::size_t size) noexcept
+{
+	const auto before = static_cast<std::size_t>(static_cast<unsigned char *>(ptr) -
+						     static_cast<unsigned char *>(info.base));
+	int err = 0;
+
+	if (size > info.size - before)
+		return -EFAULT;
+	if (stream)
+		err = accel_stream_synchronize(stream);
+	if (!err)
+		std::memset(ptr, value, size);
+	return err;
+}
+
+} // namespace detail
+} // namespace accel
+
 inline cudaError_t cudaMemsetAsync(void *ptr, int value, std::size_t size,
 				   cudaStream_t stream = nullptr) noexcept
 {
@@ -171,7 +195,9 @@ inline cudaError_t cudaMemsetAsync(void *ptr, int value, std::size_t size,
 	struct accel_pointer_info info;
 	int err = size ? accel_pointer_info(ptr, &info) : 0;
 
-	if (!err && size)
+	if (!err && size && info.kind == ACCEL_MEMORY_HOST)
+		err = accel::detail::fill_pinned(info, stream, ptr, byte, size);
+	else if (!err && size)
 		err = accel_async_device_memory_set(info.device, stream, ptr, byte, size);
 	return accel::detail::cuda_result(err);
 }

@@ -274,6 +274,22 @@ static void test_moved_from_can_be_used()
 	ok(buffer.size() == 100 && buffer.data());
 }
 
+static void test_moved_from_can_grow()
+{
+	counting_resource::counts counts;
+	counting_resource mr{&counts};
+
+	{
+		device_buffer buffer{some, cuda_stream_view{}, mr};
+		device_buffer other{std::move(buffer)};
+
+		buffer.resize(100, cuda_stream_view{});
+		ok(buffer.size() == 100 && buffer.data() && buffer.data() != other.data());
+		ok(counts.live == some + 100);
+	}
+	ok(!counts.live);
+}
+
 static void test_resize_smaller()
 {
 	auto bytes = pattern(some);
@@ -436,6 +452,10 @@ static void test_alignment_is_refused()
 	device_buffer empty{std::size_t{0}, std::size_t{1} << 40, cuda_stream_view{}};
 
 	ok(!empty.data());
+	/* What it cannot do is still no memory when it is asked for some, and not the card's failure. */
+	ok(throws<rmm::bad_alloc>([&] { empty.resize(some, cuda_stream_view{}); }));
+	ok(throws<rmm::bad_alloc>([&] { empty.reserve(some, cuda_stream_view{}); }));
+	ok(!empty.data() && !empty.size() && !empty.capacity());
 }
 
 static void test_alignment_is_kept()
@@ -554,6 +574,8 @@ template <class Resource> static void works_on()
 	buffer.shrink_to_fit(stream.view());
 	stream.synchronize();
 	ok(contents(buffer) == bytes);
+	if (!std::is_same_v<Resource, rmm::mr::cuda_memory_resource>)
+		ok(!memcmp(buffer.data(), bytes.data(), some));
 	ok(buffer.memory_resource() == accel::any_resource{mr});
 }
 
@@ -612,6 +634,7 @@ int main()
 	RUN(test_move_assignment);
 	RUN(test_move_assignment_to_itself);
 	RUN(test_moved_from_can_be_used);
+	RUN(test_moved_from_can_grow);
 	RUN(test_resize_smaller);
 	RUN(test_resize_bigger);
 	RUN(test_reserve);

@@ -11,6 +11,7 @@
 #include <rmm/mr/device/pool_memory_resource.hpp>
 
 #include <fstream>
+#include <thread>
 #include <unistd.h>
 
 using rmm::cuda_stream_view;
@@ -139,6 +140,21 @@ static void test_adaptors()
 	ok(!statistics.statistics().bytes && statistics.statistics().peak_bytes == 600);
 	ok(tracking.get_outstanding_allocations().empty());
 	ok(tracking.get_upstream_resource() == accel::any_resource{limiting});
+}
+
+/* RMM's adaptor is told whether to keep backtraces, ours how much of them. */
+static void test_whole_backtraces()
+{
+	rmm::mr::tracking_resource_adaptor with{rmm::mr::cuda_memory_resource{}, true};
+	rmm::mr::tracking_resource_adaptor one{rmm::mr::cuda_memory_resource{}, 1};
+	rmm::mr::tracking_resource_adaptor without{rmm::mr::cuda_memory_resource{}, false};
+	auto frames = [](rmm::mr::tracking_resource_adaptor &tracking) {
+		device_buffer buffer{100, cuda_stream_view{}, tracking};
+
+		return tracking.get_outstanding_allocations().begin()->second.frames.size();
+	};
+
+	ok(frames(with) > 2 && frames(one) == 1 && frames(without) == 0);
 }
 
 static void test_log()
@@ -335,6 +351,33 @@ static void test_stream_that_is_busy()
 	ok(mock_streams(0) == 0);
 }
 
+/* Who waits for a card keeps nobody from using it. */
+static void test_others_while_one_waits()
+{
+	rmm::mr::pinned_host_memory_resource pinned;
+	void *host = pinned.allocate_sync(100), *ptr = nullptr;
+	unsigned int waits = mock_calls(PACCEL_NR_WAIT);
+
+	{
+		rmm::cuda_stream stream;
+		device_buffer buffer{100, stream.view()};
+
+		mock_hold(0);
+		ok(cudaMemcpyAsync(buffer.data(), host, 100, cudaMemcpyDefault, stream.value()) ==
+		   cudaSuccess);
+		cudaError_t waited = cudaErrorUnknown;
+		std::thread waiting{[&] { waited = cudaDeviceSynchronize(); }};
+
+		mock_wait_calls(PACCEL_NR_WAIT, waits + 1);
+		/* Would never return if it waited for the other one. */
+		ok(cudaMalloc(&ptr, 100) == cudaSuccess && cudaFree(ptr) == cudaSuccess);
+		mock_release(0);
+		waiting.join();
+		ok(waited == cudaSuccess);
+	}
+	pinned.deallocate_sync(host, 100);
+}
+
 /* A stream that has failed says so where a call can throw. */
 static void test_stream_that_failed()
 {
@@ -352,6 +395,12 @@ static void test_stream_that_failed()
 	ok(throws<rmm::cuda_error>(
 		[&] { device_buffer none{host, 100, stream.view()}; }));
 	accel_stream_clear(stream.value());
+	{
+		device_buffer again{host, 100, stream.view()};
+
+		stream.synchronize();
+		ok(contents(again) == contents(buffer));
+	}
 	pinned.deallocate_sync(host, 100);
 }
 
@@ -387,6 +436,36 @@ static void test_runtime()
 	ok(!strcmp(cudaGetErrorName(cudaErrorInvalidDevice), "cudaErrorInvalidDevice"));
 }
 
+/* As RMM's containers do with an element that is 0, whatever their resource. */
+static void test_fill()
+{
+	rmm::mr::pinned_host_memory_resource pinned;
+	rmm::mr::managed_memory_resource unified;
+	rmm::cuda_stream stream;
+	unsigned char back[100] = {};
+
+	for (accel::any_resource mr : {accel::any_resource{rmm::mr::cuda_memory_resource{}},
+				       accel::any_resource{unified}, accel::any_resource{pinned}}) {
+		auto bytes = pattern(100);
+		device_buffer from{bytes.data(), 100, stream.view()};
+		device_buffer buffer{100, stream.view(), mr};
+		unsigned char *data = static_cast<unsigned char *>(buffer.data());
+
+		/* Behind what is queued. */
+		ok(cudaMemcpyAsync(data, from.data(), 100, cudaMemcpyDefault, stream.value()) ==
+		   cudaSuccess);
+		ok(cudaMemsetAsync(data + 10, 7, 20, stream.value()) == cudaSuccess);
+		stream.synchronize();
+		ok(cudaMemsetAsync(data + 99, 8, 1) == cudaSuccess);
+		memset(&bytes[10], 7, 20);
+		bytes[99] = 8;
+		ok(cudaMemcpy(back, data, 100, cudaMemcpyDefault) == cudaSuccess);
+		ok(!memcmp(back, bytes.data(), 100));
+		ok(cudaMemsetAsync(data + 99, 9, 2, stream.value()) == cudaErrorInvalidValue);
+		ok(cudaMemsetAsync(data, 9, std::size_t{1} << 40, stream.value()) == cudaErrorInvalidValue);
+	}
+}
+
 int main()
 {
 	RUN(test_resource_of_a_card);
@@ -395,6 +474,7 @@ int main()
 	RUN(test_pool_lives_as_long_as_its_buffers);
 	RUN(test_pool_with_a_maximum);
 	RUN(test_adaptors);
+	RUN(test_whole_backtraces);
 	RUN(test_log);
 	RUN(test_own_exception);
 	RUN(test_forgotten_exception);
@@ -402,7 +482,9 @@ int main()
 	RUN(test_all_ways_to_allocate);
 	RUN(test_streams);
 	RUN(test_stream_that_is_busy);
+	RUN(test_others_while_one_waits);
 	RUN(test_stream_that_failed);
 	RUN(test_runtime);
+	RUN(test_fill);
 	return tap_end();
 }
