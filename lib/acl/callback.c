@@ -18,6 +18,7 @@ static void append(struct report *report, struct callback *callback)
 {
 	callback->report = report;
 	report->blocking += callback->is_blocking;
+	report->queued++;
 	*report->last = callback;
 	report->last = &callback->next;
 }
@@ -34,6 +35,7 @@ static bool take_out(struct report *report, struct callback *callback)
 	*at = callback->next;
 	if (!*at)
 		report->last = at;
+	report->queued--;
 	return true;
 }
 
@@ -69,32 +71,42 @@ static void take_back(const struct on_stream *on, aclrtStream stream, struct cal
 		free(callback);
 }
 
-/* A descriptor of its own, for another thread may end the report; -1 if nobody runs callbacks. */
-static int put_in(const struct on_stream *on, aclrtStream stream, struct callback *callback)
+/* A descriptor of its own, for another thread may end the report. */
+static aclError put_in(const struct on_stream *on, aclrtStream stream, struct callback *callback,
+		       int *own)
 {
 	struct object *object;
+	bool is_served;
 	int fd = -1;
 
 	state_lock();
 	object = stream_object(on, stream);
 	/* Of a device that is being reset nobody would run it. */
-	if (object && object->report && object->card->state == CARD_OPEN)
+	is_served = object && object->report && object->card->state == CARD_OPEN;
+	if (is_served)
 		fd = fcntl(object->report->reached, F_DUPFD_CLOEXEC, 0);
 	if (fd >= 0)
 		append(object->report, callback);
 	state_unlock();
-	return fd;
+	*own = fd;
+	if (fd >= 0)
+		return ACL_SUCCESS;
+	if (is_served)
+		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of file descriptors");
+	return call_fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread serves stream %p: "
+			 "aclrtSubscribeReport() comes first", stream);
 }
 
 static aclError launch(const struct on_stream *on, aclrtStream stream, struct callback *callback)
 {
 	bool is_blocking = callback->is_blocking;
-	int fd = put_in(on, stream, callback), err;
+	aclError code;
+	int fd, err;
 
-	if (fd < 0) {
+	code = put_in(on, stream, callback, &fd);
+	if (code) {
 		free(callback);
-		return call_fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread serves stream %p: "
-				 "aclrtSubscribeReport() comes first", stream);
+		return code;
 	}
 	if (is_blocking)
 		err = accel_stream_add_callback(on->stream, block, callback);
@@ -137,15 +149,20 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
 
 /* ---- Running ---- */
 
-/* Under the lock: the next that the stream has come to, out of the list, or NULL. */
+/*
+ * Under the lock: the next that the stream has come to, out of the list, or NULL. The eventfd counts
+ * down by one, so that a callback which asks for more finds what is left.
+ */
 static struct callback *next_due(struct report *report)
 {
-	struct callback *callback = report->first;
+	struct callback *callback;
+	uint64_t one;
 
-	if (report->is_ended || !report->due || !callback)
+	if (report->is_ended || read(report->reached, &one, sizeof(one)) != sizeof(one))
 		return NULL;
-	report->due--;
-	take_out(report, callback);
+	callback = report->first;
+	if (callback)
+		take_out(report, callback);
 	return callback;
 }
 
@@ -166,21 +183,19 @@ static void run(struct report *report, struct callback *callback)
 	pthread_cond_broadcast(&report_done);
 }
 
-/* How many have run. */
+/* How many have run: of those that are queued now, for each may queue another. */
 static unsigned int run_due(const void *found, const struct reader *reader)
 {
+	unsigned int count = 0, most;
 	struct callback *callback;
 	struct report *report;
-	unsigned int count = 0;
-	uint64_t more;
 
 	state_lock();
 	report = report_live(found, reader);
 	if (report) {
 		report->uses++;
-		if (read(report->reached, &more, sizeof(more)) == sizeof(more))
-			report->due += more;
-		for (; (callback = next_due(report)); count++)
+		most = report->queued;
+		for (; count < most && (callback = next_due(report)); count++)
 			run(report, callback);
 		report_put(report);
 	}
@@ -266,13 +281,31 @@ struct host_call {
 	void *args;
 };
 
+static __thread bool is_in_host_function;
+
+aclError host_function_check(void)
+{
+	if (!is_in_host_function)
+		return ACL_SUCCESS;
+	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+			 "a function of aclrtLaunchHostFunc() cannot close a device: it would wait "
+			 "for itself");
+}
+
+void host_functions_in_child(void)
+{
+	is_in_host_function = false;
+}
+
 static void call_host(void *data, int status)
 {
 	struct host_call call = *(struct host_call *)data;
 
 	(void)status;
 	free(data);
+	is_in_host_function = true;
 	call.func(call.args);
+	is_in_host_function = false;
 }
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void *args)

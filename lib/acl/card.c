@@ -56,6 +56,8 @@ static void after_fork_in_child(void)
 	}
 	open_cards = 0;
 	handles_forget();
+	waits_in_child();
+	host_functions_in_child();
 	reports_forget();
 	in_child = in_child || inits;
 	inits = 0;
@@ -68,7 +70,7 @@ static void watch(void)
 	pthread_atfork(state_lock, state_unlock, after_fork_in_child);
 }
 
-/* ---- aclInit() and aclFinalize() ---- */
+/* ---- aclInit() ---- */
 
 uint64_t state_init(void)
 {
@@ -103,31 +105,6 @@ aclError call_enter(const char *name)
 		return uninitialized();
 	state_unlock();
 	return ACL_SUCCESS;
-}
-
-aclError state_finalize(bool all, uint64_t *left)
-{
-	aclError err = ACL_SUCCESS;
-
-	state_lock();
-	if (!inits && was_finalized && !in_child) {
-		state_unlock();
-		return call_fail(ACL_ERROR_REPEAT_FINALIZE,
-				 "aclInit() has not been called since the last aclFinalize()");
-	}
-	if (!inits)
-		return uninitialized();
-	inits = all ? 0 : inits - 1;
-	*left = inits;
-	was_finalized = !inits;
-	state_unlock();
-	/* A failure is told, but leaves no card open. */
-	for (int i = 0; !*left && i < MAX_CARDS; i++) {
-		aclError failed = card_close(&cards[i], true);
-
-		err = err ? err : failed;
-	}
-	return err;
 }
 
 /* ---- Uses of a card ---- */
@@ -174,6 +151,18 @@ struct card *card_with(const struct accel_device *dev)
 	for (int i = 0; dev && !card && i < MAX_CARDS; i++)
 		if (cards[i].state == CARD_OPEN && cards[i].dev == dev)
 			card = use(&cards[i]);
+	state_unlock();
+	return card;
+}
+
+struct card *card_next(int *at)
+{
+	struct card *card = NULL;
+
+	state_lock();
+	for (; !card && *at < MAX_CARDS; ++*at)
+		if (cards[*at].state == CARD_OPEN)
+			card = use(&cards[*at]);
 	state_unlock();
 	return card;
 }
@@ -274,6 +263,9 @@ aclError card_open(int32_t id, struct card **card)
 		return no_such_device(id);
 	state_lock();
 	settle(&cards[id]);
+	/* Another thread may have finalized since this call began: nobody would close the card. */
+	if (!inits)
+		return uninitialized();
 	if (cards[id].state == CARD_CLOSED)
 		err = open_closed(&cards[id], id);
 	if (!err)
@@ -284,29 +276,20 @@ aclError card_open(int32_t id, struct card **card)
 	return call_failed(err);
 }
 
-/* Under the lock: closed by this thread, by nobody else. */
-static bool begin_to_close(struct card *card)
+/* Under the lock, of one that is open: closed by this thread, by nobody else. */
+static void begin_to_close(struct card *card)
 {
-	settle(card);
-	if (card->state != CARD_OPEN)
-		return false;
 	card->sets = 0;
 	card->peers = 0;
 	set_state(card, CARD_CLOSING);
-	return true;
 }
 
-aclError card_close(struct card *card, bool wait)
+/* What begin_to_close() has begun. */
+static aclError close_now(struct card *card, bool wait)
 {
 	aclError code = ACL_SUCCESS;
 	int err;
 
-	state_lock();
-	if (!begin_to_close(card)) {
-		state_unlock();
-		return ACL_SUCCESS;
-	}
-	state_unlock();
 	/* A callback that blocks its stream would have to be waited for. */
 	reports_end(card);
 	err = wait ? accel_device_synchronize(card->dev) : 0;
@@ -329,9 +312,12 @@ aclError card_close(struct card *card, bool wait)
 
 aclError card_reset(int32_t id, bool force)
 {
+	aclError err = host_function_check();
 	struct card *card;
 	bool is_open, last;
 
+	if (err)
+		return err;
 	if (id < 0 || id >= MAX_CARDS)
 		return no_such_device(id);
 	card = &cards[id];
@@ -339,7 +325,10 @@ aclError card_reset(int32_t id, bool force)
 	settle(card);
 	is_open = card->state == CARD_OPEN;
 	last = is_open && (force || card->sets <= 1);
-	if (is_open && !last)
+	/* Before another thread can set the device: its own would be closed. */
+	if (last)
+		begin_to_close(card);
+	else if (is_open)
 		card->sets--;
 	state_unlock();
 	/* One that was removed is not counted any more, but can be reset. */
@@ -349,5 +338,69 @@ aclError card_reset(int32_t id, bool force)
 		return call_fail(ACL_ERROR_RT_CONTEXT_NULL,
 				 "deviceId: device %d is not in use: aclrtSetDevice() comes first",
 				 id);
-	return last ? card_close(card, !force) : ACL_SUCCESS;
+	return last ? close_now(card, !force) : ACL_SUCCESS;
+}
+
+/* ---- aclFinalize() ---- */
+
+static bool is_settled(const struct card *card)
+{
+	return card->state == CARD_CLOSED || card->state == CARD_OPEN;
+}
+
+/* Under the lock, which is given up meanwhile. */
+static void settle_all(void)
+{
+	for (int i = 0; i < MAX_CARDS; i++) {
+		if (is_settled(&cards[i]))
+			continue;
+		settle(&cards[i]);
+		/* Meanwhile those before it may have changed. */
+		i = -1;
+	}
+}
+
+/* Under the lock; the cards that are this thread's to close, as bits. */
+static uint64_t begin_to_close_all(void)
+{
+	uint64_t closing = 0;
+
+	for (int i = 0; i < MAX_CARDS; i++) {
+		if (cards[i].state != CARD_OPEN)
+			continue;
+		begin_to_close(&cards[i]);
+		closing |= UINT64_C(1) << i;
+	}
+	return closing;
+}
+
+/* Before another thread can begin anew: what it opens then is not closed. */
+aclError state_finalize(bool all, uint64_t *left)
+{
+	aclError err = host_function_check();
+	uint64_t closing;
+
+	if (err)
+		return err;
+	state_lock();
+	settle_all();
+	if (!inits && was_finalized && !in_child) {
+		state_unlock();
+		return call_fail(ACL_ERROR_REPEAT_FINALIZE,
+				 "aclInit() has not been called since the last aclFinalize()");
+	}
+	if (!inits)
+		return uninitialized();
+	inits = all ? 0 : inits - 1;
+	*left = inits;
+	was_finalized = !inits;
+	closing = inits ? 0 : begin_to_close_all();
+	state_unlock();
+	/* A failure is told, but leaves no card open. */
+	for (int i = 0; i < MAX_CARDS; i++) {
+		aclError failed = closing >> i & 1 ? close_now(&cards[i], true) : ACL_SUCCESS;
+
+		err = err ? err : failed;
+	}
+	return err;
 }

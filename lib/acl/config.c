@@ -33,21 +33,62 @@ static bool take(struct text *text, char wanted)
 	return true;
 }
 
+/* A backslash is behind it. */
+static bool take_escaped(struct text *text)
+{
+	if (!*text->at || !strchr("\"\\/bfnrtu", *text->at))
+		return false;
+	if (*text->at++ != 'u')
+		return true;
+	for (int i = 0; i < 4; i++)
+		if (!isxdigit((unsigned char)*text->at++))
+			return false;
+	return true;
+}
+
 static bool take_string(struct text *text)
 {
 	if (!take(text, '"'))
 		return false;
-	for (; (unsigned char)*text->at >= ' ' && *text->at != '"'; text->at++)
-		if (*text->at == '\\' && !*++text->at)
+	while ((unsigned char)*text->at >= ' ' && *text->at != '"')
+		if (*text->at++ == '\\' && !take_escaped(text))
 			return false;
-	return take(text, '"');
+	return *text->at++ == '"';
+}
+
+static bool take_digits(struct text *text)
+{
+	const char *from = text->at;
+
+	while (*text->at >= '0' && *text->at <= '9')
+		text->at++;
+	return text->at > from;
+}
+
+/* Not as strtod() has it, which takes other numbers, and those of the locale. */
+static bool take_number(struct text *text)
+{
+	text->at += *text->at == '-';
+	if (*text->at == '0')
+		text->at++;
+	else if (!take_digits(text))
+		return false;
+	if (*text->at == '.') {
+		text->at++;
+		if (!take_digits(text))
+			return false;
+	}
+	if (*text->at != 'e' && *text->at != 'E')
+		return true;
+	text->at++;
+	text->at += *text->at == '+' || *text->at == '-';
+	return take_digits(text);
 }
 
 /* A number, true, false or null. */
 static bool take_word(struct text *text)
 {
 	static const char *const words[] = { "true", "false", "null" };
-	char *end;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (strncmp(text->at, words[i], strlen(words[i])))
@@ -55,13 +96,7 @@ static bool take_word(struct text *text)
 		text->at += strlen(words[i]);
 		return true;
 	}
-	if (*text->at != '-' && !isdigit((unsigned char)*text->at))
-		return false;
-	strtod(text->at, &end);
-	if (end == text->at)
-		return false;
-	text->at = end;
-	return true;
+	return take_number(text);
 }
 
 static bool take_value(struct text *text);

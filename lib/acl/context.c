@@ -9,11 +9,12 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
 	aclError err = call_enter(__func__);
 	struct object object = { .kind = HANDLE_CONTEXT };
 
+	if (context)
+		*context = NULL;
 	if (err)
 		return err;
 	if (!context)
 		return call_null("context");
-	*context = NULL;
 	err = card_open(deviceId, &object.card);
 	if (err)
 		return err;
@@ -30,25 +31,30 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
 	return ACL_SUCCESS;
 }
 
-/* Under the lock: what can be ended by nobody else from then on. */
-static bool take(enum handle_kind kind, struct card *card, aclrtContext context,
+/* What can be ended by nobody else from then on. */
+static bool take(enum handle_kind kind, struct card *card, aclrtContext context, size_t *at,
 		 struct object *object)
 {
-	size_t at = 0;
-	void *handle = handle_next(kind, card, context, &at);
+	void *handle;
 
-	if (!handle)
-		return false;
-	*object = *handle_find(kind, handle);
-	handle_drop(handle);
-	return true;
+	state_lock();
+	handle = handle_next(kind, card, context, at);
+	if (handle) {
+		*object = *handle_find(kind, handle);
+		/* Of streams of other cards. */
+		waits_use(object->waits);
+		handle_drop(handle);
+	}
+	state_unlock();
+	return handle;
 }
 
 static void end(const struct object *object)
 {
 	report_end(object->report);
-	if (object->stream)
+	if (object->stream && !object->holds)
 		accel_stream_destroy(object->stream);
+	waits_end(object->waits);
 	if (object->event)
 		accel_event_destroy(object->event);
 }
@@ -56,25 +62,27 @@ static void end(const struct object *object)
 static void end_all(enum handle_kind kind, struct card *card, aclrtContext context)
 {
 	struct object object;
-	bool found;
+	size_t at, ended;
 
+	/* Until there is none: what was being made meanwhile may stand before those that were ended. */
 	do {
-		state_lock();
-		found = take(kind, card, context, &object);
-		state_unlock();
-		if (found)
+		ended = 0;
+		for (at = 0; take(kind, card, context, &at, &object); ended++)
 			end(&object);
-	} while (found);
+	} while (ended);
 }
 
 void objects_end(struct card *card, aclrtContext context)
 {
+	struct wait *waits;
+
 	end_all(HANDLE_STREAM, card, context);
 	if (context)
 		return;
 	state_lock();
-	waits_forget(card);
+	waits = waits_take_of(card);
 	state_unlock();
+	waits_end(waits);
 	end_all(HANDLE_EVENT, card, NULL);
 	end_all(HANDLE_CONTEXT, card, NULL);
 }
@@ -83,14 +91,15 @@ void objects_end(struct card *card, aclrtContext context)
 static aclError drain(struct card *card, const struct object *context, aclrtContext handle)
 {
 	aclError err = ACL_SUCCESS;
-	struct accel_stream *stream;
+	struct held held;
 	size_t at = 0;
 
 	if (context->stream)
 		err = stream_told(context->stream, accel_stream_synchronize(context->stream));
-	while ((stream = stream_next(card, handle, &at))) {
-		aclError failed = stream_told(stream, accel_stream_synchronize(stream));
+	while (stream_next(card, handle, &at, &held)) {
+		aclError failed = stream_told(held.stream, accel_stream_synchronize(held.stream));
 
+		stream_put(&held);
 		err = err ? err : failed;
 	}
 	return err;
@@ -101,10 +110,15 @@ aclError aclrtDestroyContext(aclrtContext context)
 	aclError err = call_enter(__func__);
 	struct object *found, object = { 0 };
 
+	if (!err && context)
+		err = reports_check(NULL, context);
 	if (err)
 		return err;
 	state_lock();
 	found = handle_find(HANDLE_CONTEXT, context);
+	/* Who resets the device ends it, and does not wait for uses that begin now. */
+	if (found && found->card->state != CARD_OPEN)
+		found = NULL;
 	if (found) {
 		object = *found;
 		if (!object.is_default) {

@@ -84,11 +84,6 @@ aclError aclrtGetDevice(int32_t *deviceId)
 	return err;
 }
 
-static aclError synchronize(struct card *card)
-{
-	return streams_told(card, accel_device_synchronize(card->dev));
-}
-
 aclError aclrtSynchronizeDevice(void)
 {
 	struct here here;
@@ -96,7 +91,7 @@ aclError aclrtSynchronizeDevice(void)
 
 	if (err)
 		return err;
-	err = synchronize(here.card);
+	err = card_synchronize(here.card);
 	here_leave(&here);
 	return err;
 }
@@ -112,9 +107,10 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout)
 		err = call_fail(ACL_ERROR_RT_PARAM_INVALID,
 				"timeout is %d: -1 for ever, or milliseconds", timeout);
 	else if (timeout == -1)
-		err = synchronize(here.card);
+		err = card_synchronize(here.card);
 	else
-		err = streams_wait(here.card, deadline_after(timeout));
+		err = reports_check(here.card, NULL) ?:
+		      streams_wait(here.card, deadline_after(timeout));
 	here_leave(&here);
 	return err;
 }

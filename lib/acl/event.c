@@ -78,6 +78,8 @@ aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
 	aclError err = call_enter(name);
 	struct object *found;
 
+	/* Also for a compiler that does not know that a failure is not 0. */
+	*event = (struct object){ .card = NULL };
 	if (err)
 		return err;
 	state_lock();
@@ -95,6 +97,25 @@ aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
 void event_leave(const struct object *event)
 {
 	card_put(event->card);
+}
+
+aclError event_on_enter(const char *name, aclrtEvent handle, aclrtStream stream,
+			struct object *event, struct on_stream *on)
+{
+	aclError err = event_enter(name, "event", handle, event);
+
+	if (err)
+		return err;
+	err = stream_enter(name, stream, on);
+	if (err)
+		event_leave(event);
+	return err;
+}
+
+void event_on_leave(const struct object *event, const struct on_stream *on)
+{
+	stream_leave(on);
+	event_leave(event);
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event)
@@ -153,16 +174,12 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
 {
 	struct on_stream on;
 	struct object object;
-	aclError err = event_enter(__func__, "event", event, &object);
+	aclError err = event_on_enter(__func__, event, stream, &object, &on);
 
 	if (err)
 		return err;
-	err = stream_enter(__func__, stream, &on);
-	if (!err) {
-		err = record(&on, event, &object);
-		stream_leave(&on);
-	}
-	event_leave(&object);
+	err = record(&on, event, &object);
+	event_on_leave(&object, &on);
 	return err;
 }
 
@@ -170,22 +187,19 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
 {
 	struct on_stream on;
 	struct object object;
-	aclError err = event_enter(__func__, "event", event, &object);
+	aclError err = event_on_enter(__func__, event, stream, &object, &on);
 
 	if (err)
 		return err;
-	err = stream_enter(__func__, stream, &on);
-	if (!err && object.is_reusable) {
+	if (object.is_reusable) {
 		err = call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
 				"event %p is of aclrtCreateEventExWithFlag(): it is recorded "
 				"again without a reset", event);
-		stream_leave(&on);
-	} else if (!err) {
+	} else {
 		err = stream_told(on.stream, accel_stream_synchronize(on.stream));
 		set_recorded(event, false);
-		stream_leave(&on);
 	}
-	event_leave(&object);
+	event_on_leave(&object, &on);
 	return err;
 }
 

@@ -6,12 +6,23 @@
 
 #include <stdlib.h>
 
+/* So many that are told to wait for an event are kept before those that have come past it go. */
+#define WAITS_KEPT 32
+
 /* A stream that was told to wait has come past it when another event has happened. */
 struct wait {
-	struct card *card; /* of the stream; NULL: it is closed, and the other event with it */
+	struct card *card; /* of the stream; NULL: it is being closed, and the other event ends so */
 	struct accel_event *passed;
 	struct wait *next;
 };
+
+static pthread_cond_t looked = PTHREAD_COND_INITIALIZER; /* at the waits of an event */
+
+/* Who looked stayed with the parent. */
+void waits_in_child(void)
+{
+	looked = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+}
 
 struct wait *waits_use(struct wait *waits)
 {
@@ -43,9 +54,9 @@ void waits_end(struct wait *waits)
 	}
 }
 
-/* Those in events of other cards, too. */
-void waits_forget(const struct card *card)
+struct wait *waits_take_of(struct card *card)
 {
+	struct wait *taken = NULL;
 	size_t at = 0;
 	void *handle;
 
@@ -55,14 +66,17 @@ void waits_forget(const struct card *card)
 		while (*link) {
 			struct wait *wait = *link;
 
-			if (wait->card != card && wait->card->state != CARD_CLOSED) {
+			if (wait->card != card) {
 				link = &wait->next;
 				continue;
 			}
 			*link = wait->next;
-			free(wait);
+			wait->next = taken;
+			taken = wait;
+			card->users++;
 		}
 	}
+	return taken;
 }
 
 /* ---- Queueing ---- */
@@ -140,40 +154,36 @@ static aclError wait_for(const struct on_stream *on, aclrtEvent handle, const st
 	return code;
 }
 
-aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
-{
-	struct on_stream on;
-	struct object object;
-	aclError err = event_enter(__func__, "event", event, &object);
+/* ---- Who still waits ---- */
 
-	if (err)
-		return err;
-	err = stream_enter(__func__, stream, &on);
-	if (!err) {
-		/* One that is not recorded has happened. */
-		if (object.is_recorded)
-			err = wait_for(&on, event, &object);
-		stream_leave(&on);
-	}
-	event_leave(&object);
-	return err;
-}
-
-/* ---- The question ---- */
-
-/* What a thread has taken out of the event no other sees; it puts back what is still to come. */
+/* What a thread has taken out of the event no other sees: who asks, too, waits until it is back. */
 static struct wait *waits_take(aclrtEvent handle)
 {
+	struct wait *waits = NULL;
 	struct object *event;
-	struct wait *waits;
+
+	state_lock();
+	while ((event = handle_find(HANDLE_EVENT, handle)) && event->is_looked_at)
+		state_wait(&looked);
+	if (event) {
+		waits = waits_use(event->waits);
+		event->waits = NULL;
+		event->is_looked_at = true;
+	}
+	state_unlock();
+	return waits;
+}
+
+static void looking_ends(aclrtEvent handle)
+{
+	struct object *event;
 
 	state_lock();
 	event = handle_find(HANDLE_EVENT, handle);
-	waits = event ? waits_use(event->waits) : NULL;
 	if (event)
-		event->waits = NULL;
+		event->is_looked_at = false;
+	pthread_cond_broadcast(&looked);
 	state_unlock();
-	return waits;
 }
 
 static bool still_waits(aclrtEvent handle)
@@ -192,7 +202,38 @@ static bool still_waits(aclrtEvent handle)
 		}
 		wait = next;
 	}
+	looking_ends(handle);
 	return waits;
+}
+
+/* Who waits for an event again and again never needs to ask. */
+static bool is_time_to_look(aclrtEvent handle)
+{
+	struct object *event;
+	bool is_time;
+
+	state_lock();
+	event = handle_find(HANDLE_EVENT, handle);
+	is_time = event && ++event->waited % WAITS_KEPT == 0;
+	state_unlock();
+	return is_time;
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
+{
+	struct on_stream on;
+	struct object object;
+	aclError err = event_on_enter(__func__, event, stream, &object, &on);
+
+	if (err)
+		return err;
+	/* One that is not recorded has happened. */
+	if (object.is_recorded)
+		err = wait_for(&on, event, &object);
+	if (is_time_to_look(event))
+		still_waits(event);
+	event_on_leave(&object, &on);
+	return err;
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status)

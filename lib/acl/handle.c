@@ -23,6 +23,7 @@ static const char *const kinds[] = {
 	[HANDLE_CONTEXT] = "context",
 	[HANDLE_STREAM] = "stream",
 	[HANDLE_EVENT] = "event",
+	[HANDLE_ENDED] = NULL,
 };
 
 static struct slot *slot_of(const void *handle)
@@ -73,15 +74,32 @@ void *handle_make(const struct object *object)
 	return handle_of(slot);
 }
 
+static void free_slot(struct slot *slot)
+{
+	slot->object.kind = HANDLE_FREE;
+	if ((size_t)(slot - slots) < first_free)
+		first_free = (size_t)(slot - slots);
+}
+
 void handle_drop(const void *handle)
 {
 	struct slot *slot = slot_of(handle);
 
 	if (!slot)
 		return;
-	slot->object.kind = HANDLE_FREE;
-	if ((size_t)(slot - slots) < first_free)
-		first_free = (size_t)(slot - slots);
+	slot->object.kind = HANDLE_ENDED;
+	if (!slot->object.holds)
+		free_slot(slot);
+}
+
+bool handle_release(const void *handle)
+{
+	struct slot *slot = slot_of(handle);
+
+	if (!slot || --slot->object.holds || slot->object.kind != HANDLE_ENDED)
+		return false;
+	free_slot(slot);
+	return true;
 }
 
 void *handle_next(enum handle_kind kind, const struct card *card, const void *context, size_t *at)
@@ -113,7 +131,8 @@ aclError handle_fail(const char *argument, enum handle_kind kind, const void *ha
 		return call_null(argument);
 	state_lock();
 	slot = slot_of(handle);
-	if (slot)
+	/* One of the right kind is of a device that is being reset. */
+	if (slot && slot->object.kind != kind)
 		is = kinds[slot->object.kind];
 	state_unlock();
 	if (is)

@@ -52,7 +52,7 @@ static aclError free_host(const char *name, void *ptr, bool wait)
 	if (err)
 		return err;
 	if (wait)
-		err = streams_told(card, accel_device_synchronize(card->dev));
+		err = card_synchronize(card);
 	if (!err)
 		err = call_failed(accel_host_memory_deallocate(card->dev, ptr, info.size));
 	card_put(card);
@@ -116,19 +116,35 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag)
 	return err;
 }
 
-aclError aclrtHostUnregister(void *ptr)
+static aclError why_not_registered(const void *ptr)
 {
-	aclError err = call_enter(__func__);
 	struct accel_pointer_info info;
 	struct card *card;
+	aclError err = memory_enter(ptr, ACCEL_MEMORY_REGISTERED, "ptr", &info, &card);
 
-	if (!err)
-		err = memory_enter(ptr, ACCEL_MEMORY_REGISTERED, "ptr", &info, &card);
 	if (err)
 		return err;
-	err = call_failed(accel_host_unregister(card->dev, ptr));
 	card_put(card);
-	return err;
+	return call_fail(ACL_ERROR_RT_PARAM_INVALID, "ptr %p: another thread has just registered it",
+			 ptr);
+}
+
+/* What lies there for one device may be part of a range, or other memory, for another. */
+aclError aclrtHostUnregister(void *ptr)
+{
+	aclError code = call_enter(__func__);
+	int at = 0, err = -ENOENT;
+	struct card *card;
+
+	if (code)
+		return code;
+	if (!ptr)
+		return call_null("ptr");
+	while (err == -ENOENT && (card = card_next(&at))) {
+		err = accel_host_unregister(card->dev, ptr);
+		card_put(card);
+	}
+	return err == -ENOENT ? why_not_registered(ptr) : call_failed(err);
 }
 
 /* ---- Addresses ---- */

@@ -192,7 +192,7 @@ static aclError free_device(const char *name, void *ptr, bool wait)
 	if (err)
 		return err;
 	if (wait)
-		err = streams_told(card, accel_device_synchronize(card->dev));
+		err = card_synchronize(card);
 	if (!err)
 		err = call_failed(accel_device_memory_deallocate(card->dev, ptr, info.size));
 	card_put(card);

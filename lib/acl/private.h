@@ -87,11 +87,11 @@ void here_leave(const struct here *here);
 aclError card_open(int32_t id, struct card **card);
 /* The open card with this handle, counted, or NULL. */
 struct card *card_with(const struct accel_device *dev);
+/* The next open card from *at = 0 on, counted, or NULL. */
+struct card *card_next(int *at);
 /* One more use of a card that is in use. */
 struct card *card_use(struct card *card);
 void card_put(struct card *card);
-/* How a card is closed: with or without waiting for its work. */
-aclError card_close(struct card *card, bool wait);
 /* One aclrtSetDevice() less, or none is left; closes the card with the last. */
 aclError card_reset(int32_t id, bool force);
 /* Makes the context the current one of this thread. */
@@ -99,16 +99,25 @@ void context_use(aclrtContext context);
 
 /* ---- handle.c: streams, events and contexts as programs see them ---- */
 
-enum handle_kind { HANDLE_FREE, HANDLE_CONTEXT, HANDLE_STREAM, HANDLE_EVENT };
+enum handle_kind {
+	HANDLE_FREE,
+	HANDLE_CONTEXT,
+	HANDLE_STREAM,
+	HANDLE_EVENT,
+	HANDLE_ENDED, /* and nobody's, but a call still has its stream */
+};
 
 struct object {
 	enum handle_kind kind;
 	struct card *card;
 	aclrtContext context; /* that a stream belongs to */
 	struct accel_stream *stream; /* of a context: its default one, or NULL */
+	unsigned int holds; /* calls that have found the stream among all; the last destroys it */
 	struct accel_event *event;
 	struct report *report; /* who runs the callbacks of a stream, or NULL */
 	struct wait *waits; /* streams that wait for an event */
+	bool is_looked_at; /* a thread has taken these out, to see which still do */
+	uint32_t waited; /* how often one was told to */
 	uint32_t flags; /* of an event */
 	bool is_default; /* a context that aclrtSetDevice() made */
 	bool is_reusable; /* an event of aclrtCreateEventExWithFlag() */
@@ -119,6 +128,8 @@ struct object {
 struct object *handle_find(enum handle_kind kind, const void *handle);
 void *handle_make(const struct object *object);
 void handle_drop(const void *handle);
+/* One hold less of its stream; true if that was the last, and the handle is dropped. */
+bool handle_release(const void *handle);
 /* The next handle from *at = 0 on, of a card and of a context where they are given, or NULL. */
 void *handle_next(enum handle_kind kind, const struct card *card, const void *context, size_t *at);
 /* In a forked process. */
@@ -149,9 +160,18 @@ struct object *stream_object(const struct on_stream *on, aclrtStream handle);
 aclError stream_told(struct accel_stream *stream, int err);
 /* All streams of a card. */
 aclError streams_told(struct card *card, int err);
+/* Waits for all of them, destroyed ones, too. */
+aclError card_synchronize(struct card *card);
 aclError streams_wait(struct card *card, uint64_t deadline);
-/* The next stream of a card (and of a context, if one is given) from *at = 0 on, or NULL. */
-struct accel_stream *stream_next(struct card *card, aclrtContext context, size_t *at);
+/* A stream that another thread may end meanwhile: it is destroyed when nobody holds it. */
+struct held {
+	void *handle;
+	struct accel_stream *stream;
+};
+
+/* The next stream of a card (and of a context, if one is given) from *at = 0 on, to be put. */
+bool stream_next(struct card *card, aclrtContext context, size_t *at, struct held *held);
+void stream_put(const struct held *held);
 /* When a time in milliseconds from now is over, for libaccel. */
 uint64_t deadline_after(int32_t timeout);
 
@@ -181,14 +201,27 @@ aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const v
 aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
 		     struct object *event);
 void event_leave(const struct object *event);
+/* An event and a stream, for what is queued there. */
+aclError event_on_enter(const char *name, aclrtEvent handle, aclrtStream stream,
+			struct object *event, struct on_stream *on);
+void event_on_leave(const struct object *event, const struct on_stream *on);
 
 /* ---- event_wait.c ---- */
 
 /* Under the lock: waits that are taken out of the table, for waits_end(). */
 struct wait *waits_use(struct wait *waits);
 void waits_end(struct wait *waits);
-/* Under the lock: of the streams of a card that is being closed. */
-void waits_forget(const struct card *card);
+/* Under the lock, in a forked process. */
+void waits_in_child(void);
+/* The same with those of the streams of a card that is being closed, at events of all cards. */
+struct wait *waits_take_of(struct card *card);
+
+/* ---- callback.c ---- */
+
+/* Refuses what waits for the thread of libaccel that runs host functions, in one of them. */
+aclError host_function_check(void);
+/* In a forked process, where that thread is not. */
+void host_functions_in_child(void);
 
 /* ---- report.c ---- */
 
@@ -198,5 +231,7 @@ void reports_end(struct card *card);
 void reports_forget(void);
 /* Under the lock: a callback that this thread has to run keeps the stream from going on. */
 bool report_blocks(const struct report *report);
+/* For who would wait for all streams of a card, or of a context (the other is NULL). */
+aclError reports_check(const struct card *card, aclrtContext context);
 
 #endif

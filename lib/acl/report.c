@@ -90,7 +90,7 @@ static struct report *report_new(struct reader *reader)
 	report->last = &report->first;
 	report->reader = reader;
 	report->uses = 1;
-	report->reached = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	report->reached = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
 	if (report->reached >= 0 &&
 	    !epoll_ctl(reader->epoll, EPOLL_CTL_ADD, report->reached, &event))
 		return report;
@@ -101,11 +101,12 @@ static struct report *report_new(struct reader *reader)
 }
 
 /* Under the lock. */
-static void report_link(struct report *report, struct card *card)
+static void report_link(struct report *report, const struct here *here)
 {
 	uint64_t count;
 
-	report->reader->card = card;
+	report->context = here->context;
+	report->reader->card = here->card;
 	report->reader->streams++;
 	/* From when its last stream had left. */
 	if (read(report->reader->wake, &count, sizeof(count)) < 0)
@@ -203,23 +204,52 @@ void reports_end(struct card *card)
 
 /*
  * Under the lock, in a forked process: libaccel's thread, and what it held, are not here. The
- * descriptors are still the parent's: they are closed, and not used.
+ * descriptors are still the parent's: they are closed, and not used. A callback that has forked
+ * returns to what runs it, which lets go of its report and its reader then.
  */
+static void report_forget(struct report *report)
+{
+	drop_callbacks(report);
+	close(report->reached);
+	report->is_ended = true;
+	report_put(report);
+}
+
+/* True if it is closed: the calls of other threads are not here. */
+static bool reader_forget(struct reader *reader)
+{
+	bool is_running = reader->waiting && reader->thread == report_thread();
+
+	if (!is_running) {
+		reader_close(reader);
+		return true;
+	}
+	close(reader->epoll);
+	close(reader->wake);
+	reader->epoll = reader->wake = -1;
+	reader->thread = 0;
+	reader->card = NULL;
+	reader->streams = 0;
+	return false;
+}
+
 void reports_forget(void)
 {
+	struct reader **at = &readers;
+
 	while (reports) {
 		struct report *report = reports;
 
 		reports = report->next;
-		drop_callbacks(report);
-		close(report->reached);
-		free(report);
+		report_forget(report);
 	}
-	while (readers) {
-		struct reader *reader = readers;
+	while (*at) {
+		struct reader *reader = *at, *next = reader->next;
 
-		readers = reader->next;
-		reader_close(reader);
+		if (reader_forget(reader))
+			*at = next;
+		else
+			at = &reader->next;
 	}
 	report_done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
@@ -228,6 +258,23 @@ bool report_blocks(const struct report *report)
 {
 	/* The thread would wait for what it has to do itself. */
 	return report && report->blocking && report->reader->thread == report_thread();
+}
+
+aclError reports_check(const struct card *card, aclrtContext context)
+{
+	const struct report *report;
+
+	state_lock();
+	for (report = reports; report; report = report->next)
+		if ((report->reader->card == card || report->context == context) &&
+		    report_blocks(report))
+			break;
+	state_unlock();
+	if (!report)
+		return ACL_SUCCESS;
+	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+			 "a stream waits for a callback of type ACL_CALLBACK_BLOCK that this "
+			 "thread has to run: aclrtProcessReport() comes first");
 }
 
 /* Under the lock. */
@@ -244,7 +291,7 @@ static aclError subscribe(const struct on_stream *on, aclrtStream stream, struct
 	object->report = report_new(reader);
 	if (!object->report)
 		return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-	report_link(object->report, on->here.card);
+	report_link(object->report, &on->here);
 	return ACL_SUCCESS;
 }
 

@@ -22,11 +22,12 @@ struct reader {
 /* A stream whose callbacks a thread runs. */
 struct report {
 	struct reader *reader;
+	aclrtContext context; /* of the stream */
 	unsigned int uses; /* by the table, and by the thread while it runs one */
 	bool is_ended;
-	int reached; /* eventfd */
-	uint64_t due; /* of the list, that the stream has come to */
+	int reached; /* eventfd: how many of the list the stream has come to */
 	unsigned int blocking; /* callbacks that block the stream */
+	unsigned int queued; /* in the list */
 	struct callback *first, **last;
 	struct report *next;
 };

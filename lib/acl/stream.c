@@ -113,30 +113,51 @@ void stream_leave(const struct on_stream *on)
 	here_leave(&on->here);
 }
 
-struct accel_stream *stream_next(struct card *card, aclrtContext context, size_t *at)
+/* Under the lock. */
+static void hold(struct object *object, void *handle, struct held *held)
 {
-	struct accel_stream *stream = NULL;
+	object->holds++;
+	*held = (struct held){ handle, object->stream };
+}
+
+void stream_put(const struct held *held)
+{
+	bool is_ended;
+
+	state_lock();
+	is_ended = handle_release(held->handle);
+	state_unlock();
+	if (is_ended)
+		accel_stream_destroy(held->stream);
+}
+
+bool stream_next(struct card *card, aclrtContext context, size_t *at, struct held *held)
+{
 	void *handle;
 
 	state_lock();
 	handle = handle_next(HANDLE_STREAM, card, context, at);
 	if (handle)
-		stream = handle_find(HANDLE_STREAM, handle)->stream;
+		hold(handle_find(HANDLE_STREAM, handle), handle, held);
 	state_unlock();
-	return stream;
+	return handle;
 }
 
 /* The default stream of the next context that has one. */
-static struct accel_stream *default_next(struct card *card, size_t *at)
+static bool default_next(struct card *card, size_t *at, struct held *held)
 {
-	struct accel_stream *stream = NULL;
+	struct object *object = NULL;
 	void *handle;
 
 	state_lock();
-	while (!stream && (handle = handle_next(HANDLE_CONTEXT, card, NULL, at)))
-		stream = handle_find(HANDLE_CONTEXT, handle)->stream;
+	do {
+		handle = handle_next(HANDLE_CONTEXT, card, NULL, at);
+		object = handle ? handle_find(HANDLE_CONTEXT, handle) : NULL;
+	} while (object && !object->stream);
+	if (object)
+		hold(object, handle, held);
 	state_unlock();
-	return stream;
+	return object;
 }
 
 /* ---- Failure ---- */
@@ -160,21 +181,26 @@ aclError stream_told(struct accel_stream *stream, int err)
 	return call_fail(err_code(failed), "work of the stream failed: %s", accel_strerror(failed));
 }
 
+static void clear_failed(const struct held *held)
+{
+	if (is_failure(accel_stream_query(held->stream)))
+		accel_stream_clear(held->stream);
+	stream_put(held);
+}
+
 /* All that have failed are told of at once: the first error stands for them. */
 aclError streams_told(struct card *card, int err)
 {
 	aclError code = call_failed(err);
-	struct accel_stream *stream;
+	struct held held;
 	size_t at = 0;
 
 	if (!err || err_is_lost(err))
 		return code;
-	while ((stream = stream_next(card, NULL, &at)))
-		if (is_failure(accel_stream_query(stream)))
-			accel_stream_clear(stream);
-	for (at = 0; (stream = default_next(card, &at));)
-		if (is_failure(accel_stream_query(stream)))
-			accel_stream_clear(stream);
+	while (stream_next(card, NULL, &at, &held))
+		clear_failed(&held);
+	for (at = 0; default_next(card, &at, &held);)
+		clear_failed(&held);
 	return code;
 }
 
@@ -260,7 +286,8 @@ static aclError destroy(const char *name, aclrtStream handle, bool wait)
 	/* Otherwise another thread has done it. */
 	if (found) {
 		report_end(object.report);
-		accel_stream_destroy(object.stream);
+		if (!object.holds)
+			accel_stream_destroy(object.stream);
 	}
 	stream_leave(&on);
 	return err;
@@ -289,16 +316,32 @@ uint64_t deadline_after(int32_t timeout)
 	       (uint64_t)timeout * 1000000;
 }
 
+aclError card_synchronize(struct card *card)
+{
+	aclError err = reports_check(card, NULL);
+
+	return err ? err : streams_told(card, accel_device_synchronize(card->dev));
+}
+
+static aclError wait_for_one(const struct held *held, uint64_t deadline)
+{
+	aclError err = stream_told(held->stream,
+				   accel_stream_synchronize_until(held->stream, deadline));
+
+	stream_put(held);
+	return err;
+}
+
 aclError streams_wait(struct card *card, uint64_t deadline)
 {
-	struct accel_stream *stream;
 	aclError err = ACL_SUCCESS;
+	struct held held;
 	size_t at = 0;
 
-	while (!err && (stream = stream_next(card, NULL, &at)))
-		err = stream_told(stream, accel_stream_synchronize_until(stream, deadline));
-	for (at = 0; !err && (stream = default_next(card, &at));)
-		err = stream_told(stream, accel_stream_synchronize_until(stream, deadline));
+	while (!err && stream_next(card, NULL, &at, &held))
+		err = wait_for_one(&held, deadline);
+	for (at = 0; !err && default_next(card, &at, &held);)
+		err = wait_for_one(&held, deadline);
 	return err;
 }
 

@@ -16,12 +16,35 @@
 
 /* Guards what is kept; nothing else is called while it is held. */
 static pthread_mutex_t settings_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t forks_watched = PTHREAD_ONCE_INIT;
 static char compile_options[OPTIONS][VALUE_SIZE];
 static int64_t parameters[OPTIONS];
 static int saturation;
 
 static pthread_once_t named = PTHREAD_ONCE_INIT;
 static char soc_name[64] = "accel";
+
+static void settings_leave(void)
+{
+	pthread_mutex_unlock(&settings_lock);
+}
+
+static void settings_hold(void)
+{
+	pthread_mutex_lock(&settings_lock);
+}
+
+static void watch(void)
+{
+	pthread_atfork(settings_hold, settings_leave, settings_leave);
+}
+
+/* Another thread may fork meanwhile: the lock of the child would stay locked. */
+static void settings_enter(void)
+{
+	pthread_once(&forks_watched, watch);
+	settings_hold();
+}
 
 /* ---- What it is ---- */
 
@@ -87,9 +110,9 @@ aclError aclSetCompileopt(int opt, const char *value)
 	if (strnlen(value, VALUE_SIZE) == VALUE_SIZE)
 		return call_fail(ACL_ERROR_STORAGE_OVER_LIMIT, "value has more than %d characters",
 				 VALUE_SIZE - 1);
-	pthread_mutex_lock(&settings_lock);
+	settings_enter();
 	strcpy(compile_options[opt], value);
-	pthread_mutex_unlock(&settings_lock);
+	settings_leave();
 	return ACL_SUCCESS;
 }
 
@@ -100,9 +123,9 @@ size_t aclGetCompileoptSize(int opt)
 	call_begin("aclGetCompileoptSize");
 	if (check_option(opt))
 		return 0;
-	pthread_mutex_lock(&settings_lock);
+	settings_enter();
 	size = strlen(compile_options[opt]) + 1;
-	pthread_mutex_unlock(&settings_lock);
+	settings_leave();
 	return size;
 }
 
@@ -117,11 +140,11 @@ aclError aclGetCompileopt(int opt, char *value, size_t length)
 		return err;
 	if (!value)
 		return call_null("value");
-	pthread_mutex_lock(&settings_lock);
+	settings_enter();
 	size = strlen(compile_options[opt]) + 1;
 	if (size <= length)
 		memcpy(value, compile_options[opt], size);
-	pthread_mutex_unlock(&settings_lock);
+	settings_leave();
 	if (size > length)
 		return call_fail(ACL_ERROR_INVALID_PARAM, "length is %zu, the value takes %zu bytes",
 				 length, size);
@@ -136,9 +159,9 @@ static aclError set_parameter(const char *name, int opt, int64_t value)
 	err = check_option(opt);
 	if (err)
 		return err;
-	pthread_mutex_lock(&settings_lock);
+	settings_enter();
 	parameters[opt] = value;
-	pthread_mutex_unlock(&settings_lock);
+	settings_leave();
 	return ACL_SUCCESS;
 }
 
@@ -152,9 +175,9 @@ static aclError get_parameter(const char *name, int opt, int64_t *value)
 		return err;
 	if (!value)
 		return call_null("value");
-	pthread_mutex_lock(&settings_lock);
+	settings_enter();
 	*value = parameters[opt];
-	pthread_mutex_unlock(&settings_lock);
+	settings_leave();
 	return ACL_SUCCESS;
 }
 
@@ -183,9 +206,9 @@ aclError aclrtSetDeviceSatMode(int mode)
 	call_begin("aclrtSetDeviceSatMode");
 	if (mode != 0 && mode != 1)
 		return call_fail(ACL_ERROR_INVALID_PARAM, "mode is %d, not 0 or 1", mode);
-	pthread_mutex_lock(&settings_lock);
+	settings_enter();
 	saturation = mode;
-	pthread_mutex_unlock(&settings_lock);
+	settings_leave();
 	return ACL_SUCCESS;
 }
 
@@ -194,9 +217,9 @@ aclError aclrtGetDeviceSatMode(int *mode)
 	call_begin("aclrtGetDeviceSatMode");
 	if (!mode)
 		return call_null("mode");
-	pthread_mutex_lock(&settings_lock);
+	settings_enter();
 	*mode = saturation;
-	pthread_mutex_unlock(&settings_lock);
+	settings_leave();
 	return ACL_SUCCESS;
 }
 

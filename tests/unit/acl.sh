@@ -148,13 +148,13 @@ built_by_the_other_name() {
 
 # What is linked with another libascendcl.so asks for that name.
 found_by_the_other_name() {
-	mkdir -p "$work/stub"
+	mkdir -p "$work/other"
 	echo 'int aclInit(const char *path) { return !path - 2; }' |
-		gcc -shared -fPIC -Wl,-soname,libascendcl.so -o "$work/stub/libascendcl.so" -x c - &&
+		gcc -shared -fPIC -Wl,-soname,libascendcl.so -o "$work/other/libascendcl.so" -x c - &&
 		echo 'int aclInit(const char *); int main(void) { return aclInit(0); }' |
-		gcc -o "$work/stub/program" -x c - -L"$work/stub" -lascendcl &&
-		! LD_LIBRARY_PATH=$work/stub "$work/stub/program" &&
-		LD_LIBRARY_PATH=$root$prefix/lib/ascendcl "$work/stub/program"
+		gcc -o "$work/other/program" -x c - -L"$work/other" -lascendcl &&
+		! LD_LIBRARY_PATH=$work/other "$work/other/program" &&
+		LD_LIBRARY_PATH=$root$prefix/lib/ascendcl "$work/other/program"
 }
 
 cat > "$work/consumer/CMakeLists.txt" <<'END'

@@ -10,6 +10,7 @@
 static void test_before_init(void)
 {
 	aclrtRunMode mode = ACL_DEVICE;
+	aclrtContext context = &mode;
 	uint32_t count = 7;
 	void *ptr = &ptr;
 
@@ -17,6 +18,8 @@ static void test_before_init(void)
 	refuses(aclrtMalloc(&ptr, 1, 0), ACL_ERROR_UNINITIALIZE, "aclInit() has not been called");
 	ok(!ptr);
 	gives(aclrtSetDevice(0), ACL_ERROR_UNINITIALIZE);
+	gives(aclrtCreateContext(&context, 0), ACL_ERROR_UNINITIALIZE);
+	ok(!context);
 	gives(aclrtFree(&ptr), ACL_ERROR_UNINITIALIZE);
 	gives(aclFinalize(), ACL_ERROR_UNINITIALIZE);
 	gives(aclrtGetRunMode(&mode), 0);
@@ -95,6 +98,21 @@ static const struct {
 	{ "{\"a\": [1}", ACL_ERROR_PARSE_FILE },
 	{ "{\"a\": nil}", ACL_ERROR_PARSE_FILE },
 	{ "{a: 1}", ACL_ERROR_PARSE_FILE },
+	{ "{\"a\": [0, -0, 10, 0.5, 1e5, 1E+05, -1.25e-7]}", 0 },
+	{ "{\"a\": 0x10}", ACL_ERROR_PARSE_FILE },
+	{ "{\"a\": -inf}", ACL_ERROR_PARSE_FILE },
+	{ "{\"a\": -nan}", ACL_ERROR_PARSE_FILE },
+	{ "{\"a\": - 1}", ACL_ERROR_PARSE_FILE },
+	{ "{\"a\": 01}", ACL_ERROR_PARSE_FILE },
+	{ "{\"a\": 1.}", ACL_ERROR_PARSE_FILE },
+	{ "{\"a\": -.5}", ACL_ERROR_PARSE_FILE },
+	{ "{\"a\": 1e}", ACL_ERROR_PARSE_FILE },
+	{ "{\"a\": 1e+}", ACL_ERROR_PARSE_FILE },
+	{ "{\"\\u12aF\\/\\\\\\b\\f\\n\\r\\t\": 1}", 0 },
+	{ "{\"\\x\": 1}", ACL_ERROR_PARSE_FILE },
+	{ "{\"\\u12g4\": 1}", ACL_ERROR_PARSE_FILE },
+	{ "{\"\\u123\": 1}", ACL_ERROR_PARSE_FILE },
+	{ "{\"a\n\": 1}", ACL_ERROR_PARSE_FILE },
 };
 
 static void write_file(const char *path, const char *words)
@@ -478,6 +496,20 @@ static void *uses(void *arg)
 	return arg;
 }
 
+static void *makes_contexts(void *arg)
+{
+	aclrtContext contexts[8];
+
+	for (int i = 0; i < 4 * ROUNDS; i++) {
+		for (int j = 0; j < 8; j++)
+			if (!aclrtCreateContext(&contexts[j], 0))
+				aclrtSynchronizeStream(NULL);
+		for (int j = 0; j < 8; j++)
+			aclrtDestroyContext(contexts[j]);
+	}
+	return arg;
+}
+
 static void *resets(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -499,6 +531,103 @@ static void test_reset_while_others_work(void)
 		pthread_join(threads[i], NULL);
 	end();
 	ok(!mock_files());
+}
+
+static void test_reset_while_others_end_contexts(void)
+{
+	pthread_t threads[4];
+
+	begin();
+	for (size_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, i < 2 ? makes_contexts : resets, NULL);
+	for (size_t i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	end();
+	ok(!mock_files());
+}
+
+/* From aclrtSetDevice() to aclrtResetDevice() the device is the thread's, whatever others do. */
+static void *sets_and_resets(void *arg)
+{
+	int32_t id = 7;
+
+	for (int i = 0; i < 100 * ROUNDS; i++) {
+		gives(aclrtSetDevice(0), 0);
+		gives(aclrtGetDevice(&id), 0);
+		gives(aclrtResetDevice(0), 0);
+	}
+	return arg;
+}
+
+static void test_the_last_reset_and_the_next_set(void)
+{
+	pthread_t threads[4];
+
+	mock_add(0);
+	gives(aclInit(NULL), 0);
+	for (size_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, sets_and_resets, NULL);
+	for (size_t i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	ok(!mock_files());
+	end();
+}
+
+/* So is what lies between aclInit() and aclFinalizeReference(). */
+static void *begins_and_ends(void *arg)
+{
+	int32_t id = 7;
+
+	for (int i = 0; i < 100 * ROUNDS; i++) {
+		gives(aclInit(NULL), 0);
+		gives(aclrtSetDevice(0), 0);
+		gives(aclrtGetDevice(&id), 0);
+		gives(aclFinalizeReference(NULL), 0);
+	}
+	return arg;
+}
+
+static void test_the_last_end_and_the_next_beginning(void)
+{
+	pthread_t threads[4];
+
+	mock_add(0);
+	for (size_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, begins_and_ends, NULL);
+	for (size_t i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	ok(!mock_files());
+}
+
+static bool over;
+
+static void *sets(void *arg)
+{
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE))
+		aclrtSetDevice(0);
+	return arg;
+}
+
+/* Others may still try: after aclFinalize() there is no open card. */
+static void test_nothing_is_open_after_the_end(void)
+{
+	pthread_t threads[3];
+
+	mock_add(0);
+	__atomic_store_n(&over, false, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, sets, NULL);
+	for (int i = 0; i < 10 * ROUNDS; i++) {
+		gives(aclInit(NULL), 0);
+		gives(aclrtSetDevice(0), 0);
+		gives(aclFinalize(), 0);
+		ok(!mock_files());
+	}
+	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	gives(aclInit(NULL), 0);
+	end();
 }
 
 static void *inits(void *arg)
@@ -546,6 +675,10 @@ int main(void)
 	RUN(test_each_thread_has_a_device);
 	RUN(test_threads_with_devices);
 	RUN(test_reset_while_others_work);
+	RUN(test_reset_while_others_end_contexts);
+	RUN(test_the_last_reset_and_the_next_set);
+	RUN(test_the_last_end_and_the_next_beginning);
+	RUN(test_nothing_is_open_after_the_end);
 	RUN(test_finalize_while_others_work);
 	return tap_end();
 }

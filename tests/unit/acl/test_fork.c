@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A process that is forked from one that has begun. What is wrong in it is its exit status. */
+/* A process that is forked from one that has begun. */
 #include "fixture.h"
+
+#include "../../../lib/acl/system.h"
 
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -36,23 +38,6 @@ static void set_up(void)
 	gives(aclrtGetCurrentContext(&context), 0);
 	gives(aclrtRecordEvent(event, stream), 0);
 	gives(aclrtSynchronizeStream(stream), 0);
-}
-
-static void in_child(void (*part)(void))
-{
-	int status = -1;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		tap_wrong = 0;
-		part();
-		fflush(stdout);
-		_exit(!!tap_wrong);
-	}
-	waitpid(pid, &status, 0);
-	ok(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
 static void everything_is_refused(void)
@@ -200,6 +185,44 @@ static void test_fork_under_work(void)
 	end();
 }
 
+static void *sets_options(void *arg)
+{
+	while (!ends) {
+		aclSetCompileopt(1, arg);
+		aclrtSetSysParamOpt(1, 2);
+	}
+	return arg;
+}
+
+/* A child that hangs is killed, which is no exit. */
+static void knows_options(void)
+{
+	char value[256];
+
+	alarm(10);
+	gives(aclGetCompileopt(1, value, sizeof(value)), 0);
+	gives(aclrtSetSysParamOpt(1, 3), 0);
+}
+
+static void test_fork_under_settings(void)
+{
+	pthread_t threads[2];
+	char value[256];
+
+	memset(value, 'v', 255);
+	value[255] = 0;
+	gives(aclInit(NULL), 0);
+	ends = false;
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, sets_options, value);
+	for (int i = 0; i < FORKS; i++)
+		in_child(knows_options);
+	ends = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	end();
+}
+
 /* ---- Callbacks ---- */
 
 static void has_callbacks_of_its_own(void)
@@ -231,6 +254,84 @@ static void test_callbacks(void)
 	end();
 }
 
+/* In a callback; the child goes on where the parent does. */
+static pid_t forked;
+
+static void forks(void *data)
+{
+	fflush(stdout);
+	forked = fork();
+	if (!forked)
+		tap_wrong = 0;
+	ran += (int)(intptr_t)data;
+}
+
+static void nests(void *data)
+{
+	gives(aclrtProcessReport(10000), 0);
+	ran += (int)(intptr_t)data;
+}
+
+/* The child has come back out of the calls of the parent, and has nothing of them. */
+static void came_back(void)
+{
+	ran = 0;
+	has_callbacks_of_its_own();
+	fflush(stdout);
+	_exit(!!tap_wrong);
+}
+
+static void fork_in_a_callback(aclrtCallback outer, aclrtCallbackBlockType type)
+{
+	int status = -1;
+
+	set_up();
+	forked = -1;
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtSubscribeReport(self(), NULL), 0);
+	mock_hold(0);
+	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, stream), 0);
+	if (outer)
+		gives(aclrtLaunchCallback(outer, (void *)2, ACL_CALLBACK_NO_BLOCK, stream), 0);
+	gives(aclrtLaunchCallback(forks, (void *)1, type, stream), 0);
+	if (type == ACL_CALLBACK_NO_BLOCK)
+		gives(aclrtLaunchCallback(note, (void *)4, ACL_CALLBACK_NO_BLOCK, stream), 0);
+	mock_release(0);
+	while (forked < 0)
+		gives(aclrtProcessReport(10000), 0);
+	if (!forked)
+		came_back();
+	waitpid(forked, &status, 0);
+	ok(WIFEXITED(status) && !WEXITSTATUS(status));
+	while (ran != 1 + (outer ? 2 : 0) + (type == ACL_CALLBACK_NO_BLOCK ? 4 : 0))
+		gives(aclrtProcessReport(10000), 0);
+	end();
+}
+
+static void test_fork_in_a_callback(void)
+{
+	fork_in_a_callback(NULL, ACL_CALLBACK_NO_BLOCK);
+	mock_reset();
+	fork_in_a_callback(NULL, ACL_CALLBACK_BLOCK);
+	mock_reset();
+	fork_in_a_callback(nests, ACL_CALLBACK_NO_BLOCK);
+}
+
+/* There, in the child, is no thread of libaccel's that a close would wait for. */
+static void begins_in_a_child(void *data)
+{
+	(void)data;
+	in_child(begins_briefly);
+}
+
+static void test_fork_in_a_host_function(void)
+{
+	set_up();
+	gives(aclrtLaunchHostFunc(stream, begins_in_a_child, NULL), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	end();
+}
+
 int main(void)
 {
 	RUN(test_refused);
@@ -238,6 +339,9 @@ int main(void)
 	RUN(test_grandchild);
 	RUN(test_before_it_began);
 	RUN(test_fork_under_work);
+	RUN(test_fork_under_settings);
 	RUN(test_callbacks);
+	RUN(test_fork_in_a_callback);
+	RUN(test_fork_in_a_host_function);
 	return tap_end();
 }

@@ -366,6 +366,30 @@ static void test_host_memory(void)
 	end();
 }
 
+/* What one device has registered, another may have as a part, or as its own memory. */
+static void test_registrations_of_two_devices(void)
+{
+	static char bytes[192];
+	char *host;
+
+	begin_with(2);
+	host = pinned(64);
+	gives(aclrtHostRegisterV2(bytes, 128, ACL_HOST_REG_PINNED), 0);
+	gives(aclrtSetDevice(1), 0);
+	gives(aclrtHostRegisterV2(bytes + 64, 128, ACL_HOST_REG_PINNED), 0);
+	gives(aclrtHostRegisterV2(host, 64, ACL_HOST_REG_PINNED), 0);
+	gives(aclrtHostUnregister(bytes + 64), 0);
+	gives(aclrtHostUnregister(host), 0);
+	gives(aclrtHostUnregister(bytes + 64), ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtHostUnregister(host), ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtHostRegisterV2(bytes, 192, ACL_HOST_REG_PINNED), 0);
+	for (int i = 0; i < 2; i++)
+		gives(aclrtHostUnregister(bytes), 0);
+	gives(aclrtHostUnregister(bytes), ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtFreeHost(host), 0);
+	end();
+}
+
 /* ---- Questions ---- */
 
 static void test_attributes_of_pointers(void)
@@ -504,6 +528,7 @@ int main(void)
 	RUN(test_free_of_busy_memory);
 	RUN(test_out_of_memory);
 	RUN(test_host_memory);
+	RUN(test_registrations_of_two_devices);
 	RUN(test_attributes_of_pointers);
 	RUN(test_pointers_of_another_device);
 	RUN(test_memory_info);

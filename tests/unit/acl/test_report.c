@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #define SIZE 64
 #define MANY 50
@@ -122,6 +123,50 @@ static void test_several_streams(void)
 	end();
 }
 
+static void nests(void *data)
+{
+	note(data);
+	gives(aclrtProcessReport(10000), 0);
+}
+
+/* A callback that runs those behind it, which are due. */
+static void test_a_callback_asks_for_more(void)
+{
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	keep_busy();
+	gives(aclrtLaunchCallback(nests, number(1), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	mock_wait_idle();
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 2 && ran[0] == 1 && ran[1] == 2);
+	gives(aclrtProcessReport(1), ACL_ERROR_RT_REPORT_TIMEOUT);
+	end();
+}
+
+static void queues_another(void *data)
+{
+	note(data);
+	if (count < MANY)
+		gives(aclrtLaunchCallback(queues_another, data, ACL_CALLBACK_NO_BLOCK, stream), 0);
+	mock_wait_idle();
+}
+
+/* One that is queued meanwhile is for the next call. */
+static void test_a_callback_queues_another(void)
+{
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtLaunchCallback(queues_another, number(1), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	for (int i = 1; i <= MANY; i++) {
+		gives(aclrtProcessReport(10000), 0);
+		ok(count == i);
+	}
+	end();
+}
+
 static void test_who_may_not(void)
 {
 	aclrtStream there;
@@ -153,6 +198,25 @@ static void test_who_may_not(void)
 	end();
 }
 
+/* Not a thread is missing then. */
+static void test_no_descriptor_is_left(void)
+{
+	struct rlimit before, none;
+
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = (struct rlimit){ 3, before.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &none);
+	refuses(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_NO_BLOCK, stream),
+		ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "descriptors");
+	setrlimit(RLIMIT_NOFILE, &before);
+	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 1 && ran[0] == 2);
+	end();
+}
+
 static void test_blocking_and_waiting_in_one_thread(void)
 {
 	set_up();
@@ -167,6 +231,47 @@ static void test_blocking_and_waiting_in_one_thread(void)
 	ok(count == 1);
 	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
 	gives(aclrtSynchronizeStream(stream), 0);
+	end();
+}
+
+#define COMES_FIRST "aclrtProcessReport() comes first"
+
+/* Nor does a call hang that waits for more than the stream. */
+static void test_blocking_and_waiting_for_all(void)
+{
+	aclrtContext context, first;
+
+	set_up();
+	gives(aclrtSubscribeReport(self(), NULL), 0);
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, NULL), 0);
+	refuses(aclrtSynchronizeDevice(), ACL_ERROR_RT_PARAM_INVALID, COMES_FIRST);
+	refuses(aclrtSynchronizeDeviceWithTimeout(-1), ACL_ERROR_RT_PARAM_INVALID,
+		COMES_FIRST);
+	gives(aclrtSynchronizeDeviceWithTimeout(1), ACL_ERROR_RT_PARAM_INVALID);
+	refuses(aclrtFreeWithDevSync(ptr), ACL_ERROR_RT_PARAM_INVALID, COMES_FIRST);
+	refuses(aclrtFreeHostWithDevSync(host), ACL_ERROR_RT_PARAM_INVALID, COMES_FIRST);
+	gives(aclrtProcessReport(10000), 0);
+	gives(aclrtFreeWithDevSync(ptr), 0);
+	gives(aclrtFreeHostWithDevSync(host), 0);
+	gives(aclrtSynchronizeDeviceWithTimeout(-1), 0);
+	gives(aclrtGetCurrentContext(&first), 0);
+	gives(aclrtCreateContext(&context, 0), 0);
+	stream = new_stream();
+	for (int i = 0; i < 2; i++) {
+		aclrtStream of = i ? stream : NULL;
+
+		gives(aclrtSubscribeReport(self(), of), 0);
+		gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_BLOCK, of), 0);
+		refuses(aclrtDestroyContext(context), ACL_ERROR_RT_PARAM_INVALID, COMES_FIRST);
+		gives(aclrtProcessReport(10000), 0);
+	}
+	ok(count == 3);
+	/* One of another context is not waited for. */
+	gives(aclrtSetCurrentContext(first), 0);
+	gives(aclrtLaunchCallback(note, number(3), ACL_CALLBACK_BLOCK, NULL), 0);
+	gives(aclrtDestroyContext(context), 0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 4);
 	end();
 }
 
@@ -343,12 +448,44 @@ static void test_host_function(void)
 	end();
 }
 
+static void ends_all(void *data)
+{
+	const char *words = "would wait for itself";
+
+	for (int i = 0; i < 4; i++) {
+		aclError got = i == 0 ? aclrtResetDevice(0) :
+			       i == 1 ? aclrtResetDeviceForce(0) :
+			       i == 2 ? aclFinalizeReference(NULL) : aclFinalize();
+
+		ok(got == ACL_ERROR_RT_PARAM_INVALID);
+		ok(strstr(aclGetRecentErrMsg(), words));
+	}
+	*(char *)data = 1;
+}
+
+/* The close of a card waits for the thread that runs it. */
+static void test_host_function_ends_nothing(void)
+{
+	set_up();
+	host[0] = 0;
+	gives(aclrtLaunchHostFunc(stream, ends_all, host), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	ok(host[0] == 1);
+	gives(aclrtMemset(ptr, SIZE, 1, SIZE), 0);
+	end();
+	ok(!mock_files());
+}
+
 int main(void)
 {
 	RUN(test_own_thread);
 	RUN(test_several_streams);
+	RUN(test_a_callback_asks_for_more);
+	RUN(test_a_callback_queues_another);
 	RUN(test_who_may_not);
+	RUN(test_no_descriptor_is_left);
 	RUN(test_blocking_and_waiting_in_one_thread);
+	RUN(test_blocking_and_waiting_for_all);
 	RUN(test_blocking_is_dropped);
 	RUN(test_after_a_failure);
 	RUN(test_blocking);
@@ -356,5 +493,6 @@ int main(void)
 	RUN(test_a_thread_is_left);
 	RUN(test_reset_under_callbacks);
 	RUN(test_host_function);
+	RUN(test_host_function_ends_nothing);
 	return tap_end();
 }

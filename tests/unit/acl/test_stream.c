@@ -168,6 +168,70 @@ static void test_timeouts(void)
 	end();
 }
 
+static void *makes_streams(void *arg)
+{
+	aclrtStream made;
+
+	gives(aclrtSetDevice(0), 0);
+	while (!__atomic_load_n((bool *)arg, __ATOMIC_ACQUIRE)) {
+		made = new_stream();
+		gives(aclrtDestroyStream(made), 0);
+	}
+	return NULL;
+}
+
+/* Streams of other threads come and go, which is not the fault of who waits. */
+static void test_a_device_with_streams_that_end(void)
+{
+	pthread_t threads[3];
+	bool over = false;
+
+	set_up();
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, makes_streams, &over);
+	for (int i = 0; i < 30000; i++)
+		gives(aclrtSynchronizeDeviceWithTimeout(60000), 0);
+	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	end();
+}
+
+static void *waits_for_the_device(void *arg)
+{
+	gives(aclrtSetDevice(0), 0);
+	gives(aclrtSynchronizeDeviceWithTimeout(60000), 0);
+	return arg;
+}
+
+/* Who ends a stream by force does not wait for who waits, who gives it back. */
+static void test_a_stream_ends_under_a_wait(void)
+{
+	aclrtStream more[MOCK_STREAMS];
+	unsigned int before;
+	pthread_t thread;
+
+	set_up();
+	keep_busy(stream);
+	before = mock_calls(PACCEL_NR_WAIT);
+	pthread_create(&thread, NULL, waits_for_the_device, NULL);
+	mock_wait_calls(PACCEL_NR_WAIT, before + 1);
+	gives(aclrtDestroyStreamForce(stream), 0);
+	gives(aclrtSynchronizeStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
+	gives(aclrtDestroyStreamForce(stream), ACL_ERROR_RT_INVALID_HANDLE);
+	/* Its handle is not given to another one. */
+	for (int i = 0; i < MOCK_STREAMS - 1; i++) {
+		more[i] = new_stream();
+		ok(more[i] != stream);
+	}
+	mock_release(0);
+	pthread_join(thread, NULL);
+	more[MOCK_STREAMS - 1] = new_stream();
+	for (int i = 0; i < MOCK_STREAMS; i++)
+		gives(aclrtDestroyStream(more[i]), 0);
+	end();
+}
+
 /* Told once, then it works again. */
 static void test_work_fails(void)
 {
@@ -411,6 +475,37 @@ static void test_a_stream_waits(void)
 	end();
 }
 
+static aclrtEvent asked;
+
+static void *asks(void *arg)
+{
+	for (int i = 0; i < 20000; i++)
+		ok(wait_status(asked) == ACL_EVENT_WAIT_STATUS_NOT_READY);
+	return arg;
+}
+
+/* The answer is the same for all who ask at once. */
+static void test_several_ask(void)
+{
+	pthread_t threads[4];
+	aclrtStream other;
+
+	set_up();
+	other = new_stream();
+	asked = new_event();
+	keep_busy(stream);
+	gives(aclrtRecordEvent(asked, stream), 0);
+	gives(aclrtStreamWaitEvent(other, asked), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, asks, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(other), 0);
+	ok(wait_status(asked) == ACL_EVENT_WAIT_STATUS_COMPLETE);
+	end();
+}
+
 /* An event may go while a stream waits for it. */
 static void test_destroyed_while_waited_for(void)
 {
@@ -459,6 +554,79 @@ static void test_events_of_two_devices(void)
 	end();
 }
 
+/* The event's device goes, the stream's stays: the leak checker sees what is forgotten. */
+static void test_waits_of_another_device_end(void)
+{
+	aclrtStream there;
+	aclrtEvent event;
+
+	begin_with(2);
+	gives(aclrtSetDevice(1), 0);
+	there = new_stream();
+	gives(aclrtSetDevice(0), 0);
+	event = new_event();
+	gives(aclrtRecordEvent(event, NULL), 0);
+	gives(aclrtSetDevice(1), 0);
+	gives(aclrtStreamWaitEvent(there, event), 0);
+	gives(aclrtResetDevice(0), 0);
+	gives(aclrtSynchronizeStream(there), 0);
+	end();
+}
+
+/* What a reset ends is given back, also if the program has the card open by itself. */
+static void test_waits_end_with_their_device(void)
+{
+	struct accel_device *dev;
+	unsigned int before = 0;
+	aclrtEvent event;
+
+	begin();
+	expect(accel_device_open(0, &dev), 0);
+	for (int i = 0; i < 1200; i++) {
+		event = new_event();
+		gives(aclrtRecordEvent(event, NULL), 0);
+		gives(aclrtStreamWaitEvent(NULL, event), 0);
+		gives(aclrtResetDevice(0), 0);
+		gives(aclrtSetDevice(0), 0);
+		if (i == 10)
+			before = mock_calls(PACCEL_NR_HOST_ALLOC);
+	}
+	ok(mock_calls(PACCEL_NR_HOST_ALLOC) == before);
+	expect(accel_device_close(dev), 0);
+	end();
+}
+
+/* A program may wait for one event for as long as it runs, without asking. */
+static void test_waits_do_not_pile_up(void)
+{
+	unsigned int before = 0;
+	aclrtStream other;
+	aclrtEvent event;
+
+	set_up();
+	other = new_stream();
+	event = new_event();
+	for (int i = 0; i < 2000; i++) {
+		gives(aclrtRecordEvent(event, stream), 0);
+		gives(aclrtStreamWaitEvent(other, event), 0);
+		if (i % 16 == 0)
+			gives(aclrtSynchronizeStream(other), 0);
+		if (i == 500)
+			before = mock_calls(PACCEL_NR_HOST_ALLOC);
+	}
+	ok(mock_calls(PACCEL_NR_HOST_ALLOC) == before);
+	/* One that is still to come is not forgotten. */
+	keep_busy(stream);
+	gives(aclrtRecordEvent(event, stream), 0);
+	for (int i = 0; i < 24; i++)
+		gives(aclrtStreamWaitEvent(i ? NULL : other, event), 0);
+	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_NOT_READY);
+	mock_release(0);
+	gives(aclrtSynchronizeDevice(), 0);
+	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_COMPLETE);
+	end();
+}
+
 static void test_no_room_for_times(void)
 {
 	aclrtEvent event;
@@ -481,6 +649,8 @@ int main(void)
 	RUN(test_too_many_streams);
 	RUN(test_destroy_waits);
 	RUN(test_timeouts);
+	RUN(test_a_device_with_streams_that_end);
+	RUN(test_a_stream_ends_under_a_wait);
 	RUN(test_work_fails);
 	RUN(test_failure_mode);
 	RUN(test_events);
@@ -488,8 +658,12 @@ int main(void)
 	RUN(test_times);
 	RUN(test_event_of_failed_work);
 	RUN(test_a_stream_waits);
+	RUN(test_several_ask);
 	RUN(test_destroyed_while_waited_for);
 	RUN(test_events_of_two_devices);
+	RUN(test_waits_of_another_device_end);
+	RUN(test_waits_end_with_their_device);
+	RUN(test_waits_do_not_pile_up);
 	RUN(test_no_room_for_times);
 	return tap_end();
 }

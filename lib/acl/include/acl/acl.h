@@ -36,7 +36,8 @@ ACL_FUNC_VISIBILITY aclError aclInit(const char *configPath);
  * Thread-safe.
  *
  * Return: 0; ACL_ERROR_UNINITIALIZE (aclInit() was never called); ACL_ERROR_REPEAT_FINALIZE (nor
- * since the last aclFinalize()).
+ * since the last aclFinalize()); ACL_ERROR_RT_SYS_DMA (work has failed that nobody was told of; all
+ * is ended nevertheless).
  */
 ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 

@@ -39,7 +39,8 @@ extern "C" {
  * DOC: Errors
  *
  * Every call returns 0 or a code of acl_base.h; aclGetRecentErrMsg() has the sentence. A call that
- * fails has changed nothing unless its text says otherwise, and leaves NULL, or 0, in its outputs.
+ * fails has changed nothing unless its text says otherwise, and leaves NULL where an address or a
+ * handle would have been; numbers and answers are 0 or as they were, and mean nothing.
  * Every call can return these, and what stands at its text:
  *
  * ================================== ==========================================================
@@ -775,7 +776,8 @@ ACL_FUNC_VISIBILITY aclError aclrtPointerGetAttributes(const void *ptr,
  * addresses say which way: device memory of the current or any other device that is open, and
  * everything else, which is host memory. Between two devices aclrtDeviceEnablePeerAccess() comes
  * first. Of device memory that was freed, or of a range that is longer than its allocation, they
- * are ACL_ERROR_RT_PARAM_INVALID, like host memory that is not mapped.
+ * are ACL_ERROR_RT_PARAM_INVALID, like host memory that is not mapped. On a stream the device
+ * memory, or one of the two, has to be of the device of the stream.
  *
  * Asynchronous ones with page-locked memory (aclrtMallocHost() or aclrtHostRegisterV2(), of the
  * device of the stream) and inside a device are queued: the source is in use, and the destination
@@ -1238,9 +1240,10 @@ ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStre
  * @blockType: whether what is queued later waits until @fn has returned
  * @stream: stream of the current context, NULL for the default one
  *
- * After ACL_CALLBACK_BLOCK, calls that queue in @stream wait until @fn has returned; of the thread
- * that serves it they are ACL_ERROR_RT_PARAM_INVALID until then. @fn must not wait for the stream.
- * Thread-safe.
+ * After ACL_CALLBACK_BLOCK, calls that queue in @stream, or wait for it, for its context or for its
+ * device, wait until @fn has returned; of the thread that serves it they are
+ * ACL_ERROR_RT_PARAM_INVALID until then. aclrtResetDevice() drops it. @fn must not wait for the
+ * stream. Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_STREAM_CONTEXT; ACL_ERROR_RT_STREAM_NO_CB_REG (no thread serves
  * @stream); ACL_ERROR_RT_DEVICE_TASK_ABORT.
@@ -1265,7 +1268,8 @@ ACL_FUNC_VISIBILITY aclError aclrtProcessReport(int32_t timeout);
  * aclrtLaunchHostFunc() - queue a function of the host
  * @stream: stream of the current context, NULL for the default one
  * @func: function, run once in a thread of libaccel when all that was queued before has ended, also
- *	if it has failed; it must not call into @stream, and should be short
+ *	if it has failed; it must not call into @stream, cannot reset a device or finalize
+ *	(ACL_ERROR_RT_PARAM_INVALID), and should be short
  * @args: passed on
  *
  * What is queued later begins when @func has returned: calls that queue in @stream wait for it.
