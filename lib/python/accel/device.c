@@ -57,8 +57,8 @@ PyObject *device_open(PyObject *module, PyObject *args, PyObject *words)
 	return (PyObject *)device;
 }
 
-/* Views of others lead into memory that would be unmapped. */
-static bool has_views(const struct device *device)
+/* One that others have views of; with `queued` one of those that queued copies use. Or NULL. */
+static struct memory *find_viewed(const struct device *device, bool queued)
 {
 	const struct child *child;
 	struct memory *memory;
@@ -66,25 +66,52 @@ static bool has_views(const struct device *device)
 	for (child = device->children; child; child = child->next) {
 		/* Or another object, whose type stands at the same place. */
 		memory = (struct memory *)((char *)child - offsetof(struct memory, child));
-		if (Py_TYPE((PyObject *)memory) == accel_memory_type && memory->exports)
-			return true;
+		if (Py_TYPE((PyObject *)memory) == accel_memory_type && memory->exports &&
+		    (!queued || pending_has_memory(memory)))
+			return memory;
 	}
+	return NULL;
+}
+
+/* Views of others lead into memory that would be unmapped. */
+static bool has_views(const struct device *device)
+{
+	return find_viewed(device, false);
+}
+
+/* Some of them are those of copies. false with an exception, that of a signal. */
+static bool wait_for_views(struct device *device)
+{
+	struct memory *memory;
+	bool done = true;
+
+	device->busy++;
+	while (done && (memory = find_viewed(device, true))) {
+		Py_INCREF((PyObject *)memory);
+		done = pending_wait_memory(memory);
+		Py_DECREF((PyObject *)memory);
+	}
+	device->busy--;
+	return done;
+}
+
+static bool is_idle(const struct device *device)
+{
+	/* After fork() other threads are not there. */
+	if (!device->busy || device_is_inherited(device))
+		return true;
+	error_say(EBUSY, "another thread uses the card: wait until its calls return");
 	return false;
 }
 
 /* Sets `closing`: whoever comes later finds the card closed. */
 static bool can_close(struct device *device)
 {
-	/* After fork() other threads are not there, and their memory stays mapped. */
-	if (device_is_inherited(device)) {
-		device->closing = true;
-		return true;
-	}
-	if (device->busy) {
-		error_say(EBUSY, "another thread uses the card: wait until its calls return");
+	/* While it waited for copies another thread may have come. */
+	if (!is_idle(device) || !wait_for_views(device) || !is_idle(device))
 		return false;
-	}
-	if (has_views(device)) {
+	/* For those of a child see device_end(). */
+	if (has_views(device) && !device_is_inherited(device)) {
 		PyErr_SetString(PyExc_BufferError,
 				"there are views of the card's memory: memoryviews, arrays or "
 				"tensors have to go first");
@@ -94,15 +121,22 @@ static bool can_close(struct device *device)
 	return true;
 }
 
+/*
+ * Views of a child may be of threads that are not there, and would never go. So they do not keep it
+ * from closing, but the handle stays: host memory is mapped as long as that.
+ */
 static void device_end(struct device *device)
 {
 	struct accel_device *handle = device->handle;
+	bool keep = has_views(device);
 
 	children_end(device);
 	device->handle = NULL;
-	Py_BEGIN_ALLOW_THREADS
-	accel_device_close(handle);
-	Py_END_ALLOW_THREADS
+	if (!keep) {
+		Py_BEGIN_ALLOW_THREADS
+		accel_device_close(handle);
+		Py_END_ALLOW_THREADS
+	}
 	device->closing = false;
 }
 

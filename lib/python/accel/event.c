@@ -81,6 +81,7 @@ static PyObject *event_record(PyObject *self, PyObject *args, PyObject *words)
 static PyObject *event_query(PyObject *self, PyObject *unused)
 {
 	struct event *event = (struct event *)self;
+	PyObject *result;
 	int rc;
 
 	(void)unused;
@@ -88,9 +89,11 @@ static PyObject *event_query(PyObject *self, PyObject *unused)
 		return NULL;
 	rc = accel_event_query(event->handle);
 	event_leave(event);
-	if (rc && rc != -EINPROGRESS)
-		return error_raise(rc);
-	return PyBool_FromLong(!rc);
+	if (rc == -EINPROGRESS)
+		Py_RETURN_FALSE;
+	result = rc ? error_raise(rc) : Py_NewRef(Py_True);
+	pending_reap();
+	return result;
 }
 
 static PyObject *event_synchronize(PyObject *self, PyObject *args, PyObject *words)
@@ -109,8 +112,7 @@ static PyObject *event_synchronize(PyObject *self, PyObject *args, PyObject *wor
 	if (rc != 1)
 		result = error_none(rc);
 	event_leave(event);
-	if (result)
-		pending_reap();
+	pending_reap();
 	return result;
 }
 

@@ -185,19 +185,19 @@ static PyObject *memory_free(PyObject *self, PyObject *unused)
 		Py_RETURN_NONE;
 	if (!child_is_idle(&memory->child, "memory"))
 		return NULL;
+	/* Of the views some may be those of copies. */
+	if ((memory->queued || memory->exports) && !wait_for_copies(memory))
+		return NULL;
+	/* Meanwhile another thread may have been here. */
+	if (!memory->live)
+		Py_RETURN_NONE;
+	if (!child_is_idle(&memory->child, "memory"))
+		return NULL;
 	if (memory->exports && !device_is_inherited(memory->child.device)) {
 		PyErr_Format(PyExc_BufferError,
 			     "there are %u views of the memory: memoryviews, arrays or tensors "
 			     "have to go first",
 			     memory->exports);
-		return NULL;
-	}
-	if (memory->queued && !wait_for_copies(memory))
-		return NULL;
-	/* Meanwhile another thread may have been here. */
-	if (memory->live && (memory->exports || memory->child.busy) &&
-	    !device_is_inherited(memory->child.device)) {
-		PyErr_SetString(PyExc_BufferError, "another thread uses the memory again");
 		return NULL;
 	}
 	return error_none(end_root(memory));

@@ -11,7 +11,8 @@ static size_t row_pitch(const Py_buffer *view, size_t *width)
 	if (view->ndim < 2)
 		return 0;
 	for (int i = view->ndim - 1; i > 0; i--) {
-		if (view->strides[i] != inner)
+		/* From one of one there is no next. */
+		if (view->shape[i] != 1 && view->strides[i] != inner)
 			return 0;
 		inner *= view->shape[i];
 	}

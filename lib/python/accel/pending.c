@@ -17,7 +17,7 @@ struct pending {
 	struct accel_event *event;
 	struct memory *memory[2]; /* roots, counted */
 	Py_buffer *view[2];
-	unsigned int waiters; /* threads that wait for the event: not to be given back */
+	unsigned int waiters; /* threads that wait for the event: see is_awaited() */
 };
 
 static struct pending *first;
@@ -97,13 +97,19 @@ void pending_add(struct pending *pending, struct stream *stream)
 	look_at = count * 2 > LOOK_AT_LEAST ? count * 2 : LOOK_AT_LEAST;
 }
 
+/* What is awaited is not to be given back. After fork() the threads that waited are not there. */
+static bool is_awaited(const struct pending *pending)
+{
+	return pending->waiters && !device_is_inherited(pending->device);
+}
+
 /* Out of the list before anything is let go of, which may run code of the program. */
 void pending_reap(void)
 {
 	struct pending **link = &first, *pending, *ended = NULL;
 
 	while ((pending = *link)) {
-		if (pending->waiters || accel_event_query(pending->event) == -EINPROGRESS) {
+		if (is_awaited(pending) || accel_event_query(pending->event) == -EINPROGRESS) {
 			link = &pending->next;
 			continue;
 		}
@@ -118,24 +124,42 @@ void pending_reap(void)
 	}
 }
 
+/* Itself, or by a view of somebody else's: an array or a memoryview over it. */
+static bool uses(const struct pending *pending, int at, const struct memory *root)
+{
+	const Py_buffer *view = pending->view[at];
+	const char *ptr = view ? view->buf : NULL;
+
+	return pending->memory[at] == root ||
+		(view && ptr >= root->ptr && ptr < root->ptr + root->size);
+}
+
 static struct pending *of_memory(const struct memory *root)
 {
 	struct pending *pending = first;
 
-	while (pending && pending->memory[0] != root && pending->memory[1] != root)
+	while (pending && !uses(pending, 0, root) && !uses(pending, 1, root))
 		pending = pending->next;
 	return pending;
 }
 
+bool pending_has_memory(const struct memory *root)
+{
+	return of_memory(root);
+}
+
+/* The event of another process says at once that it is one: there is nothing to wait for. */
 bool pending_wait_memory(struct memory *root)
 {
 	struct pending *pending;
-	int rc;
+	int rc = 0;
 
 	while ((pending = of_memory(root))) {
-		pending->waiters++;
-		rc = wait_event(pending->event, UINT64_MAX);
-		pending->waiters--;
+		if (!device_is_inherited(pending->device)) {
+			pending->waiters++;
+			rc = wait_event(pending->event, UINT64_MAX);
+			pending->waiters--;
+		}
 		if (rc == 1)
 			return false;
 		pending_reap();
@@ -157,11 +181,13 @@ void pending_wait_device(struct device *device)
 	struct pending *pending;
 
 	while ((pending = of_device(device))) {
-		pending->waiters++;
-		Py_BEGIN_ALLOW_THREADS
-		accel_event_synchronize(pending->event);
-		Py_END_ALLOW_THREADS
-		pending->waiters--;
+		if (!device_is_inherited(device)) {
+			pending->waiters++;
+			Py_BEGIN_ALLOW_THREADS
+			accel_event_synchronize(pending->event);
+			Py_END_ALLOW_THREADS
+			pending->waiters--;
+		}
 		pending_reap();
 	}
 }

@@ -171,9 +171,11 @@ void pending_cancel(struct pending *pending);
 void pending_hold(struct pending *pending, struct operand *operand);
 /* The copy was queued on the stream. */
 void pending_add(struct pending *pending, struct stream *stream);
-/* Gives back what queued copies have done with. */
+/* Gives back what queued copies have done with. An exception that is set stays. */
 void pending_reap(void);
-/* Waits for the queued copies that use the memory. false with an exception. */
+/* Whether queued copies use the memory, also by views of it. */
+bool pending_has_memory(const struct memory *root);
+/* Waits for them. false with an exception. */
 bool pending_wait_memory(struct memory *root);
 /* The same for all of a card that is closing. */
 void pending_wait_device(struct device *device);

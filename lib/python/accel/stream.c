@@ -63,14 +63,14 @@ static PyObject *stream_synchronize(PyObject *self, PyObject *args, PyObject *wo
 	if (rc != 1)
 		result = error_none(rc);
 	stream_leave(stream);
-	if (result)
-		pending_reap();
+	pending_reap();
 	return result;
 }
 
 static PyObject *stream_query(PyObject *self, PyObject *unused)
 {
 	struct stream *stream = (struct stream *)self;
+	PyObject *result;
 	int rc;
 
 	(void)unused;
@@ -78,11 +78,11 @@ static PyObject *stream_query(PyObject *self, PyObject *unused)
 		return NULL;
 	rc = accel_stream_query(stream->handle);
 	stream_leave(stream);
-	if (rc && rc != -EINPROGRESS)
-		return error_raise(rc);
-	if (!rc)
-		pending_reap();
-	return PyBool_FromLong(!rc);
+	if (rc == -EINPROGRESS)
+		Py_RETURN_FALSE;
+	result = rc ? error_raise(rc) : Py_NewRef(Py_True);
+	pending_reap();
+	return result;
 }
 
 static PyObject *stream_clear(PyObject *self, PyObject *unused)
@@ -195,7 +195,7 @@ static PyObject *stream_exit_block(PyObject *self, PyObject *args)
 			stream_end(&stream->child);
 		return NULL;
 	}
-	return stream_close(self, NULL);
+	return exit_block(args, stream_close(self, NULL));
 }
 
 static PyObject *stream_repr(PyObject *self)

@@ -70,6 +70,10 @@ static bool export(struct memory *memory)
 	if (!memory_enter(memory))
 		return false;
 	memory_leave(memory);
+	if (root->kind == ACCEL_MEMORY_DEVICE && device_is_inherited(root->child.device)) {
+		error_say(EPERM, "memory of a card is not mapped in a process that was forked");
+		return false;
+	}
 	if (!root->accessible) {
 		PyErr_Format(PyExc_BufferError,
 			     "the processor cannot read this memory of a card: copy it with "
@@ -105,28 +109,36 @@ void memory_release_buffer(PyObject *self, Py_buffer *view)
 
 /* ---- DLPack ---- */
 
-/* Of consumers, who need not have the GIL. */
 static void tensor_free(struct tensor *tensor)
+{
+	tensor->memory->root->exports--;
+	Py_DECREF((PyObject *)tensor->memory);
+	free(tensor);
+}
+
+/*
+ * Of consumers, who need not have the GIL. Not for who is known to have it: in an interpreter that
+ * is not the first, CPython 3.11 would wait here for the thread itself.
+ */
+static void tensor_delete(struct tensor *tensor)
 {
 	PyGILState_STATE state;
 
 	if (!Py_IsInitialized())
 		return;
 	state = PyGILState_Ensure();
-	tensor->memory->root->exports--;
-	Py_DECREF((PyObject *)tensor->memory);
-	free(tensor);
+	tensor_free(tensor);
 	PyGILState_Release(state);
 }
 
 static void delete_old(struct dl_managed *managed)
 {
-	tensor_free(managed->context);
+	tensor_delete(managed->context);
 }
 
 static void delete_versioned(struct dl_versioned *managed)
 {
-	tensor_free(managed->context);
+	tensor_delete(managed->context);
 }
 
 #define OLD_NAME "dltensor"
@@ -192,14 +204,17 @@ static PyObject *make_tensor(struct memory *memory, bool versioned)
 /* What a consumer asks for beyond that. */
 static bool can_give(PyObject *stream, PyObject *dl_device, PyObject *copy)
 {
+	int wanted = PyObject_IsTrue(copy);
 	long type, id;
 
+	if (wanted < 0)
+		return false;
 	if (stream != Py_None) {
 		PyErr_SetString(PyExc_BufferError,
 				"stream has to be None: the processor reads this memory");
 		return false;
 	}
-	if (copy == Py_True) {
+	if (wanted) {
 		PyErr_SetString(PyExc_BufferError,
 				"a tensor over this memory is no copy: make one of tobytes()");
 		return false;
@@ -239,7 +254,7 @@ PyObject *memory_dlpack(PyObject *self, PyObject *args, PyObject *words)
 	}
 	if (!can_give(stream, device, copy))
 		return NULL;
-	if (!major && memory->root->read_only) {
+	if (major < 1 && memory->root->read_only) {
 		PyErr_SetString(PyExc_BufferError,
 				"the memory is read-only, which DLPack says from 1.0 on: ask with "
 				"max_version=(1, 0)");

@@ -31,9 +31,16 @@ static bool refuse_range(const char *call, const struct argument *wanted, PyObje
 		[ARGUMENT_UINT] = "it is 0 to 2**32 - 1",
 	};
 
+	PyObject *text;
+
 	PyErr_Clear();
-	PyErr_Format(PyExc_OverflowError, "%s(): %s is %S: %s", call, wanted->name, number,
-		     ranges[wanted->kind]);
+	/* Python writes out no numbers of thousands of digits. */
+	text = PyObject_Str(number);
+	if (!text)
+		PyErr_Clear();
+	PyErr_Format(PyExc_OverflowError, "%s(): %s is %V: %s", call, wanted->name, text,
+		     "a number of thousands of digits", ranges[wanted->kind]);
+	Py_XDECREF(text);
 	return false;
 }
 

@@ -44,6 +44,8 @@ static bool is_mapped(const void *ptr, size_t size)
 	return !rc;
 }
 
+#define NO_ACCESS "address %p: the processor cannot access it"
+
 const char *guard_host(const void *ptr, size_t size)
 {
 	struct accel_pointer_info info;
@@ -58,15 +60,17 @@ const char *guard_host(const void *ptr, size_t size)
 	if (accel_pointer_info(ptr, &info))
 		return "address %p is memory of a card that was freed, or of another process";
 	if (info.kind == ACCEL_MEMORY_PAGEABLE)
-		return is_mapped(ptr, size) ? NULL : "address %p: the processor cannot access it";
+		return is_mapped(ptr, size) ? NULL : NO_ACCESS;
 	/* Also where it is mapped: it would be gone with the card. */
 	if (info.kind == ACCEL_MEMORY_DEVICE)
 		return "address %p is memory of a card, which acl.rt.memcpy() copies";
 	if (!(info.flags & ACCEL_POINTER_ACCESSIBLE))
 		return "address %p stands for memory of another driver";
-	/* A registration may go on beyond what the library knows. */
+	/* Memory of the program, which goes on beyond the registration or was unmapped since. */
+	if (info.kind == ACCEL_MEMORY_REGISTERED)
+		return is_mapped(ptr, size) ? NULL : NO_ACCESS;
 	left = info.size - (size_t)((const char *)ptr - (const char *)info.base);
-	if (size > left && info.kind != ACCEL_MEMORY_REGISTERED)
+	if (size > left)
 		return "address %p: the allocation ends before the range";
 	return NULL;
 }

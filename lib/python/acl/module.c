@@ -3,6 +3,8 @@
 
 #include "private.h"
 
+#include <string.h>
+
 static PyObject *acl_init(PyObject *self, PyObject *args)
 {
 	PyObject *config = Py_None, *path = NULL;
@@ -52,9 +54,13 @@ static PyObject *acl_get_version(PyObject *self, PyObject *unused)
 
 static PyObject *acl_get_recent_err_msg(PyObject *self, PyObject *unused)
 {
+	const char *sentence;
+
 	(void)self;
 	(void)unused;
-	return PyUnicode_FromString(aclGetRecentErrMsg());
+	sentence = aclGetRecentErrMsg();
+	/* Of paths in it not all are UTF-8, and a long one is cut off anywhere. */
+	return PyUnicode_DecodeUTF8(sentence, (Py_ssize_t)strlen(sentence), "replace");
 }
 
 static PyMethodDef acl_functions[] = {

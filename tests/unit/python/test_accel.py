@@ -332,7 +332,8 @@ class Memory(mock.Card):
         self.refuses(TypeError, "not writable", (ctypes.c_char * 8).from_buffer, registered)
         self.refuses(BufferError, "destination is registered as read-only", registered.copy_from,
                      b"12345678")
-        self.refuses(BufferError, "max_version", registered.__dlpack__)
+        for version in (None, (0, 8), (-1, 0)):
+            self.refuses(BufferError, "max_version", registered.__dlpack__, max_version=version)
         self.assertIn("dltensor_versioned", repr(registered.__dlpack__(max_version=(1, 0))))
 
     def test_register_refuses(self):
@@ -406,6 +407,26 @@ class Copies(mock.Card):
         self.assertEqual(other[::4].tobytes(), wanted)
         cube = memoryview(bytearray(range(64))).cast("B", (4, 4, 4))
         self.card.allocate(32).copy_from(cube[::2])
+
+    def test_rows_in_dimensions_of_one(self):
+        """Whose strides mean nothing, and are anything in arrays of NumPy."""
+        class Buffer(ctypes.Structure):
+            _fields_ = [("buf", ctypes.c_void_p), ("obj", ctypes.c_void_p),
+                        ("len", ctypes.c_ssize_t), ("itemsize", ctypes.c_ssize_t),
+                        ("readonly", ctypes.c_int), ("ndim", ctypes.c_int),
+                        ("format", ctypes.c_char_p), ("shape", ctypes.c_void_p),
+                        ("strides", ctypes.c_void_p), ("suboffsets", ctypes.c_void_p),
+                        ("internal", ctypes.c_void_p)]
+
+        view_of = ctypes.pythonapi.PyMemoryView_FromBuffer
+        view_of.restype, view_of.argtypes = ctypes.py_object, (ctypes.c_void_p,)
+        memory, data = self.card.allocate(12), ctypes.create_string_buffer(bytes(range(30)), 30)
+        for stride in (0, 4, 7):
+            shape, strides = (ctypes.c_ssize_t * 3)(3, 1, 4), (ctypes.c_ssize_t * 3)(10, stride, 1)
+            buffer = Buffer(ctypes.addressof(data), None, 12, 1, 0, 3, b"B",
+                            ctypes.addressof(shape), ctypes.addressof(strides))
+            memory.copy_from(view_of(ctypes.byref(buffer)))
+            self.assertEqual(memory.tobytes(), bytes((*range(4), *range(10, 14), *range(20, 24))))
 
     def test_rows_that_cannot_be_copied(self):
         memory = self.card.allocate(24)
@@ -603,7 +624,8 @@ class Views(mock.Card):
         pack = self.host.__dlpack__
         pack(stream=None, dl_device=(1, 0), copy=False)
         self.refuses(BufferError, "stream", pack, stream=1)
-        self.refuses(BufferError, "copy", pack, copy=True)
+        for wanted in (True, 1):
+            self.refuses(BufferError, "copy", pack, copy=wanted)
         self.refuses(BufferError, "(2, 0)", pack, dl_device=(2, 0))
         self.refuses(BufferError, "(1, 1)", pack, dl_device=(1, 1))
         for arguments in ({"max_version": 1}, {"max_version": (1,)}, {"max_version": ("a", 0)},
@@ -651,6 +673,46 @@ class Tour(unittest.TestCase):
                      "HELLOfghijklmnopqrstuvwxyz", "0123456789", "ABCDEKLMNO", "Error 12 True",
                      "1 allocation of 64 bytes, True, True", "True True"):
             self.assertIn(line, result.stdout.splitlines())
+
+
+class Interpreters(unittest.TestCase):
+    """A second one in the process, with the same GIL."""
+
+    PROGRAM = """
+import accel
+import sys
+if sys.version_info < (3, 13):
+    import _xxsubinterpreters as interpreters
+    other, run = interpreters.create(isolated=False), interpreters.run_string
+else:
+    import _interpreters as interpreters
+    other, run = interpreters.create("legacy"), interpreters.exec
+said = run(other, '''
+import accel
+card = accel.open()
+host = card.allocate_host(8)
+for version in (None, (1, 0)):
+    capsule = host.__dlpack__(max_version=version)
+    del capsule
+memory = card.allocate(8)
+with card.stream() as stream:
+    memory.copy_from(card.register(bytearray(b"abcdefgh")), stream)
+host.copy_from(memory)
+print(bytes(memoryview(host)).decode())
+del memory
+card.close()
+''')
+interpreters.destroy(other)
+print(said, accel.open().stats().used)
+"""
+
+    @unittest.skipUnless(importlib.util.find_spec("_xxsubinterpreters") or
+                         importlib.util.find_spec("_interpreters"), "there can be none")
+    def test_second(self):
+        result = subprocess.run([sys.executable, "-c", self.PROGRAM], stdout=subprocess.PIPE,
+                                text=True, stderr=subprocess.STDOUT, check=False,
+                                timeout=mock.PATIENCE, env={**os.environ, "MOCK_CARDS": "0"})
+        self.assertEqual((result.returncode, result.stdout), (0, "abcdefgh\nNone 0\n"))
 
 
 class Types(unittest.TestCase):

@@ -98,6 +98,9 @@ class Begin(Cards):
             self.assertNotEqual(acl.init(file.name), 0)
         self.assertNotEqual(acl.init("/there/is/no/such/file"), 0)
         self.assertIn("such/file", acl.get_recent_err_msg())
+        for path in (b"/there/is/no/\xff", "/" + "\u00e9" * 400, "/a" + "\u00e9" * 400):
+            self.assertNotEqual(acl.init(path), 0)
+            self.assertIn("aclInit: configPath: /", acl.get_recent_err_msg())
         for path in (1, 1.0, [], object()):
             self.assertRaises(TypeError, acl.init, path)
         self.refuses(ValueError, "null", acl.init, "a\0b")
@@ -538,6 +541,23 @@ class Util(Device):
         self.assertIn("src", self.bad(PARAM_INVALID, rt.memcpy(host, 8, pages + 4092, 8, H2H)))
         libc.munmap(pages, 4096)
 
+    def test_memory_that_is_registered(self):
+        """It is read beyond the registration, but not beyond what is there."""
+        register = ctypes.CDLL("libaccel_acl.so.1").aclrtHostRegisterV2
+        register.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32)
+        libc = ctypes.CDLL(None)
+        libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
+                              ctypes.c_int, ctypes.c_long)
+        pages = libc.mmap(None, 3 * 4096, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        self.good(register(pages, 4096, 0x10000000))
+        self.assertEqual(util.ptr_to_bytes(pages + 4000, 192), bytes(192))
+        libc.munmap(pages + 8192, 4096)
+        self.refuses(ValueError, "cannot access", util.ptr_to_bytes, pages + 4000, 4192 + 1)
+        libc.munmap(pages, 8192)
+        self.refuses(ValueError, "cannot access", util.ptr_to_bytes, pages, 8)
+
     @unittest.skipUnless(importlib.util.find_spec("numpy"), "numpy is not there")
     def test_numpy(self):
         import numpy  # pylint: disable=import-outside-toplevel
@@ -599,8 +619,8 @@ class Types(Device):
                 if argument.arg == "cfg":
                     self.refuses(ValueError, "empty", call, 1, {"a": 1})
                     continue
-                for wrong in (1 << 64, -(1 << 64), 1 << 200):
-                    with self.subTest(f"{name}({argument.arg}={wrong})"):
+                for wrong in (1 << 64, -(1 << 64), 1 << 200, 1 << 20000, -(1 << 20000)):
+                    with self.subTest(f"{name}({argument.arg}={wrong:x})"):
                         self.refuses(OverflowError, argument.arg, call,
                                      *good[:place], wrong, *good[place + 1:])
 

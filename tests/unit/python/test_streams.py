@@ -91,15 +91,68 @@ class Streams(mock.Card):
         data.append(1)
         self.assertEqual(memory.tobytes(), b"Abcdefgh")
 
-    def test_views_that_are_queued_are_held(self):
-        host = self.card.allocate_host(8)
+    def test_who_looks_lets_go(self):
         memory = self.card.allocate(8)
-        with self.card.stream() as stream, held():
+        stream, event = self.card.stream(), self.card.event()
+        for look in (stream.synchronize, stream.query, event.synchronize, event.query,
+                     self.card.synchronize, lambda: self.card.allocate(8)):
+            data = bytearray(8)
+            memory.copy_from(self.card.register(data), stream)
+            event.record(stream)
+            lib.mock_wait_idle()
+            self.assertRaises(BufferError, data.append, 1)
+            look()
+            data.append(1)
+
+    def test_views_that_are_queued_are_held(self):
+        """Those of the copies alone are waited for, others are in the way."""
+        for end in ("free", "close"):
+            card = accel.open(1)
+            memory, stream = card.allocate(8), card.stream()
+            before, host, behind = (card.allocate_host(8) for _ in range(3))
+            view = memoryview(host)
+            view[:] = b"abcdefgh"
+            calls = lib.mock_calls(mock.WAIT)
+            with held(3):
+                memory.copy_from(view, stream)
+                memory.copy_from(memoryview(host)[:], stream)
+                del view
+                # Not for those of other memory.
+                for other in (before, behind):
+                    with memoryview(other):
+                        self.refuses(BufferError, "1 views", other.free)
+                thread = mock.Thread(host.free if end == "free" else card.close)
+                lib.mock_wait_calls(mock.WAIT, calls + 1)
+                self.assertFalse(host.freed)
+            thread.join()
+            self.assertTrue(host.freed)
+            card.close()
+
+    def test_close_of_a_busy_card_does_not_wait(self):
+        host, memory, stream = self.card.allocate_host(8), self.card.allocate(8), self.card.stream()
+        with held():
             memory.copy_from(memoryview(host), stream)
+            thread = mock.Thread(stream.synchronize)
+            lib.mock_wait_calls(mock.WAIT, 1)
+            self.fails(errno.EBUSY, self.card.close)
+        thread.join()
+
+    def test_views_that_were_queued(self):
+        """Nobody has looked whether the copy has ended."""
+        for end in ("free", "close"):
+            card = accel.open(1)
+            host, memory, stream = card.allocate_host(8), card.allocate(8), card.stream()
+            memory.copy_from(memoryview(host), stream)
+            lib.mock_wait_idle()
+            view = memoryview(host)
             self.refuses(BufferError, "views", host.free)
-            lib.mock_release(0)
-            stream.synchronize()
-        host.free()
+            self.refuses(BufferError, "views", card.close)
+            memory.copy_from(view, stream)
+            del view
+            lib.mock_wait_idle()
+            (host.free if end == "free" else card.close)()
+            self.assertTrue(host.freed)
+            card.close()
 
     def test_many_are_let_go_of_without_synchronize(self):
         memory = self.card.allocate(8)
@@ -205,6 +258,19 @@ class Streams(mock.Card):
             self.assertTrue(stream.closed)
         self.assertRaises(TypeError, stream.__exit__)
 
+    def test_end_of_block_hides_no_exception(self):
+        """Not even with that of another thread that is in the stream."""
+        with held():
+            with self.assertRaises(ZeroDivisionError):
+                with self.card.stream() as stream:
+                    self.card.allocate(8).fill(1, stream)
+                    thread = mock.Thread(stream.synchronize)
+                    lib.mock_wait_calls(mock.WAIT, 1)
+                    1 // 0  # pylint: disable=expression-not-assigned
+            self.assertFalse(stream.closed)
+        thread.join()
+        stream.close()
+
     def test_end_of_block_tells_failure(self):
         lib.mock_fail(mock.OPERATION, 1, errno.EIO)
         with self.assertRaises(accel.Error) as caught:
@@ -248,13 +314,18 @@ class Streams(mock.Card):
 
     def test_failure_lets_go_of_memory(self):
         memory = self.card.allocate(8)
-        stream = self.card.stream()
-        data = bytearray(8)
-        lib.mock_fail(mock.OPERATION, 1, errno.EIO)
-        memory.copy_from(self.card.register(data), stream)
-        self.fails(errno.EIO, stream.synchronize)
-        self.card.event().synchronize()
-        data.append(1)
+        stream, event = self.card.stream(), self.card.event()
+        for look in (stream.synchronize, stream.query, event.synchronize, event.query):
+            data = bytearray(8)
+            stream.clear()
+            lib.mock_fail(mock.OPERATION, 1, errno.EIO)
+            with held():
+                memory.copy_from(self.card.register(data), stream)
+                event.record(stream)
+            lib.mock_wait_idle()
+            self.assertRaises(BufferError, data.append, 1)
+            self.fails(errno.EIO, look)
+            data.append(1)
         data = bytearray(8)
         registered = self.card.register(data)
         self.fails(errno.ECANCELED, memory.copy_from, registered, stream)
@@ -560,9 +631,16 @@ class Fork(mock.Card):
                 if mine.tobytes() != b"childish":
                     return "its own card does not work"
             view[0] = 1
+            # Without a card; also what is shared with the parent.
+            host.fill(2)
+            host[:4].copy_from(b"abcd")
+            if host.tobytes() != b"abcd" + b"\2" * 4:
+                return "its host memory does not work"
             self.card.close()
             if not memory.freed or not self.card.closed:
                 return "the card is not closed"
+            # What is seen stays.
+            view[1] = 2
             data.append(1)
             return None
 
@@ -602,6 +680,42 @@ class Fork(mock.Card):
             thread = mock.Thread(memory.copy_from, host)
             lib.mock_wait_held(0, 2)
             said = mock.in_child(quiet)
+        thread.join()
+        self.assertEqual(said, "")
+
+    def test_child_of_a_card_that_is_mapped(self):
+        lib.mock_add_mappable(5, 1 << 16)
+        with accel.open(2) as card:
+            memory = card.allocate(8)
+            memory.copy_from(b"abcdefgh")
+
+            def child():
+                for function, *arguments in ((memoryview, memory), (memory.__dlpack__,),
+                                             (memory.tobytes,)):
+                    self.fails(errno.EPERM, function, *arguments)
+
+            self.assertEqual(mock.in_child(child), "")
+            self.assertEqual(memoryview(memory), b"abcdefgh")
+
+    def test_child_of_a_parent_that_waits(self):
+        """For a copy that the child has inherited too, and nobody waits for there."""
+        memory, stream = self.card.allocate(8), self.card.stream()
+        kept = [bytearray(8), bytearray(8)]
+        waits, closes = (self.card.register(data) for data in kept)
+
+        def child():
+            signal.alarm(10)
+            self.fails(errno.EPERM, waits.free)
+            self.card.close()
+            for data in kept:
+                data.append(1)
+
+        with held():
+            memory.copy_from(waits, stream)
+            memory.copy_from(closes, stream)
+            thread = mock.Thread(waits.free)
+            lib.mock_wait_calls(mock.WAIT, 1)
+            said = mock.in_child(child)
         thread.join()
         self.assertEqual(said, "")
 
