@@ -140,7 +140,7 @@ static int repeat(struct card *card, struct accel_stream *stream, char *data, si
 static int fill(struct card *card, struct accel_stream *stream, void *data, size_t size,
 		const union element *element, size_t element_size)
 {
-	char pattern[PATTERN_SIZE];
+	char pattern[PATTERN_SIZE] = "";
 	size_t first = size < PATTERN_SIZE ? size : PATTERN_SIZE;
 	int err;
 
