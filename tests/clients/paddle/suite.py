@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Checks with PaddlePaddle on the cards of a guest: TAP, and what the driver has counted.
+"""Checks with PaddlePaddle on the cards of a guest, and what the driver has counted."""
 
-Those of one program run in one process: an import takes 20 s there, and a process that has been
-forked has no cards. A check that kills the interpreter leaves results missing, which counts as a
-failure.
-"""
-
-import gc
 import json
+import os
 import subprocess
 import sys
 import time
-import traceback
 
 import numpy as np
 import paddle
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# pylint: disable=wrong-import-position
+import tap  # noqa: E402
+from tap import equal, raises  # noqa: E402,F401  pylint: disable=unused-import
 
 # Of the processor, since the process began.
 IMPORTED = time.process_time()
@@ -43,44 +43,20 @@ class Suite:
 
 def run(suites, words=()):
     """The exit status. Of the checks whose names contain one of the words, or all."""
-    chosen = [(suite.device, function, why) for suite in suites for function, why in suite.checks
-              if not words or any(word in function.__doc__ for word in words)]
     print(f"# paddle {paddle.__version__}, {IMPORTED:.1f} s of CPU to import")
-    print(f"1..{len(chosen)}", flush=True)
-    failures = 0
-    for number, (device, function, why) in enumerate(chosen, 1):
-        name = f"{number} - {function.__doc__}"
-        if why:
-            print(f"ok {name} # SKIP {why}", flush=True)
-            continue
-        begin = time.monotonic()
-        failures += run_one(function, name, device)
-        print(f"# {time.monotonic() - begin:.1f} s", flush=True)
-    return 1 if failures else 0
+    return tap.run((function.__doc__, _on(suite.device, function), why) for suite in suites
+                   for function, why in suite.checks if tap.is_chosen(function, words))
 
 
-def run_one(function, name, device):
-    """True if it failed."""
-    problem = None
-    try:
+def _on(device, function):
+    def on_device():
         if device:
             paddle.set_device(device)
         function()
-    except Exception:  # pylint: disable=broad-exception-caught
-        problem = traceback.format_exc()
-    gc.collect()
-    print(f"{'not ' if problem else ''}ok {name}")
-    if problem:
-        print("# " + problem.strip().replace("\n", "\n# "))
-    sys.stdout.flush()
-    return bool(problem)
+    return on_device
 
 
 # --- what checks say -------------------------------------------------------------------------
-
-def equal(got, wanted):
-    assert got == wanted, f"got {got!r}, wanted {wanted!r}"
-
 
 def same(got, wanted):
     """Bit for bit."""
@@ -91,15 +67,6 @@ def same(got, wanted):
 
 def near(got, wanted, relative=1e-5):
     np.testing.assert_allclose(np.asarray(got), np.asarray(wanted), rtol=relative, atol=1e-6)
-
-
-def raises(kind, function):
-    """The text of the exception."""
-    try:
-        function()
-    except kind as error:
-        return str(error)
-    raise AssertionError(f"no {kind.__name__}")
 
 
 def on_card(tensor, index=0):
@@ -137,22 +104,8 @@ def counters(number=0):
     return ask("stats", str(nodes.index(NODES[number])))
 
 
-class Counted:
+class Counted(tap.Grown):
     """What a card's counters have grown by inside a `with`."""
 
     def __init__(self, number=0):
-        self.number = number
-        self.before = None
-        self.grown = {}
-
-    def __enter__(self):
-        self.before = counters(self.number)
-        return self
-
-    def __exit__(self, *_):
-        after = counters(self.number)
-        self.grown = {name: after[name] - value for name, value in self.before.items()
-                      if isinstance(value, int)}
-
-    def __getitem__(self, name):
-        return self.grown[name]
+        super().__init__(lambda: counters(number))

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Checks with PyTorch on the cards of a guest: TAP, and what the driver has counted.
-
-They run in one process: an import takes half a minute there, and a process that has been forked has
-no cards. A check that kills the interpreter leaves results missing, which counts as a failure.
-"""
+"""Checks with PyTorch on the cards of a guest, and what the driver has counted."""
 
 import ctypes
-import gc
+import os
 import sys
 import time
-import traceback
 
 import torch
 import torch_npu  # noqa: F401  pylint: disable=unused-import
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# pylint: disable=wrong-import-position
+import tap  # noqa: E402
+from tap import equal, raises  # noqa: E402,F401  pylint: disable=unused-import
 
 # Of the processor, since the process began.
 IMPORTED = time.process_time()
@@ -30,38 +31,12 @@ class Suite:
 
     def run(self, words=()):
         """The exit status. Of the checks whose names contain one of the words, or all."""
-        chosen = [function for function in self.checks
-                  if not words or any(word in function.__doc__ for word in words)]
         print(f"# torch {torch.__version__}, {IMPORTED:.1f} s of CPU to import")
-        print(f"1..{len(chosen)}", flush=True)
-        failures = 0
-        for number, function in enumerate(chosen, 1):
-            begin = time.monotonic()
-            failures += run_one(function, f"{number} - {function.__doc__}")
-            print(f"# {time.monotonic() - begin:.1f} s", flush=True)
-        return 1 if failures else 0
-
-
-def run_one(function, name):
-    """True if it failed."""
-    problem = None
-    try:
-        function()
-    except Exception:  # pylint: disable=broad-exception-caught
-        problem = traceback.format_exc()
-    gc.collect()
-    print(f"{'not ' if problem else ''}ok {name}")
-    if problem:
-        print("# " + problem.strip().replace("\n", "\n# "))
-    sys.stdout.flush()
-    return bool(problem)
+        return tap.run((function.__doc__, function, None) for function in self.checks
+                       if tap.is_chosen(function, words))
 
 
 # --- what checks say -------------------------------------------------------------------------
-
-def equal(got, wanted):
-    assert got == wanted, f"got {got!r}, wanted {wanted!r}"
-
 
 def same(got, wanted):
     """Bit for bit; of a tensor on a card what comes back from it."""
@@ -71,15 +46,6 @@ def same(got, wanted):
         got, wanted = (tensor.contiguous().view(-1).view(torch.uint8) for tensor in (got, wanted))
         different = (got != wanted).nonzero()
         assert not len(different), f"{len(different)} bytes differ, the first is {different[0]}"
-
-
-def raises(kind, function):
-    """The text of the exception."""
-    try:
-        function()
-    except kind as error:
-        return str(error)
-    raise AssertionError(f"no {kind.__name__}")
 
 
 def on_card(tensor, index=0):
@@ -138,21 +104,8 @@ class Card:
         assert code == 0, f"accel_memory_copy_h2d: {code}"
 
 
-class Counted:
+class Counted(tap.Grown):
     """What a card's counters have grown by inside a `with`."""
 
     def __init__(self, card):
-        self.card = card
-        self.before = None
-        self.grown = {}
-
-    def __enter__(self):
-        self.before = self.card.stats()
-        return self
-
-    def __exit__(self, *_):
-        after = self.card.stats()
-        self.grown = {name: after[name] - value for name, value in self.before.items()}
-
-    def __getitem__(self, name):
-        return self.grown[name]
+        super().__init__(card.stats)
