@@ -16,9 +16,10 @@ from .child import stay_with_parent
 from .ring import RingProcess
 
 QEMU = "qemu-system-x86_64"
-DELETE_TIMEOUT = 30
+# A guest takes 6 s of its own time to let go of a card; on a host with much else to do, a minute.
+DELETE_TIMEOUT = 120
 # After the card is gone, QEMU still has to let go of the channel to its process.
-CHANNEL_TIMEOUT = 10
+CHANNEL_TIMEOUT = 60
 
 
 def kvm_usable():

@@ -389,6 +389,7 @@ class Session:
             return self._fail(TIMED_OUT, str(limit), saved)
         except RunnerError as error:
             if self._died_booting() and not self.options.boots_once:
+                self._show_log(saved)
                 raise DiedBooting(str(error)) from None
             return self._fail(error.status, str(error), saved)
         except Stopped as stopped:
@@ -401,7 +402,7 @@ class Session:
                 self._join_threads()
                 log_file.close()
 
-    def _fail(self, code, why, saved):
+    def _show_log(self, saved):
         if self.machine:
             self.machine.stop()
             self._join_threads()
@@ -409,6 +410,9 @@ class Session:
         text = self.log_text()
         if text:
             say("from the kernel log:\n" + klog.excerpt(text))
+
+    def _fail(self, code, why, saved):
+        self._show_log(saved)
         if self.exit_code is not None:
             say(f"the command itself ended with {self.exit_code}")
         say(why)

@@ -62,6 +62,18 @@ def test_why_the_runner_failed():
     equal(CHECK.judge(CHECK.Job("name", []), text, 3).problems, ["there is no plan (1..N)"])
 
 
+def test_what_counts_as_a_fault_of_qemu():
+    died = "qemu/run: QEMU ended with signal 11: "
+    again = died + ", before the first program: once more\n"
+    oops = "[    2.1] Oops: int3: 0000 [#1] SMP\n"
+    equal(CHECK.crash_of("1..1\nok 1 a\n" + died + "\n"), "qemu/run: QEMU ended with signal 11")
+    equal(CHECK.crash_of("qemu/run: from the kernel log:\n" + oops), "[    2.1] Oops: int3: 0000 [#1]")
+    # The guest that had the job was another one.
+    equal(CHECK.crash_of(again + "1..1\nnot ok 1 a\n"), None)
+    equal(CHECK.crash_of(oops + again + "1..1\nnot ok 1 a\n"), None)
+    equal(CHECK.crash_of(again + oops), "[    2.1] Oops: int3: 0000 [#1]")
+
+
 def test_count_skips():
     text = "1..2\nok 1 a # SKIP no card\nok 2 b\n"
     equal(counts(text, skips=1), (1, 0, 1))
