@@ -24,10 +24,13 @@
 #define FEW 10000
 #define LARGE (UINT64_C(64) << 20)
 #define THREADS 4
+/* In a round of a thread: the scheduler takes a while until two processors have two threads each. */
+#define TRACES 10
 #define ALLOCATIONS_OF_100 73
 #define CHAIN_BYTES (8u << 20)
 #define CHAIN_STEPS 1000000
 #define LINE 64
+#define SEED 4711
 
 static void must(int err, const char *what)
 {
@@ -177,9 +180,14 @@ struct live {
 	uint32_t size;
 };
 
+/* An allocation of so many bytes; if that is 0, the free of what is in this place of the live ones. */
+struct step {
+	uint32_t size, victim;
+};
+
 struct trace {
 	struct accel_pool *pool;
-	struct best_fit *fit; /* instead of a pool */
+	struct best_fit *fit; /* instead of a pool; without both, all there could be is there */
 	uint64_t steps, max_size, live_max, seed;
 	struct live *live;
 	uint64_t nr, bytes, failures;
@@ -190,14 +198,14 @@ static bool trace_allocate(struct trace *trace, uint32_t size)
 	struct live *live = &trace->live[trace->nr];
 	void *ptr;
 
-	if (trace->fit) {
-		live->at = best_fit_allocate(trace->fit, size);
-		if (live->at == UINT64_MAX)
-			return false;
-	} else {
+	if (trace->pool) {
 		if (accel_pool_allocate(trace->pool, NULL, size, 1, &ptr))
 			return false;
 		live->at = (uint64_t)ptr;
+	} else if (trace->fit) {
+		live->at = best_fit_allocate(trace->fit, size);
+		if (live->at == UINT64_MAX)
+			return false;
 	}
 	live->size = size;
 	trace->nr++;
@@ -209,29 +217,38 @@ static void trace_free(struct trace *trace, uint64_t victim)
 {
 	struct live *live = &trace->live[victim];
 
-	if (trace->fit)
-		best_fit_free(trace->fit, live->at, live->size);
-	else
+	if (trace->pool)
 		must(accel_pool_deallocate(trace->pool, NULL, (void *)live->at, live->size, 1),
 		     "free");
+	else if (trace->fit)
+		best_fit_free(trace->fit, live->at, live->size);
 	trace->bytes -= live->size;
 	*live = trace->live[--trace->nr];
 }
 
+static inline struct step draw_step(struct trace *trace)
+{
+	uint64_t random = draw(&trace->seed), size = 1 + below(random >> 32, trace->max_size);
+
+	if (!trace->nr || (below(random, 100) < ALLOCATIONS_OF_100 &&
+			   trace->bytes + size <= trace->live_max))
+		return (struct step){ .size = (uint32_t)size };
+	return (struct step){ .victim = (uint32_t)below(draw(&trace->seed), trace->nr) };
+}
+
 /* A failure leaves all as it is. */
+static inline void take_step(struct trace *trace, struct step step)
+{
+	if (step.size)
+		trace->failures += !trace_allocate(trace, step.size);
+	else
+		trace_free(trace, step.victim);
+}
+
 static void trace_run(struct trace *trace)
 {
-	uint64_t random, size;
-
-	for (uint64_t i = 0; i < trace->steps; i++) {
-		random = draw(&trace->seed);
-		size = 1 + below(random >> 32, trace->max_size);
-		if (!trace->nr || (below(random, 100) < ALLOCATIONS_OF_100 &&
-				   trace->bytes + size <= trace->live_max))
-			trace->failures += !trace_allocate(trace, (uint32_t)size);
-		else
-			trace_free(trace, below(draw(&trace->seed), trace->nr));
-	}
+	for (uint64_t i = 0; i < trace->steps; i++)
+		take_step(trace, draw_step(trace));
 }
 
 static void trace_end(struct trace *trace)
@@ -259,7 +276,10 @@ static void print(const char *name, const char *kind, const double *values, int 
 	fflush(stdout);
 }
 
-/* The first round is of a pool that has made no notes yet, and is not shown. */
+/*
+ * The first round is of a pool that has made no notes yet, and is not shown. What comes next after a
+ * failure is another step than without: so steps are drawn in the round.
+ */
 static void measure_trace(const char *name, uint64_t n, uint64_t max_size, int samples,
 			  double *failures)
 {
@@ -268,7 +288,7 @@ static void measure_trace(const char *name, uint64_t n, uint64_t max_size, int s
 	double ns[1000], start;
 
 	for (int i = -1; i < samples; i++) {
-		trace.seed = 4711;
+		trace.seed = SEED;
 		trace.failures = 0;
 		start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		trace_run(&trace);
@@ -287,7 +307,7 @@ static double reference_failures(uint64_t n, uint64_t max_size)
 {
 	struct best_fit fit = { .free = calloc(2 * n + 2, sizeof(struct free_block)), .nr = 1 };
 	struct trace trace = { .fit = &fit, .steps = 2 * n, .max_size = max_size,
-			       .live_max = LIVE_MAX, .live = new_live(2 * n), .seed = 4711 };
+			       .live_max = LIVE_MAX, .live = new_live(2 * n), .seed = SEED };
 
 	must(fit.free ? 0 : -ENOMEM, "memory");
 	fit.free[0] = (struct free_block){ .at = 0, .size = SPACE };
@@ -295,6 +315,101 @@ static double reference_failures(uint64_t n, uint64_t max_size)
 	free(fit.free);
 	free(trace.live);
 	return (double)trace.failures;
+}
+
+/* ---- Calls of a trace in which nothing fails ---- */
+
+/* What a step comes to: the arguments, and in which slot the address is kept meanwhile. */
+struct call {
+	uint32_t size : 31, frees : 1;
+	uint32_t slot;
+};
+
+struct record {
+	struct call *calls; /* those that count, and behind them frees of all that is left */
+	uint64_t nr, rest;
+	uint32_t nr_slots;
+};
+
+/* Slots that were free last are used first, as by a program that has just forgotten something. */
+struct slots {
+	uint32_t *spare, nr_spare, nr;
+};
+
+static struct call record_step(struct trace *trace, struct slots *slots, struct step step)
+{
+	struct call call = { .size = step.size };
+
+	if (step.size) {
+		call.slot = slots->nr_spare ? slots->spare[--slots->nr_spare] : slots->nr++;
+		trace->live[trace->nr].at = call.slot;
+	} else {
+		call.frees = 1;
+		call.size = trace->live[step.victim].size & INT32_MAX;
+		call.slot = (uint32_t)trace->live[step.victim].at;
+		slots->spare[slots->nr_spare++] = call.slot;
+	}
+	take_step(trace, step);
+	return call;
+}
+
+static struct record record(uint64_t n, uint64_t max_size)
+{
+	struct trace trace = { .max_size = max_size, .live_max = LIVE_MAX,
+			       .live = new_live(2 * n), .seed = SEED };
+	struct record made = { .calls = calloc(4 * n, sizeof(*made.calls)), .nr = 2 * n };
+	struct slots slots = { .spare = calloc(2 * n, sizeof(*slots.spare)) };
+	struct step last;
+
+	must(made.calls && slots.spare ? 0 : -ENOMEM, "memory");
+	for (uint64_t i = 0; i < made.nr; i++)
+		made.calls[i] = record_step(&trace, &slots, draw_step(&trace));
+	while (trace.nr) {
+		last = (struct step){ .victim = (uint32_t)trace.nr - 1 };
+		made.calls[made.nr + made.rest++] = record_step(&trace, &slots, last);
+	}
+	made.nr_slots = slots.nr;
+	free(trace.live);
+	free(slots.spare);
+	return made;
+}
+
+static void replay(struct accel_pool *pool, const struct call *call, uint64_t nr, void **slots)
+{
+	int err = 0;
+
+	for (const struct call *end = call + nr; call < end; call++)
+		if (call->frees)
+			err |= accel_pool_deallocate(pool, NULL, slots[call->slot], call->size, 1);
+		else
+			err |= accel_pool_allocate(pool, NULL, call->size, 1, &slots[call->slot]);
+	must(err, "a call that cannot fail");
+}
+
+/*
+ * Drawing, and notes of what is live, which are as much memory as half of the pool's own, would be
+ * a good part of the time: so none of that is in it. As above the first round is not shown.
+ */
+static void measure_calls(const char *name, uint64_t n, uint64_t max_size, int samples)
+{
+	struct record made = record(n, max_size);
+	struct accel_pool *pool = make_pool(&all);
+	void **slots = calloc(made.nr_slots, sizeof(*slots));
+	double ns[1000], start;
+
+	must(slots ? 0 : -ENOMEM, "memory");
+	for (int i = -1; i < samples; i++) {
+		start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		replay(pool, made.calls, made.nr, slots);
+		if (i >= 0)
+			ns[i] = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / (double)made.nr;
+		replay(pool, made.calls + made.nr, made.rest, slots);
+	}
+	print(name, "ns", ns, samples);
+	must(accel_pool_check(pool), "check");
+	must(accel_pool_destroy(pool), "destroy");
+	free(slots);
+	free(made.calls);
 }
 
 /* ---- Failures alone ---- */
@@ -326,76 +441,110 @@ struct worker {
 	pthread_barrier_t *barrier;
 	struct trace trace;
 	int rounds;
+	uint64_t steps; /* of the last round */
+};
+
+/* Threads in one pool, or apart, each in one of a quarter. Each has as much live in any case. */
+struct team {
+	const char *name;
+	unsigned int nr;
+	bool apart;
+	pthread_barrier_t barrier;
+	struct worker workers[THREADS];
+	double ns[1000];
 };
 
 static void *run_rounds(void *arg)
 {
 	struct worker *worker = arg;
+	struct trace *trace = &worker->trace;
 
 	for (int i = 0; i < worker->rounds; i++) {
 		pthread_barrier_wait(worker->barrier);
-		trace_run(&worker->trace);
+		worker->steps = 0;
+		for (int j = 0; j < TRACES; j++) {
+			trace_run(trace);
+			worker->steps += trace->steps + trace->nr;
+			trace_end(trace);
+		}
 		pthread_barrier_wait(worker->barrier);
-		trace_end(&worker->trace);
 	}
 	return NULL;
 }
 
-static void start_workers(struct worker *workers, unsigned int nr, bool apart,
-			  pthread_barrier_t *barrier, int rounds)
+static void start_team(struct team *team, int rounds)
 {
-	uint64_t *space = apart ? &quarter : &all;
+	uint64_t *space = team->apart ? &quarter : &all;
 	struct accel_pool *pool = make_pool(space);
 
-	pthread_barrier_init(barrier, NULL, nr + 1);
-	for (unsigned int i = 0; i < nr; i++) {
-		if (apart && i)
+	pthread_barrier_init(&team->barrier, NULL, team->nr + 1);
+	for (unsigned int i = 0; i < team->nr; i++) {
+		struct worker *worker = &team->workers[i];
+
+		if (team->apart && i)
 			pool = make_pool(space);
-		workers[i] = (struct worker){
-			.barrier = barrier,
+		*worker = (struct worker){
+			.barrier = &team->barrier,
 			.rounds = rounds,
 			.trace = { .pool = pool, .steps = 2 * MANY, .max_size = SMALL,
-				   .live_max = LIVE_MAX / THREADS, .seed = 4711 + i,
+				   .live_max = LIVE_MAX / THREADS, .seed = SEED + i,
 				   .live = new_live(2 * MANY) },
 		};
-		must(-pthread_create(&workers[i].thread, NULL, run_rounds, &workers[i]), "thread");
+		must(-pthread_create(&worker->thread, NULL, run_rounds, worker), "thread");
 	}
 }
 
-static void end_workers(struct worker *workers, unsigned int nr, bool apart)
+/* Nanoseconds of a step of all of them together, by the clock on the wall. */
+static double run_team(struct team *team)
 {
-	for (unsigned int i = 0; i < nr; i++) {
-		pthread_join(workers[i].thread, NULL);
-		free(workers[i].trace.live);
-	}
-	for (unsigned int i = 0; i < (apart ? nr : 1); i++) {
-		must(accel_pool_check(workers[i].trace.pool), "check");
-		must(accel_pool_destroy(workers[i].trace.pool), "destroy");
-	}
+	uint64_t steps = 0;
+	double start;
+
+	pthread_barrier_wait(&team->barrier);
+	start = clock_ns(CLOCK_MONOTONIC);
+	pthread_barrier_wait(&team->barrier);
+	start = clock_ns(CLOCK_MONOTONIC) - start;
+	for (unsigned int i = 0; i < team->nr; i++)
+		steps += team->workers[i].steps;
+	return start / (double)steps;
 }
 
-/*
- * Nanoseconds of a step of all of them together, by the clock on the wall; in one pool, or apart,
- * each in one of a quarter. Each has as much live, whether it is alone or not. The first round is
- * not shown.
- */
-static void measure_threads(const char *name, unsigned int nr, bool apart, int samples)
+static void end_team(struct team *team)
 {
-	struct worker workers[THREADS];
-	pthread_barrier_t barrier;
-	double ns[1000], start;
-
-	start_workers(workers, nr, apart, &barrier, samples + 1);
-	for (int i = -1; i < samples; i++) {
-		pthread_barrier_wait(&barrier);
-		start = clock_ns(CLOCK_MONOTONIC);
-		pthread_barrier_wait(&barrier);
-		if (i >= 0)
-			ns[i] = (clock_ns(CLOCK_MONOTONIC) - start) / (2.0 * MANY * nr);
+	for (unsigned int i = 0; i < team->nr; i++) {
+		pthread_join(team->workers[i].thread, NULL);
+		free(team->workers[i].trace.live);
 	}
-	print(name, "ns", ns, samples);
-	end_workers(workers, nr, apart);
-	pthread_barrier_destroy(&barrier);
+	for (unsigned int i = 0; i < (team->apart ? team->nr : 1); i++) {
+		must(accel_pool_check(team->workers[i].trace.pool), "check");
+		must(accel_pool_destroy(team->workers[i].trace.pool), "destroy");
+	}
+	pthread_barrier_destroy(&team->barrier);
+}
+
+/* In turns, for the machine's speed changes. The first round is not shown. */
+static void measure_threads(int samples)
+{
+	static struct team teams[] = {
+		{ .name = "pool.one", .nr = 1 },
+		{ .name = "pool.four", .nr = THREADS },
+		{ .name = "pool.apart", .nr = THREADS, .apart = true },
+	};
+	const size_t nr = sizeof(teams) / sizeof(teams[0]);
+	double ns;
+
+	for (size_t t = 0; t < nr; t++)
+		start_team(&teams[t], samples + 1);
+	for (int i = -1; i < samples; i++)
+		for (size_t t = 0; t < nr; t++) {
+			ns = run_team(&teams[t]);
+			if (i >= 0)
+				teams[t].ns[i] = ns;
+		}
+	for (size_t t = 0; t < nr; t++) {
+		end_team(&teams[t]);
+		print(teams[t].name, "ns", teams[t].ns, samples);
+	}
 }
 
 /* ---- What the machine is like ---- */
@@ -410,7 +559,7 @@ static void measure_chain(int samples)
 	size_t nr = CHAIN_BYTES / sizeof(struct line), j;
 	struct line *lines = aligned_alloc(LINE, CHAIN_BYTES), *at;
 	size_t *order = calloc(nr, sizeof(*order)), swap;
-	uint64_t seed = 4711;
+	uint64_t seed = SEED;
 	double ns[1000], start;
 
 	must(lines && order ? 0 : -ENOMEM, "memory");
@@ -445,14 +594,12 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	measure_chain(samples);
-	measure_trace("pool.1e5", MANY, SMALL, samples, failures);
+	measure_calls("pool.1e5", MANY, SMALL, samples);
 	measure_trace("pool.pack", FEW, LARGE, samples, failures);
 	failures[1] = reference_failures(FEW, LARGE);
 	print("pool.failures", "count", failures, 2);
 	measure_failures(samples);
-	measure_threads("pool.one", 1, false, samples);
-	measure_threads("pool.four", THREADS, false, samples);
-	measure_threads("pool.apart", THREADS, true, samples);
+	measure_threads(samples);
 	print("pool.cores", "count", &cores, 1);
 	return 0;
 }
