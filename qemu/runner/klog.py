@@ -86,6 +86,20 @@ def panic(text):
     return match.group() if match else None
 
 
+# RCU waits for a timer, on a processor that has nothing else to do than to take its interrupt.
+LOST_TIMER = re.compile(r"""
+    NMI\ backtrace\ for\ cpu\ (\d+)\ skipped:\ idling\ .*\n
+    (?:.*\n){0,2}?
+    .*\ kthread\ timer\ wakeup\ didn't\ happen\ .*\n
+    .*\ timer\ handling\ issue\ on\ cpu=\1\ """, re.VERBOSE)
+
+
+def lost_timer(text):
+    """The number of a processor that idles though its timer has run out, or None."""
+    match = LOST_TIMER.search(text)
+    return match and int(match[1])
+
+
 # The kernel's last word before it is in the hands of a program.
 FIRST_PROGRAM = re.compile(r"Run \S+ as init process")
 

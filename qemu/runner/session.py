@@ -204,6 +204,14 @@ class Session:
                 log_file.flush()
             if last_line in self.log[-len(data) - len(last_line):]:
                 self.events.put(("log complete", ""))
+            if b" timer handling issue " in self.log[-len(data) - 100:]:
+                self._look_for_lost_timer()
+
+    def _look_for_lost_timer(self):
+        """Such a guest may never end, and nothing in it can help that."""
+        cpu = klog.lost_timer(self.log_text())
+        if cpu is not None:
+            self.events.put(("lost timer", f"CPU {cpu} idles, and its timer has run out"))
 
     def _read_status(self):
         with self.machine["status"].ours.makefile("r", encoding="utf-8",
@@ -279,6 +287,8 @@ class Session:
             self.output_complete = True  # maybe before the guest has told the exit status
         if kind == "status" and text.startswith("failed "):
             raise RunnerError("in the guest: " + text[len("failed "):])
+        if kind == "lost timer":
+            raise RunnerError(text)
         return kind, text
 
     def _wait_for_command(self, deadline):

@@ -68,6 +68,8 @@ def test_what_counts_as_a_fault_of_qemu():
     oops = "[    2.1] Oops: int3: 0000 [#1] SMP\n"
     equal(CHECK.crash_of("1..1\nok 1 a\n" + died + "\n"), "qemu/run: QEMU ended with signal 11")
     equal(CHECK.crash_of("qemu/run: from the kernel log:\n" + oops), "[    2.1] Oops: int3: 0000 [#1]")
+    lost = "qemu/run: CPU 1 idles, and its timer has run out"
+    equal(CHECK.crash_of("qemu/run: from the kernel log:\n[    9.1] rcu\n" + lost + "\n"), lost)
     # The guest that had the job was another one.
     equal(CHECK.crash_of(again + "1..1\nnot ok 1 a\n"), None)
     equal(CHECK.crash_of(oops + again + "1..1\nnot ok 1 a\n"), None)

@@ -265,6 +265,16 @@ def test_a_hang():
         equal(os.listdir(directory), [])
 
 
+def test_a_lost_timer():
+    result = run("""
+        echo 'NMI backtrace for cpu 1 skipped: idling at default_idle+0x13/0x20' >/dev/kmsg
+        echo "rcu: rcu_preempt kthread timer wakeup didn't happen for 6501 jiffies!" >/dev/kmsg
+        echo 'rcu:  Possible timer handling issue on cpu=1 timer-softirq=3725' >/dev/kmsg
+        sleep 1000
+    """)
+    failed(result, FAILED, "CPU 1 idles, and its timer has run out")
+
+
 def test_a_report_in_the_log():
     result = run("echo 'WARNING: CPU: 0 PID: 1 at mm/x.c:1 f+0x1/0x2' >/dev/kmsg; exit 0")
     failed(result, FAILED, "WARNING: CPU: 0 PID: 1 at mm/x.c:1")

@@ -97,3 +97,24 @@ def test_log_expected_report_that_never_came():
 
 def test_log_expectation_without_an_end():
     assert klog.search(log(BEGIN + "WARNING", "WARNING: CPU: 0"))
+
+
+STALL = [
+    "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+    "rcu: \t0-...!: (0 ticks this GP) idle=4db0/0/0x0 softirq=13567/13567 fqs=0 (false positive?)",
+    "rcu: \t(detected by 1, t=6502 jiffies, g=18821, q=12035 ncpus=2)",
+    "Sending NMI from CPU 1 to CPUs 0:",
+    "NMI backtrace for cpu 0 skipped: idling at default_idle+0x13/0x20",
+    "rcu: rcu_preempt kthread timer wakeup didn't happen for 6501 jiffies! g18821 f0x0 "
+    "RCU_GP_WAIT_FQS(5) ->state=0x402",
+    "rcu: \tPossible timer handling issue on cpu=0 timer-softirq=3725",
+]
+
+
+def test_log_lost_timer():
+    assert klog.lost_timer(log("before", *STALL, "after")) == 0
+    # A processor that something keeps busy, or another one that idles.
+    busy = [line for line in STALL if "idling" not in line]
+    assert klog.lost_timer(log(*busy)) is None
+    assert klog.lost_timer(log(*(line.replace("for cpu 0", "for cpu 1") for line in STALL))) is None
+    assert klog.lost_timer(log(*STALL[:5])) is None
