@@ -276,6 +276,19 @@ static inline short polled(int fd, int timeout_ms)
 
 /* --- the completion page ------------------------------------------------- */
 
+/*
+ * What was added to an eventfd that does not block; waits until it is so much. A point is complete
+ * before eventfds are signalled: who has found it there may come too early for the last of them.
+ */
+static inline u64 eventfd_sum(int fd, u64 expected)
+{
+	u64 sum = 0, more;
+
+	if (!WAIT_FOR((sum += read(fd, &more, 8) == 8 ? more : 0) >= expected, 10000))
+		return sum;
+	return sum + (read(fd, &more, 8) == 8 ? more : 0);
+}
+
 static inline u64 page_done(const struct paccel_page *page, u32 stream)
 {
 	return __atomic_load_n(&page->slots[stream - 1].done, __ATOMIC_ACQUIRE);
