@@ -745,7 +745,7 @@ struct paccel_stream_clear {
  * @PACCEL_OP_WAIT_POINT: waits for a point of a stream of this context
  * @PACCEL_OP_WAIT_FENCE: waits for a sync_file
  * @PACCEL_OP_EVENTFD: adds 1 to an eventfd; if it is the last operation of its SUBMIT the point is
- *	complete by then. Who finds a point complete by other means may be there before the eventfd is
+ *	complete by then. Who finds a point complete by other means may be there before it
  * @PACCEL_OP_WRITE: writes 8 bytes into memory of HOST_ALLOC
  * @PACCEL_OP_TIME: writes the time there: CLOCK_MONOTONIC of the initial time namespace, in
  *	nanoseconds, when everything before it in the stream has ended
