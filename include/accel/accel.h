@@ -851,8 +851,8 @@ int accel_event_record(struct accel_event *event, struct accel_stream *stream);
  * Makes no system call (a program of 32 bits makes one). Thread-safe.
  *
  * Return: 0 if it has, or was never recorded; ``-EINPROGRESS`` if not (accel_last_error() is left
- * alone); the error of the stream, if that failed before the event, until the stream is cleared or
- * destroyed; ``-EINVAL`` (NULL, destroyed); or a general error.
+ * alone); the error of the stream, if that failed before the event, until the stream is cleared, or
+ * destroyed and a new one has its place; ``-EINVAL`` (NULL, destroyed); or a general error.
  */
 int accel_event_query(struct accel_event *event);
 
