@@ -996,8 +996,8 @@ int accel_batch_eventfd(struct accel_batch *batch, int fd);
  *
  * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another card; an operation: no eventfd,
  * an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);
- * ``-ENOMEM`` as accel_event_record(); the error of an event that is waited for, if it has failed and
- * its stream was destroyed; or an error of streams.
+ * ``-ENOMEM`` as accel_event_record(); the error of an event that is waited for, if it has failed
+ * and its stream was destroyed; or an error of streams.
  */
 int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, size_t *failed);
 

@@ -27,8 +27,8 @@ extern "C" {
  * A call that fails has left size, capacity and contents as they were. The stream that it was given
  * is that of the buffer from then on, as with RMM's device_buffer, unless an argument is refused.
  *
- * One exception: a resource that looks for damage (ACCEL_POOL_DEBUG) answers a free with ``-EFAULT`` and
- * has freed all the same. Then the call is done, too, as the capacity tells, and returns that.
+ * One exception: a resource that looks for damage (ACCEL_POOL_DEBUG) answers a free with ``-EFAULT``
+ * and has freed all the same. Then the call is done, too, as the capacity tells, and returns that.
  *
  * A buffer is not thread-safe; different buffers are independent.
  */
