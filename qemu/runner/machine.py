@@ -14,6 +14,7 @@ import time
 from . import RunnerError, disk
 from .child import stay_with_parent
 from .ring import RingProcess
+from .room import Room
 
 QEMU = "qemu-system-x86_64"
 # A guest takes 6 s of its own time to let go of a card; on a host with much else to do, a minute.
@@ -118,63 +119,24 @@ class Qmp:
 
     def device_add(self, card, slowdown):
         del slowdown  # QEMU does not wait for the guest
-        if card.socket:
-            card.ring.revive()
-            address = {"type": "unix", "data": {"path": card.socket, "abstract": True}}
+        if not card.socket:
+            self.execute("device_add", card.properties)
+            return
+        card.ring.revive()
+        address = {"type": "unix", "data": {"path": card.socket, "abstract": True}}
+        with self.room.above():
             self.execute("chardev-add", {
                 "id": card.channel,
                 "backend": {"type": "socket", "data": {"addr": address, "server": False}}})
-        self.execute("device_add", card.properties)
+            self.execute("device_add", card.properties)
+            self.take_in([card.ring])
 
-
-class Room:
-    """Without KVM an ivshmem that is unplugged leaves the handlers of its interrupts' eventfds
-    behind (seen in 7.2), and QEMU dies when one of these numbers comes to be that of something
-    that can be read. So while a card goes there are lower numbers for whatever is opened, such
-    as files of the guest; afterwards its numbers get eventfds that can never be read, and the
-    lower ones too, until the next card goes."""
-
-    SIZE = 64
-    # Of the set of file descriptors that the command line gives to QEMU.
-    FIRST_SET = 1
-    # For what threads have under way when the guest is stopped.
-    PAUSE = 0.02
-
-    def __init__(self, qmp, pid):
-        self.qmp = qmp
-        self.pid = pid
-        self.sets = [self.FIRST_SET]
-        self.before = set()
-
-    @classmethod
-    def arguments(cls, quiet):
-        """For the numbers below those of the cards at start."""
-        return ["-add-fd", f"fd={quiet},set={cls.FIRST_SET}"] * cls.SIZE
-
-    def _open_fds(self):
-        return {int(name) for name in os.listdir(f"/proc/{self.pid}/fd")}
-
-    def make(self):
-        self.before = self._open_fds()
-        for number in self.sets:
-            self.qmp.execute("remove-fd", {"fdset-id": number})
-        self.before &= self._open_fds()
-        self.sets = []
-
-    def fill(self):
-        self.qmp.execute("stop")
-        time.sleep(self.PAUSE)
-        holes = self.before - self._open_fds()
-        quiet = os.eventfd(0)
-        while holes:
-            added = self.qmp.execute("add-fd", fds=[quiet])
-            # Something else may have taken one already.
-            last = added["fd"] >= max(holes)
-            if added["fd"] not in holes:
-                self.sets.append(added["fdset-id"])
-            holes = set() if last else holes - {added["fd"]}
-        os.close(quiet)
-        self.qmp.execute("cont")
+    def take_in(self, rings):
+        """Returns when QEMU has all that the processes of its cards send it at first."""
+        for ring in rings:
+            # It does one thing after the other.
+            ring.order("stats card=0")
+        self.room.wait_for_rest()
 
 
 class Machine:
@@ -247,6 +209,7 @@ class Machine:
         if kvm and options.iommu:
             machine += ",kernel-irqchip=split"
         words = [QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                 "-name", "debug-threads=on",
                  "-machine", machine, "-smp", str(options.smp), "-m", f"{options.mem}M",
                  # Memory that the host need not have until the guest touches it.
                  "-object", f"{self._memory()},id=ram,size={options.mem}M,reserve=off"]
@@ -261,7 +224,8 @@ class Machine:
                   "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
                   "-device", "virtio-rng-pci"]
         words += disk.arguments(options.disks)
-        words += Room.arguments(self.quiet) if self.rings else []
+        # Cards are complete before the guest runs.
+        words += ["-S"] + Room.arguments(self.quiet) if self.rings else []
         for card in options.cards:
             if card.socket:
                 words += ["-chardev", f"socket,id={card.channel},path={card.socket},abstract=on"]
@@ -285,6 +249,9 @@ class Machine:
 
     def connect_qmp(self):
         self.qmp = Qmp(self.channels["qmp"], self.process)
+        if self.rings:
+            self.qmp.take_in(self.rings)
+            self.qmp.execute("cont")
 
     def end(self):
         """Ends QEMU; what it has sent so far can still be read."""

@@ -51,8 +51,14 @@ def said_nothing(errors):
     equal(BOOTED_TWICE.sub("", errors.decode(), count=1), "")
 
 
+def ended(result, code):
+    """With this status; of another one its reasons are what matters."""
+    assert result.returncode == code, \
+        f"ended with {result.returncode}, not {code}, and said:\n{result.stderr.decode()}"
+
+
 def failed(result, code, why):
-    equal(result.returncode, code)
+    ended(result, code)
     contains(result.stderr.decode(), why)
 
 
@@ -114,7 +120,7 @@ def test_status_and_output_arrive_unchanged():
         command = words('cat "$1"; exit 3') + ["sh", file.name]
         result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
                                 timeout=PATIENCE, check=False)
-    equal(result.returncode, 3)
+    ended(result, 3)
     assert result.stdout == data, f"{len(result.stdout)} of {len(data)} bytes, or others"
 
 
@@ -136,7 +142,7 @@ def test_host_files_are_there_and_read_only():
     """
     result = run(script, cwd=TOP)
     equal(result.stdout.decode().split("\n"), [TOP, "0", "error", "8192", ""])
-    equal(result.returncode, 0)
+    ended(result, 0)
     assert not os.path.exists("/tmp/own")
 
 
@@ -152,7 +158,7 @@ def test_two_runs_at_once():
     for thread in threads:
         thread.join()
     for name in (11, 12):
-        equal(results[name].returncode, name)
+        ended(results[name], name)
         equal(results[name].stdout, f"{name}\n".encode())
 
 
@@ -171,7 +177,8 @@ def test_eight_cards_pulled_and_plugged():
     """
     result = run(script, *["--card", "edu"] * 7, "--card", "edu,dma_mask=0xffffffff")
     lines = result.stdout.decode().splitlines()
-    equal((result.returncode, lines[0], lines[1], lines[3]), (0, "8", "7", "8"))
+    ended(result, 0)
+    equal((lines[0], lines[1], lines[3]), ("8", "7", "8"))
     contains(lines[2], "error: ")
     contains(lines[4], "error: this guest has no nosuch")
 
@@ -180,19 +187,20 @@ def test_a_command_without_a_shell():
     command = [RUN, "--module", "none", "--", "env", "WORD=a b", "printenv", "WORD"]
     result = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=PATIENCE,
                             capture_output=True, check=False)
-    equal((result.returncode, result.stdout), (0, b"a b\n"))
+    ended(result, 0)
+    equal(result.stdout, b"a b\n")
 
 
 def test_small_guest_with_iommu_and_arguments():
     result = run("cat /proc/cmdline; nproc; ls /sys/class/iommu", "--iommu", "--smp", "1",
                  "--mem", "256M", "--append", "pci=nomsi my.word=1")
-    equal(result.returncode, 0)
+    ended(result, 0)
     contains(result.stdout.decode(), "intel_iommu=on pci=nomsi my.word=1\n1\ndmar0")
 
 
 def test_left_over_processes_are_ended():
     start = time.monotonic()
-    equal(run("sleep 1000 & setsid sleep 1000 & exit 0").returncode, 0)
+    ended(run("sleep 1000 & setsid sleep 1000 & exit 0"), 0)
     # Not when they have ended by themselves.
     assert time.monotonic() - start < 500
 
@@ -297,7 +305,7 @@ def test_a_report_that_is_expected():
         echo 'paccel-test: expect-warning end' >/dev/kmsg
         exit 5
     """
-    equal(run(script).returncode, 5)
+    ended(run(script), 5)
 
 
 def test_early_power_off():
@@ -307,7 +315,7 @@ def test_early_power_off():
 def test_the_end_of_the_log_is_kept():
     with tempfile.TemporaryDirectory() as directory:
         log = os.path.join(directory, "log")
-        equal(run("echo 'a last word' >/dev/kmsg", "--log", log).returncode, 0)
+        ended(run("echo 'a last word' >/dev/kmsg", "--log", log), 0)
         with open(log, encoding="utf-8", errors="replace") as file:
             contains(file.read(), "a last word")
 
@@ -315,7 +323,7 @@ def test_the_end_of_the_log_is_kept():
 def test_a_command_that_does_not_exist():
     result = subprocess.run([RUN, "--module", "none", "--", "no-such-command"], timeout=PATIENCE,
                             stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    equal(result.returncode, 127)
+    ended(result, 127)
 
 
 def test_the_word_of_success_cannot_be_forged():
@@ -326,7 +334,7 @@ def test_the_word_of_success_cannot_be_forged():
         echo "paccel exit 0" >/dev/kmsg
         exit 6
     """
-    equal(run(script).returncode, 6)
+    ended(run(script), 6)
 
 
 # --- runners that are stopped ----------------------------------------------------------------
@@ -361,7 +369,8 @@ def test_disks_are_there_and_read_only():
             options += ["--disk", path]
         result = run("modprobe virtio_blk; head -c 5 /dev/vda; head -c 6 /dev/vdb; "
                      "cat /sys/block/vd?/ro", *options)
-    equal((result.returncode, result.stdout), (0, b"firstsecond1\n1\n"))
+    ended(result, 0)
+    equal(result.stdout, b"firstsecond1\n1\n")
 
 
 def test_bad_options():
