@@ -58,20 +58,25 @@ class Room:
 
     def fill(self):
         holes = self.before - self._open_fds()
-        self.qmp.execute("stop")
-        self._wait_for_workers()
-        self._take(max(holes, default=-1), keep=holes)
-        self.qmp.execute("cont")
+        with self._guest_stopped():
+            self._wait_for_workers()
+            self._take(max(holes, default=-1), keep=holes)
 
     @contextlib.contextmanager
     def above(self):
         """What is opened inside gets numbers above all others, with room below."""
-        self.qmp.execute("stop")
-        try:
+        with self._guest_stopped():
             self.wait_for_rest()
             self._take(max(self._open_fds()), at_least=self.SIZE)
             yield
+
+    @contextlib.contextmanager
+    def _guest_stopped(self):
+        self.qmp.execute("stop")
+        try:
+            yield
         finally:
+            # Also for the guest to hear what went wrong.
             self.qmp.execute("cont")
 
     def _take(self, top, keep=(), at_least=0):
