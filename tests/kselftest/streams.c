@@ -524,7 +524,7 @@ struct reader {
 	u32 stream;
 	volatile u64 *results;
 	u64 last, looks, bad_point;
-	bool seen_between;
+	volatile bool seen_between;
 };
 
 /* Whatever is told as done has been written; and what was done stays so. */
@@ -560,12 +560,16 @@ TEST_F(streams, reader_sees_what_is_written)
 	u64 point;
 
 	reader_start(&reader, &self->r, POINTS);
-	for (point = 1; point <= POINTS; point++)
+	for (point = 1; point <= POINTS; point++) {
 		ASSERT_EQ(point, submit(self->r.fd, self->r.stream,
 					op_write(&self->r.own[point], point)));
+		/* On a busy host it may not even have begun to look. */
+		if (point == POINTS / 2) {
+			ASSERT_TRUE(WAIT_FOR(reader.seen_between, 5000));
+		}
+	}
 	pthread_join(reader.thread, NULL);
 	EXPECT_EQ(0, reader.bad_point);
-	EXPECT_TRUE(reader.seen_between);
 }
 
 /* The same where the card has written it. */
