@@ -31,6 +31,7 @@ MODULE    := $(BUILD)/kernel/6.12/paccel.ko
 # What is given on the command line is ours; Kbuild, which has variables of the same
 # names, gets it as environment, which it does not listen to.
 MAKEOVERRIDES :=
+UNTIL ?=
 export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS
 
 # The compiler may be among what set-up installs. A makefile that is included is made
@@ -44,8 +45,8 @@ $(BUILD)/packages.mk: qemu/setup
 	@qemu/setup packages
 	@echo '# the packages are there' >$@
 
-.PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check \
-	check-long check-paddle check-paddle-all check-torch check-sundials-debian run-paddle bench install \
+.PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check-quick check \
+	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian run-paddle bench install \
 	clean FORCE
 
 all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
@@ -71,7 +72,8 @@ $(KERNELS:%=setup-%): setup-%:
 
 $(BUILD)/kernel/%/paccel.ko: setup-% FORCE
 	@qemu/link-sources kernel $(@D)
-	@$(MAKE) --no-print-directory -C "$$(qemu/setup print $* kdir)" M=$(abspath $(@D)) W=1 modules
+	@$(MAKE) --no-print-directory -C "$$(qemu/setup print $* kdir)" M=$(abspath $(@D)) W=1 \
+		KCFLAGS=-Werror modules
 
 # --- user space --------------------------------------------------------------------
 
@@ -104,29 +106,33 @@ run-paddle: all ## trains a small network with PaddlePaddle on a ring card, draw
 
 # --- tests -------------------------------------------------------------------------
 
-check: ## every test; the last line counts them
-	@qemu/setup all
-	@$(MAKE) --no-print-directory -j$$(nproc) kernel lib tools examples tests
-	@tests/check
+check-quick: ## in 3 minutes: unit tests, static checks, one guest
+	@tests/check --tier quick
 
-check-long: check ## the tests that take longer, too
-	@tests/check peers-debug
+check: ## in 15 minutes: all that can find a regression; the last line counts the tests
+	@tests/check --tier check
+
+check-full: ## in 50 minutes: every kernel, compiler, machine shape and fuzzer
+	@tests/check --tier full
+
+check-rest: ## what check-full has and check has not, until UNTIL (seconds since the epoch)
+	@tests/check --rest full $(if $(UNTIL),--until $(UNTIL))
+
+check-long: ## a kernel with KCSAN, and hours of random work
+	@tests/check --tier long
 	@$(MAKE) --no-print-directory storm-long
 	@$(MAKE) --no-print-directory ringdev-fuzz FUZZ_SECONDS=600
 
-check-paddle: $(MODULE) lib tools ringdev ## of these, PaddlePaddle 3.3.1 itself on cards of a guest
-	@qemu/setup paddle 3.3.1
+check-paddle: ## of these, PaddlePaddle 3.3.1 itself on the devices of a guest
 	@tests/check paddle-3.3.1
 
-check-paddle-all: check-paddle ## and its releases 3.0.0 and 2.6.2
-	@qemu/setup paddle 3.0.0 2.6.2
-	@tests/check paddle-3.0.0 paddle-2.6.2
+check-paddle-all: ## and its releases 3.0.0 and 2.6.2
+	@tests/check paddle-3.3.1 paddle-3.0.0 paddle-2.6.2
 
-check-torch: $(MODULE) lib tools ringdev ## PyTorch itself on cards of a guest, through torch_npu and libaccel_acl
-	@qemu/setup torch 2.7.1
+check-torch: ## PyTorch itself on the devices of a guest, through torch_npu and libaccel_acl
 	@tests/check torch
 
-check-sundials-debian: $(MODULE) lib tools ringdev ## SUNDIALS 7.1.1 as Debian 13 has it, on cards of a guest
+check-sundials-debian: $(MODULE) lib tools ringdev ## SUNDIALS 7.1.1 as Debian 13 has it, in a guest
 	@tests/clients/sundials/build-7.1
 	@tests/check sundials-debian
 

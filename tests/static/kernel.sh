@@ -4,47 +4,35 @@
 
 : "${out:?}"
 
-# A fresh build of the module, so that every file is compiled and every warning seen.
-build_module() { # name, kernel tree, make arguments...
-	local dir=$out/$1/kernel tree=$2
-	shift 2
+# The Makefile builds the module for every kernel with W=1, where a warning is an error. What is left
+# for here: another compiler, sparse, and a build in place.
+
+# Compile only: that tree has no Module.symvers.
+check_module_clang() {
+	local tree dir=$out/clang/kernel
+	tree=$(qemu/setup print clang-tree) || return 1
 	qemu/link-sources kernel "$dir"
-	MAKEFLAGS='' make -j2 -C "$tree" M="$dir" W=1 "$@" >"$dir/log" 2>&1 || {
+	MAKEFLAGS='' make -j2 -C "$tree" M="$dir" W=1 CC=clang paccel.o >"$dir/log" 2>&1 || {
 		tail -n 30 "$dir/log"
 		return 1
 	}
 	no_warnings "$dir/log"
 }
 
-build_for() { # kernel
-	local tree
-	tree=$(qemu/setup print "$1" kdir) && build_module "gcc-$1" "$tree" modules
-}
-
-# For 6.12 gcc compiles all of it beside sparse.
-check_module_gcc_6.1() { build_for 6.1; }
-check_module_gcc_debug() { build_for debug; }
-
-# Compile only: that tree has no Module.symvers.
-check_module_clang() {
-	local tree
-	tree=$(qemu/setup print clang-tree) && build_module clang "$tree" CC=clang paccel.o
-}
-
-check_module_gcc_6.12_and_sparse() {
-	local tree
-	tree=$(qemu/setup print 6.12 kdir) && build_module sparse "$tree" C=2 CHECK=sparse modules
-}
-
-# As the documentation says that it can be built, in a copy of the tree.
-check_module_in_place() {
+# As the documentation says that it can be built, in a copy of the tree, with sparse beside gcc.
+check_module_in_place_with_sparse() {
 	local tree copy=$out/in-place/tree
 	tree=$(qemu/setup print 6.12 kdir) || return 1
 	mkdir -p "$copy"
 	files kernel include Makefile .gitignore | cpio -pdm --quiet "$copy" || return 1
 	git -C "$copy" init -q || return 1
 	git -C "$copy" add -A
-	MAKEFLAGS='' make -j2 -C "$tree" M="$copy/kernel" modules || return 1
+	MAKEFLAGS='' make -j2 -C "$tree" M="$copy/kernel" C=2 CHECK=sparse modules \
+		>"$out/in-place/log" 2>&1 || {
+		tail -n 30 "$out/in-place/log"
+		return 1
+	}
+	no_warnings "$out/in-place/log" || return 1
 	[ -e "$copy/kernel/paccel.ko" ] || return 1
 	git -C "$copy" status --porcelain | grep -v '^A ' | nothing || return 1
 	make -C "$copy" clean || return 1
