@@ -55,12 +55,24 @@ $(UNIT_PRELOAD): $(UNIT_MOCK) $(wildcard tests/unit/mock*.h) tests/unit/rules.mk
 	$(CC) $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fPIC -shared -DMOCK_PRELOAD -o $@ \
 		$(UNIT_MOCK) -pthread
 
-.PHONY: unit unit-programs
-tests unit: unit-programs
-unit-programs: python-asan $(UNIT_PROGS) $(UNIT_PRELOAD) $(PADDLE_LOADER) sundials-programs rmm-programs lib tools examples
+# `make unit UNIT_RUN=gcc-asan` runs the programs of one variant, UNIT_RUN=scripts the scripts;
+# unit-gcc-asan, unit-scripts and so on build what these run.
+UNIT_RUN ?= $(UNIT_VARIANTS) scripts
 
-unit:
-	@BUILD=$(BUILD) tests/unit/run $(UNIT_PROGS) $(UNIT_SCRIPTS)
+define unit_build
+.PHONY: unit-$(1)
+unit-$(1): $$(filter $$(UNIT_OUT)/$(1)/%,$$(UNIT_PROGS))
+endef
+$(foreach variant,$(UNIT_VARIANTS),$(eval $(call unit_build,$(variant))))
+
+.PHONY: unit unit-programs unit-scripts
+unit-scripts: python-asan $(UNIT_PRELOAD) $(PADDLE_LOADER) lib tools examples
+tests: unit-programs
+unit-programs: $(UNIT_VARIANTS:%=unit-%) unit-scripts
+
+unit: $(UNIT_RUN:%=unit-%)
+	@BUILD=$(BUILD) tests/unit/run $(foreach part,$(UNIT_RUN),$(if $(filter scripts,$(part)),\
+		$(UNIT_SCRIPTS),$(filter $(UNIT_OUT)/$(part)/%,$(UNIT_PROGS))))
 
 -include tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/rmm/rules.mk \
 	tests/clients/acl/rules.mk

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""The jobs of tests/check and the tiers that they belong to."""
+
+import os
+import shlex
+from dataclasses import dataclass
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("BUILD") or "build"
+LOGS = os.path.join(BUILD, "check")
+
+# Each tier runs its own jobs and those of the tiers before it; `long` and `named` run alone.
+TIERS = ("quick", "check", "full", "long", "named")
+
+# Time limit of a guest in seconds, against hangs only: a busy host has made 300 s of 100 s. The
+# runner multiplies it for a kernel with checkers.
+GUEST_LIMIT = 600
+
+
+@dataclass(frozen=True)
+class Job:
+    """One command. `load` is the share of a processor that it keeps busy, in halves. `suite` is
+    whose tests it runs: jobs of one suite run the same tests, which count once. `skips` is the
+    number of results that are skipped, exactly. `limit` (s) ends it. `setup` are words for
+    qemu/setup, `builds` targets of make; both are done before the first job starts. Jobs of a tier
+    are in order of priority."""
+
+    name: str
+    tier: str
+    command: tuple
+    suite: str
+    load: int = 2
+    skips: int = 0
+    limit: int = 1800
+    setup: tuple = ()
+    builds: tuple = ()
+
+
+def host(name, tier, command, **more):
+    more.setdefault("suite", name)
+    return Job(name, tier, tuple(shlex.split(command)), **more)
+
+
+def option(words, name, default):
+    return words[words.index(name) + 1] if name in words else default
+
+
+def guest(name, tier, options, command, **more):
+    """A command in a guest. The driver, and what the options ask for, is made before."""
+    words = shlex.split(options)
+    kernel = option(words, "--kernel", "6.12")
+    disk = option(words, "--disk", "")
+    setup = list(more.pop("setup", ())) + [f"kernel {kernel}"]
+    if disk:
+        setup.append(" ".join(disk.split("-", 1)))
+    builds = [f"{BUILD}/kernel/{kernel}/paccel.ko", "lib", "tools", *more.pop("builds", ())]
+    if "ring," in options:
+        builds.append("ringdev")
+    more.setdefault("suite", "kselftest")
+    more.setdefault("load", 2 if kernel in ("debug", "kcsan") else 1)
+    log = ["--log", f"{LOGS}/{name}.klog"]
+    limit = [] if "--timeout" in words else ["--timeout", str(GUEST_LIMIT)]
+    return Job(name, tier, tuple(["qemu/run"] + limit + log + words + ["--"] + shlex.split(command)),
+               setup=tuple(setup), builds=tuple(builds), **more)
+
+
+def kselftest(name, tier, options, programs="", **more):
+    command = f"tests/kselftest/run {programs}"
+    return guest(name, tier, options, command, builds=("kselftest",), **more)
+
+
+def smoke(shape, options, expected, **more):
+    return kselftest(f"smoke-{shape}", "full", options, f"{expected} smoke", **more)
+
+
+def unit(variant, tier, **more):
+    return host(f"unit-{variant}", tier, f"make -s unit UNIT_RUN={variant}", suite="unit",
+                builds=(f"unit-{variant}",), **more)
+
+
+TWO_CARDS = "--card edu --card edu"
+# Programs about the order of things run on the device of one engine, the others on that of four.
+RING_CARDS = "--card ring,mem=16M,engines=4 --card ring,mem=16M,engines=1"
+# Some tests map a BAR that has a driver, to look at the device without it.
+IOMEM = "--append iomem=relaxed"
+BOTH_KINDS = "--card edu --card ring,mem=16M,engines=2"
+PEERS = "--card ring,mem=32M,engines=2,cards=2 --module p2p=force"
+# As slow as an edu, for tests that do not know which device they run on.
+SLOW_RING = "ring,mem=16M,latency=100000000"
+STORM_CARD = "--card ring,mem=16M,engines=4 --mem 1G"
+GPU = "--qemu '-device virtio-gpu-pci'"
+# All kinds of devices in one guest: importing PaddlePaddle is most of what it costs.
+PADDLE_CARDS = ("--card ring,mem=64M,engines=4,cards=2 --card ring,mem=16M "
+                "--card ring,mem=256M --card edu --mem 1G --timeout 1500")
+
+
+def paddle(release, tier, **more):
+    """PaddlePaddle itself. What an older release does not have is skipped."""
+    return guest(f"paddle-{release}", tier, f"--disk paddle-{release} {PADDLE_CARDS}",
+                 "tests/clients/paddle/guest tests/clients/paddle/all", suite="paddle", load=2, **more)
+
+
+JOBS = [
+    # --- quick ---------------------------------------------------------------------------------
+    unit("gcc-asan", "quick"),
+    host("static", "quick", "tests/static/run -module", setup=("source",)),
+    kselftest("quick", "quick", BOTH_KINDS, "smoke alloc copy submit streams"),
+
+    # --- check: all that can find a regression of the product ----------------------------------
+    kselftest("kselftest-debug-edu", "check", f"--kernel debug {TWO_CARDS} {IOMEM} --mem 1G",
+              skips=1, limit=2700),
+    kselftest("kselftest-debug-ring", "check", f"--kernel debug {RING_CARDS} {IOMEM} --mem 1G",
+              skips=2, limit=2700),
+    kselftest("kselftest-6.12", "check", f"{TWO_CARDS} {RING_CARDS} {IOMEM} --timeout 900", skips=1),
+    paddle("3.3.1", "check"),
+    guest("clients", "check", f"--disk dlrover-0.6.1 {BOTH_KINDS} --mem 1G",
+          "tests/clients/run sundials rmm python acl", suite="clients", load=2,
+          builds=("sundials-programs", "rmm-programs", "acl-clients", "python")),
+    unit("gcc-tsan", "check"),
+    unit("scripts", "check"),
+    guest("library-6.12", "check", TWO_CARDS, "tests/guest/run", suite="library",
+          builds=("guest-programs", "examples")),
+    guest("drm", "check", f"--card edu {GPU}", "tests/guest/run-drm", suite="drm",
+          builds=("guest-programs", "examples")),
+    host("docs", "check", "tests/docs/run"),
+    guest("docs-programs", "check", "--card edu", "tests/docs/run-readme", suite="docs-programs",
+          builds=("docs-programs",)),
+
+    # --- full: the rest, by priority -----------------------------------------------------------
+    kselftest("kselftest-6.1", "full", f"--kernel 6.1 {TWO_CARDS} {RING_CARDS} {IOMEM} --timeout 900",
+              skips=1),
+    host("static-module", "full", "tests/static/run module"),
+    # Two devices of one process, which reach each other's memory.
+    kselftest("peers-6.1", "full", f"--kernel 6.1 {PEERS}", "peers"),
+    guest("p2p-6.12", "full", PEERS, "build/tests/guest/p2p", suite="p2p",
+          builds=("guest-programs",)),
+    guest("p2p-staged", "full", PEERS.replace("force", "auto"), "build/tests/guest/p2p",
+          suite="p2p", builds=("guest-programs",)),
+    guest("fail-nth-peers", "full",
+          "--kernel debug --card ring,mem=32M,engines=2,cards=2 --module 'p2p=force scrub=0'",
+          "build/tests/kselftest/fail_nth -v register_peer", builds=("kselftest",)),
+    # Random work against a model, and a storm of faults under it.
+    kselftest("storm-6.12", "full", STORM_CARD, "storm"),
+    kselftest("storm-debug", "full", f"--kernel debug {STORM_CARD}", "storm"),
+    # Each fault alone; devices that fall silent, die, or are pulled at work.
+    kselftest("faults-6.12", "full", "--card ring,mem=16M,engines=1 --mem 1G", "faults-one", load=3),
+    kselftest("silence-6.1", "full", "--kernel 6.1 --card ring,mem=16M,engines=1 --mem 1G", "silence"),
+    kselftest("full", "full", "--card ring,mem=1G,engines=4 --mem 1G", "full"),
+    kselftest("suspend", "full", BOTH_KINDS, "suspend"),
+    # Machines of other shapes; what the driver should make of them stands behind `run`.
+    smoke("256M", "--card edu --mem 256M", "dma=direct"),
+    smoke("2G", f"{BOTH_KINDS} --mem 2G", "dma=bounce"),
+    smoke("5G", f"{BOTH_KINDS} --mem 5G", "dma=bounce"),
+    smoke("iommu", "--card edu --iommu", "dma=direct"),
+    smoke("intx", f"{BOTH_KINDS} --append pci=nomsi", "irq=intx"),
+    smoke("intx-debug", f"--kernel debug {BOTH_KINDS} --append pci=nomsi", "irq=intx"),
+    smoke("wide-mask", "--card edu,dma_mask=0xffffffffffffffff --module edu_dma_bits=64",
+          "dma=direct"),
+    smoke("8-cards", "--card edu " * 8, "dma=bounce"),
+    # The device reaches the memory of other drivers by itself; it does not in the whole suite.
+    smoke("swiotlb", "--card edu --mem 256M --append swiotlb=force", "dma=direct share"),
+    smoke("iommu-debug", "--kernel debug --card edu --iommu", "dma=direct share"),
+    kselftest("share-256M", "full", "--kernel 6.1 --card edu --mem 256M", "share"),
+    guest("library-6.1", "full", f"--kernel 6.1 {TWO_CARDS}", "tests/guest/run", suite="library",
+          builds=("guest-programs", "examples")),
+    guest("library-ring", "full", f"--card {SLOW_RING} --card {SLOW_RING}", "tests/guest/run",
+          suite="library", builds=("guest-programs", "examples")),
+    guest("library-debug", "full", f"--kernel debug {TWO_CARDS}", "tests/guest/run",
+          suite="library", builds=("guest-programs", "examples")),
+    guest("drm-ring", "full", f"--card {SLOW_RING} {GPU}", "tests/guest/run-drm", suite="drm",
+          builds=("guest-programs", "examples")),
+    guest("drm-debug", "full", f"--kernel debug --card edu {GPU}", "tests/guest/run-drm", suite="drm",
+          builds=("guest-programs", "examples")),
+    host("runner", "full", "tests/runner/run", setup=("kernel 6.12", "kernel 6.1", "kernel debug"),
+         builds=("kernel", "ringdev", "kselftest")),
+    host("ringdev", "full", "make -s ringdev-test", load=1, builds=("ringdev-programs",)),
+    host("ringdev-fuzz", "full", "make -s ringdev-fuzz", load=1, builds=("ringdev-programs",)),
+    unit("clang-asan", "full"),
+    unit("clang-tsan", "full"),
+    kselftest("storm-6.1", "full", f"--kernel 6.1 {STORM_CARD}", "storm"),
+
+    # --- long ----------------------------------------------------------------------------------
+    kselftest("peers-debug", "long", f"--kernel debug {PEERS}", "peers"),
+
+    # --- by name only, as the targets of `make` that have their names --------------------------
+    paddle("3.0.0", "named", skips=1),
+    paddle("2.6.2", "named", skips=4),
+    guest("torch", "named",
+          "--disk torch-2.7.1 --card ring,mem=64M,engines=4,cards=2 --mem 2G --timeout 1500",
+          "tests/clients/torch/guest tests/clients/torch/card.py", suite="torch", load=2),
+    guest("sundials-debian", "named", BOTH_KINDS, "tests/clients/sundials/run 7.1.1",
+          suite="sundials"),
+]
+
+
+def of_tier(tier):
+    """The jobs that `make check-TIER` runs, in the order in which they matter."""
+    if tier in ("quick", "check", "full"):
+        wanted = TIERS[:TIERS.index(tier) + 1]
+    else:
+        wanted = (tier,)
+    return [job for job in JOBS if job.tier in wanted]

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Runs jobs, several at a time."""
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+
+from . import qemu_faults
+from .jobs import LOGS
+
+# What two processors do at once, in halves of a processor (Job.load).
+ROOM = 4
+
+
+@dataclass
+class Outcome:
+    """Of one job: what it printed, its exit status, how long it took, and why it ran twice (or "").
+    `started` is false for a job that was not started for lack of time; `ended` is true for one that
+    ran when the time was over."""
+
+    job: object
+    text: str = ""
+    code: int = 0
+    seconds: float = 0
+    again: str = ""
+    started: bool = True
+    ended: bool = False
+
+
+class Runner:
+    """Takes jobs in order until there is none; several threads do so at once. A job starts as soon
+    as there is room for its load, and, where the run has to be over at `until`, only if it can be
+    expected to end before."""
+
+    def __init__(self, jobs, expected, until=None):
+        self.waiting = list(jobs)
+        self.expected = expected
+        self.until = until
+        self.room = ROOM
+        self.changed = threading.Condition()
+        self.finished = queue.SimpleQueue()
+        self.running = set()
+        self.lock = threading.Lock()
+        self.stopped = False
+        self.time_is_over = False
+
+    def start(self):
+        for _ in range(ROOM):
+            threading.Thread(target=self._work, daemon=True).start()
+        if self.until is not None:
+            timer = threading.Timer(max(0, self.until - time.time()), self._end_of_time)
+            timer.daemon = True
+            timer.start()
+
+    def _end_of_time(self):
+        self.time_is_over = True
+        self.stop()
+
+    def _has_time(self, job):
+        return self.until is None or time.time() + self.expected(job) < self.until
+
+    def _take(self):
+        """The first job in the queue as soon as there is room for it, or None."""
+        with self.changed:
+            while True:
+                while self.waiting and not self._has_time(self.waiting[0]):
+                    self.finished.put(Outcome(self.waiting.pop(0), started=False))
+                if not self.waiting:
+                    return None
+                if self.waiting[0].load <= self.room:
+                    break
+                self.changed.wait()
+            job = self.waiting.pop(0)
+            self.room -= job.load
+            return job
+
+    def _give_back(self, job):
+        with self.changed:
+            self.room += job.load
+            self.changed.notify_all()
+
+    def _work(self):
+        while job := self._take():
+            start = time.monotonic()
+            outcome = Outcome(job)
+            outcome.text, outcome.code = self._run(job, job.name)
+            outcome.again = qemu_faults.find(outcome.text) or ""
+            if outcome.again and not self.stopped:
+                # Both logs are kept.
+                outcome.text, outcome.code = self._run(job, f"{job.name}.again")
+            outcome.ended = self.time_is_over
+            outcome.seconds = time.monotonic() - start
+            self._give_back(job)
+            self.finished.put(outcome)
+
+    def _run(self, job, name):
+        with open(os.path.join(LOGS, name + ".log"), "w+b") as log:
+            with self.lock:
+                if self.stopped:
+                    return "", 1
+                process = self._start(job, name, log)
+            try:
+                code = process.wait(timeout=job.limit)
+            except subprocess.TimeoutExpired:
+                end(process)
+                code = 124
+                log.write(f"\nended after {job.limit} s\n".encode())
+            with self.lock:
+                self.running.discard(process)
+            log.seek(0)
+            return log.read().decode("utf-8", "replace"), code
+
+    def _start(self, job, name, log):
+        # The kernel log of a second run has a name of its own, too.
+        command = [word.replace(f"{LOGS}/{job.name}.klog", f"{LOGS}/{name}.klog")
+                   for word in job.command]
+        try:
+            # A session of its own, so that all of a job can be ended.
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=subprocess.STDOUT, start_new_session=True)
+        except OSError as error:
+            process = subprocess.Popen(["sh", "-c", 'echo "$1"; exit 126', "sh", str(error)],
+                                       stdout=log)
+        self.running.add(process)
+        return process
+
+    def stop(self):
+        """Ends all that runs; nothing else starts."""
+        with self.lock:
+            self.stopped = True
+            processes = list(self.running)
+        for process in processes:
+            end(process)
+
+
+def end(process):
+    """SIGTERM first: qemu/run then ends its guest."""
+    for number, patience in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            pass
+        try:
+            process.wait(timeout=patience)
+            return
+        except subprocess.TimeoutExpired:
+            pass
