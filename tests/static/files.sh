@@ -53,3 +53,17 @@ check_licences() {
 	done < <(files)
 	return $wrong
 }
+
+# Lines with words that a reader has to decode, per file. What stands there already is in
+# words-allowed.txt, and may only become less: `tests/static/allow-words` writes it anew.
+lines_with_words() {
+	git grep --untracked -ciwE "$(paste -sd '|' tests/static/words.txt)" -- \
+		. ':!tests/static/words*' ':!LICENSES' | sort
+}
+
+check_words() {
+	lines_with_words | awk -F: '
+		NR == FNR { allowed[$1] = $2; next }
+		$2 > allowed[$1] + 0 { print $1 ": " $2 " lines with words of words.txt, " allowed[$1] + 0 " allowed" }
+	' tests/static/words-allowed.txt - | nothing
+}
