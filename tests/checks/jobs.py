@@ -100,6 +100,12 @@ def paddle(release, tier, **more):
                  "tests/clients/paddle/guest tests/clients/paddle/all", suite="paddle", load=2, **more)
 
 
+def clients(name, tier, which):
+    return guest(name, tier, f"--disk dlrover-0.6.1 {BOTH_KINDS} --mem 1G",
+                 f"tests/clients/run {which}", suite="clients", load=2,
+                 builds=("sundials-programs", "rmm-programs", "acl-clients", "python"))
+
+
 JOBS = [
     # --- quick ---------------------------------------------------------------------------------
     unit("gcc-asan", "quick"),
@@ -113,9 +119,7 @@ JOBS = [
               skips=2, limit=2700),
     kselftest("kselftest-6.12", "check", f"{TWO_CARDS} {RING_CARDS} {IOMEM} --timeout 900", skips=1),
     paddle("3.3.1", "check"),
-    guest("clients", "check", f"--disk dlrover-0.6.1 {BOTH_KINDS} --mem 1G",
-          "tests/clients/run sundials rmm python acl", suite="clients", load=2,
-          builds=("sundials-programs", "rmm-programs", "acl-clients", "python")),
+    clients("clients", "check", "sundials rmm python acl"),
     unit("gcc-tsan", "check"),
     unit("scripts", "check"),
     guest("library-6.12", "check", TWO_CARDS, "tests/guest/run", suite="library",
@@ -183,6 +187,7 @@ JOBS = [
     kselftest("peers-debug", "long", f"--kernel debug {PEERS}", "peers"),
 
     # --- by name only, as the targets of `make` that have their names --------------------------
+    *[clients(name, "named", name) for name in ("sundials", "rmm", "python", "acl")],
     paddle("3.0.0", "named", skips=1),
     paddle("2.6.2", "named", skips=4),
     guest("torch", "named",

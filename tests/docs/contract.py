@@ -160,7 +160,6 @@ NUMBERS = [
      r"STAGE_BYTES \(\(size_t\)1 << 20\)"),
     ("Documentation/testing.md", "times 4 on the debug kernel", "qemu/runner/kernel.py",
      r"^SLOWDOWN = 4$"),
-    ("Documentation/testing.md", "two to four at a time", "tests/check", r"^ROOM = 4$"),
 ]
 
 
