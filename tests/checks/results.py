@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from . import names
+from .pytest_results import explain_pytest, read_pytest
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
@@ -85,7 +86,7 @@ def explain(text):
         block = list(lines)
         if detail and any(line.startswith("not ok") for line in block):
             found += block
-    return found
+    return found + explain_pytest(text)
 
 
 # The last line of qemu/run is the reason, if its exit status says that the guest failed and not
@@ -97,6 +98,9 @@ RUNNER_FAILED = (124, 125)
 def judge(job, text, code):
     """The report of a job that printed `text` and ended with `code`."""
     report = read_tap(text, job.suite)
+    found, problems = read_pytest(text)
+    report.results += found
+    report.problems += problems
     empty = not (report.results or report.problems)
     if code in RUNNER_FAILED and (sentences := RUNNER.findall(text)):
         report.problems.append(sentences[-1])
