@@ -82,7 +82,7 @@ tools: lib ## accelctl
 ringdev: ## the process that is the ring card
 examples: lib ## the example programs
 tests: lib tools examples ## the test programs
-unit: tests ## runs the unit tests, prints TAP
+unit: tests ## runs the unit tests
 docs: ## the reference of the interfaces, from the headers, in build/docs
 
 -include lib/rules.mk lib/drm/rules.mk lib/paddle/rules.mk lib/sundials/rules.mk lib/rmm/rules.mk lib/acl/rules.mk \

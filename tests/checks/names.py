@@ -15,7 +15,6 @@ VARIANTS = [(re.compile(pattern), name) for pattern, name in [
     (r"^(?:gcc|clang)-(?:asan|tsan)/", ""),
     (r"^(?:gcc|clang)/", ""),
     (r"^(sundials)-[\d.]+_", r"\1_"),
-    (r"^python-asan\.sh ", "python.sh "),
     # Programs of tests/kselftest, on a kind of device.
     (rf"^([\w-]+)\.{KIND}\.", r"\1."),
     # Containers of RMM: release, compiler, kind of device.

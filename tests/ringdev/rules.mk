@@ -43,8 +43,10 @@ tests: ringdev-programs
 ringdev-programs: $(RINGDEV_PROGS_gcc) $(RINGDEV_PROGS_clang) $(RINGDEV_FUZZ) $(RINGDEV_BENCH) ringdev
 
 ringdev-test: ringdev-programs ## tests of the ring card's process, without QEMU
-	@BUILD=$(BUILD) tests/unit/run $(RINGDEV_PROGS_gcc) $(RINGDEV_PROGS_clang) \
-		tests/ringdev/process
+	@export BUILD=$(BUILD); status=0; \
+	tests/unit/run $(RINGDEV_PROGS_gcc) $(RINGDEV_PROGS_clang) || status=1; \
+	timeout 120 pytest-3 tests/ringdev || status=1; \
+	exit $$status
 
 ringdev-bench: $(RINGDEV_BENCH) ringdev ## how fast the ring card's process is, without QEMU
 	@$(RINGDEV_BENCH) $(RINGDEV_OUT)/ringdev

@@ -12,8 +12,7 @@ UNIT_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fno-omit-frame-pointer
 
 UNIT_TESTS := $(patsubst tests/unit/test_%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh tests/unit/paddle.sh \
-	tests/unit/sundials.sh tests/unit/rmm.sh tests/unit/acl.sh tests/unit/python.sh \
-	tests/unit/python-asan.sh
+	tests/unit/sundials.sh tests/unit/rmm.sh tests/unit/acl.sh
 
 UNIT_MOCK := $(sort $(wildcard tests/unit/mock*.c))
 
@@ -55,9 +54,9 @@ $(UNIT_PRELOAD): $(UNIT_MOCK) $(wildcard tests/unit/mock*.h) tests/unit/rules.mk
 	$(CC) $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fPIC -shared -DMOCK_PRELOAD -o $@ \
 		$(UNIT_MOCK) -pthread
 
-# `make unit UNIT_RUN=gcc-asan` runs the programs of one variant, UNIT_RUN=scripts the scripts;
-# unit-gcc-asan, unit-scripts and so on build what these run.
-UNIT_RUN ?= $(UNIT_VARIANTS) scripts
+# `make unit UNIT_RUN=gcc-asan` runs the programs of one variant, UNIT_RUN=scripts the scripts,
+# UNIT_RUN=python the tests in Python; unit-gcc-asan, unit-scripts and so on build what these run.
+UNIT_RUN ?= $(UNIT_VARIANTS) scripts python
 
 define unit_build
 .PHONY: unit-$(1)
@@ -65,14 +64,18 @@ unit-$(1): $$(filter $$(UNIT_OUT)/$(1)/%,$$(UNIT_PROGS))
 endef
 $(foreach variant,$(UNIT_VARIANTS),$(eval $(call unit_build,$(variant))))
 
-.PHONY: unit unit-programs unit-scripts
-unit-scripts: python-asan $(UNIT_PRELOAD) $(PADDLE_LOADER) lib tools examples
+.PHONY: unit unit-programs unit-scripts unit-python
+unit-python: python python-asan $(UNIT_PRELOAD)
+unit-scripts: $(UNIT_PRELOAD) $(PADDLE_LOADER) lib tools examples
 tests: unit-programs
-unit-programs: $(UNIT_VARIANTS:%=unit-%) unit-scripts
+unit-programs: $(UNIT_VARIANTS:%=unit-%) unit-scripts unit-python
 
 unit: $(UNIT_RUN:%=unit-%)
-	@BUILD=$(BUILD) tests/unit/run $(foreach part,$(UNIT_RUN),$(if $(filter scripts,$(part)),\
-		$(UNIT_SCRIPTS),$(filter $(UNIT_OUT)/$(part)/%,$(UNIT_PROGS))))
+	@export BUILD=$(BUILD); status=0; \
+	tests/unit/run $(foreach part,$(UNIT_RUN),$(if $(filter scripts,$(part)),\
+		$(UNIT_SCRIPTS),$(filter $(UNIT_OUT)/$(part)/%,$(UNIT_PROGS)))) || status=1; \
+	$(if $(filter python,$(UNIT_RUN)),tests/unit/python.sh || status=1;) \
+	exit $$status
 
 -include tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/rmm/rules.mk \
 	tests/clients/acl/rules.mk

@@ -238,7 +238,7 @@ def test_two_guests_with_ring_cards_on_one_host():
     try:
         for guest in guests:
             guest.find()
-        # Both at the same time; what one is told is nothing to the other.
+        # Both at the same time; a command to one device has no effect on the other.
         for guest in guests:
             guest.wait_for_copies()
         guests[0].finish()

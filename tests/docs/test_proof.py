@@ -5,12 +5,15 @@ is broken, and the check has to say so."""
 import os
 import re
 import shutil
-import tempfile
+
+import pytest
 
 import contract
 import names
 import programs
 from markdown import Block, Page
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # Check, file, what is replaced (a regular expression, once), by what, a word of the answer.
 BREAKS = [
@@ -93,34 +96,30 @@ def answer(tree, check, path, old, new):
                 file.write(before)
 
 
-def check_proof(top):
-    """each of these tests fails when it should"""
-    problems = []
-    with tempfile.TemporaryDirectory(prefix="paccel-docs-") as scratch:
-        tree = os.path.join(scratch, "tree")
-        copy_tree(top, tree)
-        # Nothing may be built beside what is not broken.
-        os.environ["BUILD"] = "build"
-        for check, path, old, new, word in BREAKS:
-            said = answer(tree, check, path, old, new)
-            if word not in said or said.startswith("proof:"):
-                problems.append(f"{check.__name__}, {path}, {old}: says {said or 'nothing'}")
-    return problems
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    path = tmp_path_factory.mktemp("docs") / "tree"
+    copy_tree(TOP, path)
+    return str(path)
 
 
-def check_proof_of_run(_top):
-    """a program of a page that fails, or prints something else, is noticed"""
-    problems = []
-    with tempfile.TemporaryDirectory(prefix="paccel-docs-") as out:
-        page = Page("page.md")
-        for script, output, good in (("echo a", "a\n", True), ("echo a", None, True),
-                                     ("echo b", "a\n", False), ("echo a; exit 1", "a\n", False),
-                                     ("echo a; echo x >&2", "a\n", False)):
-            program = programs.Program(page, Block("c", 1), 1)
-            program.output = output
-            with open(os.path.join(out, program.name), "w", encoding="utf-8") as file:
-                file.write(f"#!/bin/sh\n{script}\n")
-            os.chmod(file.name, 0o755)
-            if bool(program.run(out)) == good:
-                problems.append(f"{script}: {program.run(out) or 'not noticed'}")
-    return problems
+@pytest.mark.parametrize("check, path, old, new, word", BREAKS,
+                         ids=[f"{line[0].__name__}: {line[-1]}" for line in BREAKS])
+def test_break_is_found(tree, monkeypatch, check, path, old, new, word):
+    # Nothing may be built beside what is not broken.
+    monkeypatch.setenv("BUILD", "build")
+    said = answer(tree, check, path, old, new)
+    assert word in said and not said.startswith("proof:")
+
+
+@pytest.mark.parametrize("script, output, good", [
+    ("echo a", "a\n", True), ("echo a", None, True), ("echo b", "a\n", False),
+    ("echo a; exit 1", "a\n", False), ("echo a; echo x >&2", "a\n", False)],
+    ids=["same", "any", "other", "status", "stderr"])
+def test_bad_output_is_found(tmp_path, script, output, good):
+    program = programs.Program(Page("page.md"), Block("c", 1), 1)
+    program.output = output
+    path = tmp_path / program.name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    assert (program.run(tmp_path) == "") == good

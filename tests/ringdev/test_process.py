@@ -1,10 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests of the ring card's process as QEMU and a driver see it: this program plays both.
-Prints TAP.
-
-tests/ringdev/process [WORD...]    only tests whose names contain one of the words
-"""
+"""Tests of the ring card's process as QEMU and a driver see it: these tests play both."""
 
 import mmap
 import os
@@ -14,10 +9,8 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
-import traceback
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RINGDEV = os.path.join(os.environ.get("BUILD") or os.path.join(TOP, "build"),
@@ -334,7 +327,7 @@ def test_orders():
         card.submit(H2D, HOST, 0, 4, engine=1)
         equal(card.wait(2, limit=0.3), 0)
         equal(card.carry(H2D, HOST, 0, 4), OK)
-        # Nobody ends a line: the process hangs up, and serves others.
+        # A line without an end: the process closes the connection, and serves others.
         with connect(process.control_name) as control:
             control.sendall(b"x" * 512)
             equal(control.recv(1), b"")
@@ -396,7 +389,7 @@ def test_what_is_no_socket_of_ours_stays():
         os.symlink(path, path + "-link")
         refused("--socket", path + "-link")
         os.unlink(path)
-        # Of somebody who serves it, though not us.
+        # Another process serves this socket.
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
             other.bind(path)
             refused("--socket", path)
@@ -458,28 +451,3 @@ def test_bad_options():
                             check=False, timeout=PATIENCE)
     equal((result.returncode, result.stderr.decode()),
           (1, "ringdev: --socket /nosuch/socket: No such file or directory\n"))
-
-
-def main():
-    words = sys.argv[1:]
-    tests = [(name[len("test_"):].replace("_", " "), function)
-             for name, function in globals().items() if name.startswith("test_")]
-    tests = [(name, function) for name, function in tests
-             if not words or any(word in name for word in words)]
-    failures = 0
-    for number, (name, function) in enumerate(tests, 1):
-        problem = None
-        try:
-            function()
-        except Exception:  # pylint: disable=broad-exception-caught
-            problem = traceback.format_exc()
-            failures += 1
-        print(f"{'not ' if problem else ''}ok {number} - {name}", flush=True)
-        if problem:
-            print("# " + problem.strip().replace("\n", "\n# "), flush=True)
-    print(f"1..{len(tests)}")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
