@@ -74,7 +74,7 @@ def test_setup_an_interrupted_build():
 def with_tar(script):
     """The disk of Paddle with a tar that does what the script says instead; it is the first
     program that its build needs. All packages are there, says dpkg-query."""
-    with open(SETUP, encoding="utf-8") as file:
+    with open(f"{SETUP}.d/packages.sh", encoding="utf-8") as file:
         names = re.findall(r'^\t"(\S+) ', file.read(), re.MULTILINE)
     with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as programs:
         stand_in(programs, "dpkg-query", "".join(f"echo installed {name}\n" for name in names))

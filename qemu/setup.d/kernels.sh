@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Kernels by their names, stock ones and our own. Sourced by qemu/setup, which sets what is named here.
+
+: "${here?}" "${cache?}"
+
+stock_kernels=(6.1 6.12)
+
+all_kernels() {
+	local config
+	printf '%s\n' "${stock_kernels[@]}"
+	for config in "$here"/configs/*.config; do
+		config=$(basename "$config" .config)
+		[ "$config" = base ] || echo "$config"
+	done
+}
+
+setup_kernel() { # name
+	local stock
+	for stock in "${stock_kernels[@]}"; do
+		if [ "$1" = "$stock" ]; then
+			setup_stock "$1"
+			return
+		fi
+	done
+	if [ "$1" = base ] || [ ! -e "$here/configs/$1.config" ]; then
+		die "no kernel is called '$1': there are $(all_kernels | tr '\n' ' ')"
+	fi
+	setup_own "$1"
+}
+
+print_kernel() { # name, what
+	complete "$cache/kernel/$1" || die "kernel $1 is not set up: run qemu/setup kernel $1"
+	case $2 in
+	kdir | image | modules) readlink -f "$cache/kernel/$1/$2" ;;
+	version) cat "$cache/kernel/$1/version" ;;
+	*) die "cannot print '$2': there are kdir, image, modules, version" ;;
+	esac
+}
