@@ -34,15 +34,25 @@ MAKEOVERRIDES :=
 UNTIL ?=
 export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS
 
+# The sets of packages that the goals need (qemu/setup.d/packages.sh): `run` for what the demo is made of,
+# the set of its own name for a target that has one, `check` for all else. A make that is called by this
+# one has no other needs.
+GOALS := $(filter-out help clean,$(or $(MAKECMDGOALS),all))
+RUN_GOALS := all lib tools ringdev run shell install run-paddle check-paddle check-paddle-all check-torch $(MODULE)
+OWN_SETS := check-quick check-full coverage fuzz bench
+PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
+	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
+export PACKAGE_SETS
+
 # The compiler may be among what set-up installs. A makefile that is included is made
 # before anything else, so no rule can be ahead of it, with -j neither.
-ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
-include $(BUILD)/packages.mk
+ifneq ($(GOALS),)
+include $(PACKAGE_SETS:%=$(BUILD)/packages/%.mk)
 endif
 
-$(BUILD)/packages.mk: qemu/setup
+$(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 	@mkdir -p $(@D)
-	@qemu/setup packages
+	@qemu/setup packages $*
 	@echo '# the packages are there' >$@
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check-quick check \

@@ -15,9 +15,9 @@ tests: ringdev
 
 $(RINGDEV_OBJ): $(BUILD)/%.o: %.c qemu/ringdev/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(RINGDEV_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(RINGDEV_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(RINGDEV_OUT)/ringdev: $(RINGDEV_OBJ)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(call step,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
 -include $(RINGDEV_OBJ:.o=.d)

@@ -143,7 +143,7 @@ def boot_modules(kernel):
 def build_base(kernel):
     busybox = shutil.which("busybox")
     if not busybox:
-        raise RunnerError("there is no busybox: run qemu/setup packages")
+        raise RunnerError("there is no busybox: run qemu/setup packages run")
     cpio = Cpio()
     for name in ("bin", "dev", "host", "layer", "modules", "newroot", "paccel", "proc", "sys"):
         cpio.directory(name)

@@ -193,7 +193,7 @@ class Machine:
                 stderr=subprocess.STDOUT, pass_fds=fds, start_new_session=True,
                 preexec_fn=stay_with_parent)
         except FileNotFoundError:
-            raise RunnerError(f"there is no {QEMU}: run qemu/setup packages") from None
+            raise RunnerError(f"there is no {QEMU}: run qemu/setup packages run") from None
         finally:
             for channel in self.channels.values():
                 channel.theirs.close()

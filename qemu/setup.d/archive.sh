@@ -7,7 +7,7 @@ refresh_lists() {
 	[ -z "${lists_are_fresh:-}" ] || return 1
 	lists_are_fresh=1
 	say "refreshing apt's package lists"
-	as_root apt-get update -q >&2
+	quietly as_root apt-get update -q
 }
 
 candidate_version() { # package
@@ -31,5 +31,5 @@ newest_abi() { # series
 download() { # directory, package...
 	local dir=$1
 	shift
-	(cd "$dir" && apt-get download -q -o APT::Sandbox::User=root "$@" >&2)
+	(cd "$dir" && quietly apt-get download -q -o APT::Sandbox::User=root "$@")
 }

@@ -3,7 +3,7 @@
 # Libraries and headers of other projects that tests build against. Sourced by
 # qemu/setup, which sets what is named here.
 
-: "${here?}" "${cache?}" "${no_install?}" "${system_python?}" "${packages?}"
+: "${here?}" "${cache?}" "${no_install?}" "${system_python?}"
 
 # Libraries or headers of other projects, each release out of a package that NAME/RELEASE.txt
 # names, by build-NAME.
@@ -22,7 +22,7 @@ setup_client() { # name, release
 	key=$release-$(client_key "$name" "$release")
 	if ! complete "$cache/$name/$key"; then
 		[ -z "$no_install" ] || die "NO_INSTALL is set and $name $release is not in $cache"
-		with_lock packages setup_packages "${packages[@]}"
+		with_lock packages setup_packages client
 		say "$name $release: downloading (up to 20 MB)"
 		scratch=$(scratch_dir "$name-$release")
 		"$here/build-$name" "$system_python" "$here/$name/$release.txt" "$release" "$scratch" ||

@@ -3,7 +3,7 @@
 # Disks with Python packages: PaddlePaddle, PyTorch, DLRover. Sourced by qemu/setup, which sets
 # what is named here.
 
-: "${here?}" "${cache?}" "${no_install?}" "${jobs?}" "${packages?}" "${disk_packages?}"
+: "${here?}" "${cache?}" "${no_install?}" "${jobs?}"
 
 # The release of Paddle that `make check` runs.
 # shellcheck disable=SC2034 # used by qemu/setup
@@ -45,8 +45,8 @@ setup_disk() { # name, release
 	[ -x "$system_python" ] || die "there is no $system_python"
 	key=$release-$(disk_key "$name" "$release")
 	if ! complete "$cache/$name/$key"; then
-		with_lock packages setup_packages "${packages[@]}" "${disk_packages[@]}"
 		[ -z "$no_install" ] || die "NO_INSTALL is set and $name $release is not in $cache"
+		with_lock packages setup_packages disk
 		say "$name $release: $(disk_sizes "$name")"
 		scratch=$(scratch_dir "$name-$release")
 		"$here/build-$name" "$system_python" "$here/$name/$release.txt" "$scratch" "$jobs" ||

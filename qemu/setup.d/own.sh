@@ -23,11 +23,14 @@ own_key() { # name, source
 setup_own() { # name
 	local name=$1 src key scratch
 	local -a configs
+	# The key has the compiler's version.
+	command -v gcc >/dev/null || with_lock packages setup_packages kernel
 	with_lock source setup_source
 	src=$(source_dir)
 	key=$name-$(own_key "$name" "$src")
 	if ! complete "$cache/kernel/$key"; then
 		refuse_to_fetch "kernel $name"
+		with_lock packages setup_packages kernel
 		scratch=$(scratch_dir "kernel-$name")
 		mapfile -t configs < <(own_configs "$name")
 		"$here/build-kernel" "$src" "$scratch" "$jobs" "${configs[@]}" ||
@@ -39,11 +42,13 @@ setup_own() { # name
 
 setup_clang_tree() {
 	local src key scratch
+	command -v clang >/dev/null || with_lock packages setup_packages clang-tree
 	with_lock source setup_source
 	src=$(source_dir)
 	key=$(basename "$src")-$(clang -dumpversion)
 	if ! complete "$cache/clang-tree/$key"; then
 		refuse_to_fetch "the clang tree"
+		with_lock packages setup_packages clang-tree
 		say "preparing a kernel tree for clang (about a minute)"
 		scratch=$(scratch_dir clang-tree)
 		"$here/build-kernel" --clang-tree "$src" "$scratch" "$jobs" ||

@@ -1,52 +1,77 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Packages of the distribution. Sourced by qemu/setup, which sets what is named here.
+# Packages of the distribution, in sets: one for each purpose, and one for each target of make, which
+# adds up purposes. Sourced by qemu/setup, which sets what is named here.
 
 : "${no_install?}"
 
-# What is needed from the distribution: Debian package, and a file or a
-# command by which another distribution's equivalent is recognised.
-# shellcheck disable=SC2034 # used by qemu/setup
-packages=(
-	"bc                 bc"
-	"bison              bison"
-	"busybox-static     busybox"
-	"ca-certificates    /etc/ssl/certs/ca-certificates.crt"
-	"clang              clang"
-	"cmake              cmake"
-	"cpio               cpio"
-	"dwarves            pahole"
-	"flex               flex"
-	"g++                g++"
-	"gcc                gcc"
-	"git                git"
-	"kmod               modprobe"
-	"libc6-dev          /usr/include/stdlib.h"
-	"libclang-rt-14-dev clang"
-	"libdrm-dev         /usr/include/libdrm/drm.h"
-	"libelf-dev         /usr/include/libelf.h"
-	"libssl-dev         /usr/include/openssl/ssl.h"
-	"liburing-dev       /usr/include/liburing.h"
-	"make               make"
-	"perl               perl"
-	"pkg-config         pkg-config"
-	"python3            python3"
-	"python3-dev        python3-config"
-	"python3-numpy      /usr/lib/python3/dist-packages/numpy/__init__.py"
-	"python3-pip        pip3"
-	"python3-pytest     pytest-3"
-	"python3-pytest-xdist /usr/lib/python3/dist-packages/xdist/__init__.py"
-	"qemu-system-x86    qemu-system-x86_64"
-	"shellcheck         shellcheck"
-	"sparse             sparse"
-	"xz-utils           xz"
+# A word is a Debian package, or @SET. `make TARGET` installs the set of that name, or else the one that
+# the Makefile names; a program that only some targets use does not belong in `run`.
+declare -A package_sets=(
+	[guest]='busybox-static kmod python3 qemu-system-x86'
+	[module]='gcc libc6-dev make pahole'
+	[programs]='g++ libdrm-dev liburing-dev pkg-config python3-dev xz-utils'
+	[kernel]='bc bison flex gcc libc6-dev libelf-dev libssl-dev make pahole perl xz-utils'
+	[clang-tree]='@kernel clang'
+	[disk]='ca-certificates erofs-utils python3 python3-pip'
+	[client]='ca-certificates python3 python3-pip'
+	[unit]='clang cmake libclang-rt-dev python3-numpy python3-pytest python3-pytest-xdist'
+	[static]='clang cpio git perl shellcheck sparse'
+
+	[run]='@guest @module'
+	[check-quick]='@run @programs @unit @static @client'
+	[check]='@check-quick @clang-tree @disk'
+	[check-full]='@check debootstrap'
+	[coverage]='@check'
+	[fuzz]='@run @programs @kernel'
+	[bench]='@run @programs @disk'
 )
 
-# What disks with Python packages need besides. The guest runs the host's Python.
-# shellcheck disable=SC2034 # used by qemu/setup
-disk_packages=(
-	"erofs-utils        mkfs.erofs"
+# A file or a command by which another distribution's equivalent is recognised, where it is not the
+# command of the package's name.
+declare -A package_signs=(
+	[busybox-static]=busybox
+	[ca-certificates]=/etc/ssl/certs/ca-certificates.crt
+	[erofs-utils]=mkfs.erofs
+	[kmod]=modprobe
+	[libc6-dev]=/usr/include/stdlib.h
+	[libclang-rt-dev]=clang
+	[libdrm-dev]=/usr/include/libdrm/drm.h
+	[libelf-dev]=/usr/include/libelf.h
+	[libssl-dev]=/usr/include/openssl/ssl.h
+	[liburing-dev]=/usr/include/liburing.h
+	[python3-dev]=python3-config
+	[python3-numpy]=/usr/lib/python3/dist-packages/numpy/__init__.py
+	[python3-pip]=pip3
+	[python3-pytest]=pytest-3
+	[python3-pytest-xdist]=/usr/lib/python3/dist-packages/xdist/__init__.py
+	[qemu-system-x86]=qemu-system-x86_64
+	[xz-utils]=xz
 )
+
+package_set_names() { printf '%s\n' "${!package_sets[@]}" | sort; }
+
+expand_set() { # set: its words, and those of the sets in it
+	local word
+	for word in ${package_sets[$1]}; do
+		case $word in
+		@*) expand_set "${word#@}" ;;
+		*) echo "$word" ;;
+		esac
+	done
+}
+
+print_packages() { # set...
+	local name
+	[ $# -gt 0 ] || die "which set of packages? There are $(package_set_names | xargs)"
+	for name; do
+		[ -n "${package_sets[$name]:-}" ] ||
+			die "there is no set of packages '$name': there are $(package_set_names | xargs)"
+	done
+	for name; do
+		expand_set "$name"
+	done | sort -u
+}
 
 is_debian() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
 
@@ -68,34 +93,44 @@ as_root() {
 	$prefix env DEBIAN_FRONTEND=noninteractive "$@"
 }
 
+# The output of a command is shown if the command fails.
+quietly() { # command...
+	local log status=0
+	log=$(mktemp)
+	"$@" >"$log" 2>&1 </dev/null || status=$?
+	[ $status -eq 0 ] || cat "$log" >&2
+	rm "$log"
+	return $status
+}
+
 installed_packages() {
 	! is_debian || dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p'
 }
 
-have_package() { # list of installed ones, package, file or command
-	local installed=$1
-	shift
+have_package() { # list of installed ones, package
+	local installed=$1 sign=${package_signs[$2]:-$2}
 	if is_debian; then
-		grep -qxF -- "$1" <<<"$installed"
-	elif [ "${2#/}" != "$2" ]; then
-		[ -e "$2" ]
+		grep -qxF -- "$2" <<<"$installed"
+	elif [ "${sign#/}" != "$sign" ]; then
+		[ -e "$sign" ]
 	else
-		command -v "$2" >/dev/null
+		command -v "$sign" >/dev/null
 	fi
 }
 
-missing_packages() { # line of a table...
-	local line package sign installed
+missing_packages() { # package...
+	local package installed
 	installed=$(installed_packages)
-	for line; do
-		read -r package sign <<<"$line"
-		have_package "$installed" "$package" "$sign" || echo "$package"
+	for package; do
+		have_package "$installed" "$package" || echo "$package"
 	done
 }
 
-setup_packages() { # line of a table...
-	local missing
-	missing=$(missing_packages "$@" | tr '\n' ' ')
+setup_packages() { # set...
+	local wanted missing
+	wanted=$(print_packages "$@")
+	# shellcheck disable=SC2086 # a list of words
+	missing=$(missing_packages $wanted | xargs)
 	[ -n "$missing" ] || return 0
 	if ! is_debian; then
 		die "this is not Debian, install the equivalents of: $missing"
@@ -105,8 +140,8 @@ setup_packages() { # line of a table...
 		die "not root and no sudo without a password; please run: apt-get install $missing"
 	fi
 	say "installing: $missing"
-	as_root apt-get update -q >&2 || say "apt-get update failed, trying with the old lists"
+	quietly as_root apt-get update -q || say "apt-get update failed, trying with the old lists"
 	# shellcheck disable=SC2086 # a list of words
-	as_root apt-get install -q -y --no-install-recommends $missing </dev/null >&2 ||
+	quietly as_root apt-get install -q -y --no-install-recommends $missing ||
 		die "apt-get could not install: $missing"
 }

@@ -2,7 +2,6 @@
 """Tests that qemu/setup trusts nothing that was interrupted."""
 
 import os
-import re
 import signal
 import subprocess
 import tempfile
@@ -16,6 +15,13 @@ def setup(cache, *words, **env):
     return subprocess.run([SETUP, *words], capture_output=True, text=True, check=False,
                           stdin=subprocess.DEVNULL, timeout=PATIENCE,
                           env={**os.environ, "XDG_CACHE_HOME": cache, **env})
+
+
+def package_set(name):
+    with tempfile.TemporaryDirectory() as cache:
+        result = setup(cache, "print", "packages", name)
+    equal((result.returncode, result.stderr), (0, ""))
+    return result.stdout.split()
 
 
 def nothing_is_trusted(cache, kernel):
@@ -74,8 +80,7 @@ def test_setup_an_interrupted_build():
 def with_tar(script):
     """The disk of Paddle with a tar that does what the script says instead; it is the first
     program that its build needs. All packages are there, says dpkg-query."""
-    with open(f"{SETUP}.d/packages.sh", encoding="utf-8") as file:
-        names = re.findall(r'^\t"(\S+) ', file.read(), re.MULTILINE)
+    names = package_set("disk")
     with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as programs:
         stand_in(programs, "dpkg-query", "".join(f"echo installed {name}\n" for name in names))
         stand_in(programs, "tar", script)
@@ -107,6 +112,40 @@ def test_setup_libraries_that_cannot_be_had():
         contains(printed.stderr, "is not set up")
 
 
+def test_setup_a_target_gets_what_it_uses():
+    demo = set(package_set("run"))
+    assert len(demo) <= 14, demo
+    for name in ("clang", "sparse", "shellcheck", "python3-numpy"):
+        assert name not in demo, name
+    for less, more in (("run", "check-quick"), ("check-quick", "check"), ("check", "check-full"),
+                       ("run", "fuzz"), ("run", "bench"), ("check", "coverage")):
+        assert set(package_set(less)) <= set(package_set(more)), (less, more)
+
+
+def install(set_name, status):
+    """Packages on a machine that has none, with an apt-get that ends with this status."""
+    with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as programs:
+        stand_in(programs, "dpkg-query", "exit 0\n")
+        stand_in(programs, "apt-get", f'echo "apt-get $*"\nexit {status}\n')
+        return setup(cache, "packages", set_name, NO_INSTALL="",
+                     PATH=f"{programs}:{os.environ['PATH']}")
+
+
+def test_setup_packages_are_installed_quietly():
+    names = " ".join(package_set("run"))
+    result = install("run", 0)
+    equal((result.returncode, result.stdout, result.stderr), (0, "", f"setup: installing: {names}\n"))
+
+
+def test_setup_packages_that_cannot_be_installed():
+    """What apt-get said is shown then."""
+    names = " ".join(package_set("run"))
+    result = install("run", 100)
+    equal(result.returncode, 1)
+    contains(result.stderr, f"apt-get install -q -y --no-install-recommends {names}\n")
+    contains(result.stderr, f"apt-get could not install: {names}\n")
+
+
 def test_setup_no_install_only_names():
     with tempfile.TemporaryDirectory() as cache:
         for item in (["kernel", "6.12"], ["kernel", "debug"], ["source"], ["clang-tree"],
@@ -132,7 +171,8 @@ def test_setup_bad_words():
                            (["paddle"], "which release"), (["print", "paddle"], "which release"),
                            (["sundials", "nosuch"], "there is no release 'nosuch'"),
                            (["print", "sundials"], "which release"),
-                           (["kernel"], "which kernel"), (["nosuch"], "usage"),
+                           (["kernel"], "which kernel"), (["packages"], "which set"),
+                           (["packages", "nosuch"], "there is no set of packages 'nosuch'"), (["nosuch"], "usage"),
                            (["print"], "print what"), ([], "usage")):
             result = setup(cache, *words)
             assert result.returncode != 0, words
