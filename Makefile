@@ -82,13 +82,13 @@ $(KERNELS:%=setup-%): setup-%:
 
 $(BUILD)/kernel/%/paccel.ko: setup-% FORCE
 	@qemu/link-sources kernel $(@D)
-	@$(MAKE) --no-print-directory -C "$$(qemu/setup print $* kdir)" M=$(abspath $(@D)) W=1 \
-		KCFLAGS=-Werror modules
+	$(call step,MODULE)$(MAKE) $(if $(Q),-s,V=1) --no-print-directory -C "$$(qemu/setup print $* kdir)" \
+		M=$(abspath $(@D)) W=1 KCFLAGS=-Werror modules
 
 # --- user space --------------------------------------------------------------------
 
 lib: ## libaccel
-tools: lib ## accelctl
+tools: ## accelctl
 ringdev: ## the process that is the ring card
 examples: lib ## the example programs
 tests: lib tools examples ## the test programs
@@ -104,10 +104,10 @@ docs: ## the reference of the interfaces, from the headers, in build/docs
 
 # --- guests ------------------------------------------------------------------------
 
-run: all $(CARD_NEEDS) ## boots a guest with a card and copies a file through it: FILE=path CARD=edu
+run: $(MODULE) tools $(CARD_NEEDS) ## boots a guest with a card and copies a file through it: FILE=path CARD=edu
 	@qemu/demo $(CARD) $(FILE)
 
-shell: all $(CARD_NEEDS) ## a shell in a guest with a card: CARD=ring,mem=256M,engines=4
+shell: $(MODULE) lib tools $(CARD_NEEDS) ## a shell in a guest with a card: CARD=ring,mem=256M,engines=4
 	@qemu/run --card $(CARD) --tty -- /bin/bash
 
 run-paddle: all ## trains a small network with PaddlePaddle on a ring card, draws build/paddle.svg

@@ -25,8 +25,7 @@ $(DOCS_OUT)/hw.rst: kernel/hw/hw.h
 $(DOCS_OUT)/%.rst:
 	@mkdir -p $(@D)
 	@qemu/setup source
-	@echo "$@"
-	@perl "$$(qemu/setup print source)/scripts/kernel-doc" -Wall -Werror -sphinx-version 3.0 -rst $< >$@
+	$(call step,DOC)perl "$$(qemu/setup print source)/scripts/kernel-doc" -Wall -Werror -sphinx-version 3.0 -rst $< >$@
 
 # Compiled here, because a guest has few CPUs; run there by tests/docs/run-readme.
 tests: docs-programs

@@ -13,12 +13,12 @@ examples: $(filter-out $(NO_EXAMPLES),$(EXAMPLES)) $(CXX_EXAMPLES)
 
 $(EXAMPLES): $(BUILD)/examples/%: examples/%.c $(LIB_FILES) examples/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< -L$(BUILD)/lib -laccel \
+	$(call step,CC)$(CC) $(USER_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< -L$(BUILD)/lib -laccel \
 		$(EXAMPLE_LIBS_$*) -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib' $(LDFLAGS)
 
 $(CXX_EXAMPLES): $(BUILD)/examples/%: examples/%.cpp $(LIB_FILES) examples/rules.mk
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 $(CXX_WARNINGS) -Iinclude $(CFLAGS) -MMD -MP -o $@ $< -L$(BUILD)/lib -laccel \
+	$(call step,CXX)$(CXX) -std=c++17 $(CXX_WARNINGS) -Iinclude $(CFLAGS) -MMD -MP -o $@ $< -L$(BUILD)/lib -laccel \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib' $(LDFLAGS)
 
 -include $(EXAMPLES:=.d) $(CXX_EXAMPLES:=.d)

@@ -10,6 +10,14 @@ INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 
+# $(call step,CC) before a command prints a line such as `CC lib/copy.o` in its place, and $(Q) nothing;
+# with V=1 both print the command. With -s nothing is printed at all.
+V ?= 0
+ifneq ($(V),1)
+Q := @
+step = @$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,printf '  %-7s %s\n' $(1) $(@:$(BUILD)/%=%);)
+endif
+
 USER_WARNINGS := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow \
 	-Wformat=2 -Wwrite-strings -Wcast-function-type
 USER_CFLAGS := -std=gnu11 $(USER_WARNINGS) -D_FILE_OFFSET_BITS=64 -Iinclude
@@ -29,23 +37,23 @@ lib: $(LIB_FILES)
 
 $(LIB_OBJ): $(BUILD)/%.o: %.c lib/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(LIB_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # nodelete: interfaces on top may be unloaded, but their pointers and the fork handlers live on.
 $(BUILD)/lib/$(LIB_SONAME): $(LIB_OBJ) lib/libaccel.map
-	$(CC) -shared -o $@ $(LIB_OBJ) -Wl,-soname,$(LIB_SONAME) \
+	$(call step,LD)$(CC) -shared -o $@ $(LIB_OBJ) -Wl,-soname,$(LIB_SONAME) \
 		-Wl,--version-script=lib/libaccel.map \
 		-Wl,-z,defs -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
 
 $(BUILD)/lib/libaccel.so: $(BUILD)/lib/$(LIB_SONAME)
-	ln -sf $(LIB_SONAME) $@
+	$(Q)ln -sf $(LIB_SONAME) $@
 
 # One object with the inner names made local, so that a program's own cannot clash with them.
 $(BUILD)/lib/libaccel.a: $(LIB_OBJ)
-	$(LD) -r -o $(BUILD)/lib/accel-all.o $(LIB_OBJ)
-	objcopy --localize-hidden $(BUILD)/lib/accel-all.o
-	rm -f $@
-	$(AR) rcs $@ $(BUILD)/lib/accel-all.o
+	$(call step,AR)$(LD) -r -o $(BUILD)/lib/accel-all.o $(LIB_OBJ)
+	$(Q)objcopy --localize-hidden $(BUILD)/lib/accel-all.o
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $(BUILD)/lib/accel-all.o
 
 MAN_PAGES := $(sort $(wildcard Documentation/man/*.[137]))
 

@@ -12,13 +12,14 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
 .PHONY: tools
 tools: $(BUILD)/tools/accelctl
 
-$(TOOL_OBJ): $(BUILD)/%.o: %.c tools/rules.mk
+# libaccel_drm is there from one run of make to the next if libdrm is: what was compiled without is older.
+$(TOOL_OBJ): $(BUILD)/%.o: %.c tools/rules.mk $(DRM_FILES)
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) $(TOOL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(USER_CFLAGS) $(TOOL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The library beside it, in the build tree as where it is installed.
 $(BUILD)/tools/accelctl: $(TOOL_OBJ) $(LIB_FILES) $(DRM_FILES)
-	$(CC) -o $@ $(TOOL_OBJ) -L$(BUILD)/lib $(TOOL_LIBS) -laccel -Wl,--enable-new-dtags \
+	$(call step,LD)$(CC) -o $@ $(TOOL_OBJ) -L$(BUILD)/lib $(TOOL_LIBS) -laccel -Wl,--enable-new-dtags \
 		-Wl,-rpath,'$$ORIGIN/../lib' $(LDFLAGS)
 
 -include $(TOOL_OBJ:.o=.d)

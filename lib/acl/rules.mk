@@ -21,22 +21,22 @@ install-lib: install-acl
 
 $(ACL_OBJ): $(BUILD)/%.o: %.c lib/acl/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) $(ACL_CFLAGS) -fPIC -fvisibility=hidden $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(USER_CFLAGS) $(ACL_CFLAGS) -fPIC -fvisibility=hidden $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # libaccel is beside it, and above the folder that has it by its other name. Threads may be in a call
 # while the process unloads what is on top.
 $(ACL_SO): $(ACL_OBJ) $(LIB_FILES) $(ACL_MAP)
-	$(CC) -shared -o $@ $(ACL_OBJ) -Wl,-soname,$(ACL_SONAME) \
+	$(call step,LD)$(CC) -shared -o $@ $(ACL_OBJ) -Wl,-soname,$(ACL_SONAME) \
 		-Wl,--version-script=$(ACL_MAP) -L$(BUILD)/lib -laccel \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' \
 		-Wl,-z,defs -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
 
 $(BUILD)/lib/libaccel_acl.so: $(ACL_SO)
-	ln -sf $(ACL_SONAME) $@
+	$(Q)ln -sf $(ACL_SONAME) $@
 
 $(BUILD)/lib/ascendcl/libascendcl.so: $(ACL_SO)
 	@mkdir -p $(@D)
-	ln -sf ../$(ACL_SONAME) $@
+	$(Q)ln -sf ../$(ACL_SONAME) $@
 
 install-acl: lib
 	install -d $(DESTDIR)$(INCLUDEDIR)/accel/ascendcl/acl $(DESTDIR)$(LIBDIR)/ascendcl \

@@ -19,16 +19,16 @@ install-lib: install-drm
 
 $(DRM_OBJ): $(BUILD)/%.o: %.c lib/drm/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -fPIC -fvisibility=hidden $(DRM_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(USER_CFLAGS) -fPIC -fvisibility=hidden $(DRM_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/lib/$(DRM_SONAME): $(DRM_OBJ) $(LIB_FILES) lib/drm/libaccel_drm.map
-	$(CC) -shared -o $@ $(DRM_OBJ) -Wl,-soname,$(DRM_SONAME) \
+	$(call step,LD)$(CC) -shared -o $@ $(DRM_OBJ) -Wl,-soname,$(DRM_SONAME) \
 		-Wl,--version-script=lib/drm/libaccel_drm.map -L$(BUILD)/lib -laccel $(DRM_LIBS) \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN' \
 		-Wl,-z,defs -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
 
 $(BUILD)/lib/libaccel_drm.so: $(BUILD)/lib/$(DRM_SONAME)
-	ln -sf $(DRM_SONAME) $@
+	$(Q)ln -sf $(DRM_SONAME) $@
 
 install-drm: lib
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig

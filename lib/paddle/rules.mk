@@ -16,12 +16,12 @@ install-lib: install-paddle
 
 $(PADDLE_OBJ): $(BUILD)/%.o: %.c lib/paddle/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -fPIC -fvisibility=hidden $(PADDLE_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(USER_CFLAGS) -fPIC -fvisibility=hidden $(PADDLE_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # libaccel is beside it in a Python package, and in the folder above everywhere else.
 $(PADDLE_PLUGIN): $(PADDLE_OBJ) $(LIB_FILES) lib/paddle/libpaddle_accel.map
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $(PADDLE_OBJ) -Wl,-soname,$(@F) \
+	$(call step,LD)$(CC) -shared -o $@ $(PADDLE_OBJ) -Wl,-soname,$(@F) \
 		-Wl,--version-script=lib/paddle/libpaddle_accel.map -L$(BUILD)/lib -laccel \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' \
 		-Wl,-z,defs -Wl,-z,relro -Wl,-z,now $(LDFLAGS)

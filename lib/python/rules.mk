@@ -36,18 +36,18 @@ endif
 
 $(PYTHON_TEXT): $(PYTHON_OUT)/%: lib/python/%
 	@mkdir -p $(@D)
-	cp $< $@
+	$(call step,COPY)cp $< $@
 
 $(PYTHON_OBJ): $(PYTHON_OUT).obj/%.o: lib/python/%.c lib/python/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(PYTHON_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(PYTHON_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # python_module(name)
 define python_module
 $$(PYTHON_OUT)/$(1)/_$(1).abi3.so: $$(filter $$(PYTHON_OUT).obj/$(1)/%,$$(PYTHON_OBJ)) \
 		$$(LIB_FILES) $$(ACL_FILES)
 	@mkdir -p $$(@D)
-	$$(CC) -shared -o $$@ $$(filter %.o,$$^) -L$$(BUILD)/lib $$(PYTHON_LIBS_$(1)) \
+	$$(call step,LD)$$(CC) -shared -o $$@ $$(filter %.o,$$^) -L$$(BUILD)/lib $$(PYTHON_LIBS_$(1)) \
 		$$(PYTHON_LDFLAGS) $$(LDFLAGS)
 endef
 $(foreach module,$(PYTHON_MODULES),$(eval $(call python_module,$(module))))

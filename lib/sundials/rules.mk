@@ -38,16 +38,16 @@ install-lib: install-sundials
 
 $(SUNDIALS_OBJ): $(BUILD)/%.o: %.c lib/sundials/rules.mk $(SUNDIALS_FOUND)
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -fPIC -fvisibility=hidden $(SUNDIALS_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(USER_CFLAGS) -fPIC -fvisibility=hidden $(SUNDIALS_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(SUNDIALS_SO): $(SUNDIALS_OBJ) $(LIB_FILES) $(SUNDIALS_MAP)
-	$(CC) -shared -o $@ $(SUNDIALS_OBJ) -Wl,-soname,$(SUNDIALS_SONAME) \
+	$(call step,LD)$(CC) -shared -o $@ $(SUNDIALS_OBJ) -Wl,-soname,$(SUNDIALS_SONAME) \
 		-Wl,--version-script=$(SUNDIALS_MAP) -L$(BUILD)/lib -laccel $(SUNDIALS_LIBS) \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN' \
 		$(SUNDIALS_DEFS) -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
 
 $(BUILD)/lib/libaccel_sundials.so: $(SUNDIALS_SO)
-	ln -sf $(SUNDIALS_SONAME) $@
+	$(Q)ln -sf $(SUNDIALS_SONAME) $@
 
 install-sundials: lib
 	install -d $(DESTDIR)$(INCLUDEDIR)/accel $(DESTDIR)$(LIBDIR)/pkgconfig

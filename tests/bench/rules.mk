@@ -18,42 +18,42 @@ bench: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/pair
 	@tests/bench/run
 
 $(BENCH_OUT)/bench: $(BENCH_OBJ)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+	$(call step,LD)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
 
 $(BENCH_OBJ): $(BENCH_OUT)/%.o: tests/bench/%.c tests/bench/bench.h include/uapi/linux/paccel.h tests/bench/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(BENCH_CFLAGS) -c -o $@ $<
+	$(call step,CC)$(CC) $(CFLAGS) $(BENCH_CFLAGS) -c -o $@ $<
 
 # On the host, with the shared library and the mock of its unit tests.
 $(BENCH_OUT)/query $(BENCH_OUT)/pool: $(BENCH_OUT)/%: tests/bench/host/%.c $(LIB_FILES) $(UNIT_PRELOAD) tests/bench/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -Iinclude/uapi $(CFLAGS) -o $@ $< -L$(UNIT_OUT) -lmock -L$(BUILD)/lib -laccel \
+	$(call step,CC)$(CC) $(USER_CFLAGS) -Iinclude/uapi $(CFLAGS) -o $@ $< -L$(UNIT_OUT) -lmock -L$(BUILD)/lib -laccel \
 		-pthread -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../unit:$$ORIGIN/../../lib' $(LDFLAGS)
 
 # In a guest, with the shared library and the driver.
 $(BENCH_OUT)/pairs: tests/bench/library/pairs.c $(LIB_FILES) tests/bench/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) $(CFLAGS) -o $@ $< -L$(BUILD)/lib -laccel \
+	$(call step,CC)$(CC) $(USER_CFLAGS) $(CFLAGS) -o $@ $< -L$(BUILD)/lib -laccel \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
 
 $(BENCH_OUT)/acl: tests/bench/library/acl.c $(ACL_FILES) tests/bench/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -I$(ACL_INCLUDE) $(CFLAGS) -o $@ $< -L$(BUILD)/lib -laccel_acl -laccel \
+	$(call step,CC)$(CC) $(USER_CFLAGS) -I$(ACL_INCLUDE) $(CFLAGS) -o $@ $< -L$(BUILD)/lib -laccel_acl -laccel \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
 
 # For calls from Python and from C in one process.
 $(BENCH_OUT)/libcalls.so: tests/bench/python/calls.c $(ACL_FILES) tests/bench/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -I$(ACL_INCLUDE) $(CFLAGS) -fPIC -shared -o $@ $< -L$(BUILD)/lib -laccel_acl \
+	$(call step,CC)$(CC) $(USER_CFLAGS) -I$(ACL_INCLUDE) $(CFLAGS) -fPIC -shared -o $@ $< -L$(BUILD)/lib -laccel_acl \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
 
 # The plugin's own objects, with another library below.
 $(BENCH_OUT)/paddle/standin.o: tests/bench/paddle/standin.c include/accel/accel.h \
 		tests/bench/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -fPIC $(CFLAGS) -c -o $@ $<
+	$(call step,CC)$(CC) $(USER_CFLAGS) -fPIC $(CFLAGS) -c -o $@ $<
 
 $(BENCH_STANDIN): $(PADDLE_OBJ) $(BENCH_OUT)/paddle/standin.o lib/paddle/libpaddle_accel.map
-	$(CC) -shared -o $@ $(PADDLE_OBJ) $(BENCH_OUT)/paddle/standin.o -Wl,-soname,$(@F) \
+	$(call step,LD)$(CC) -shared -o $@ $(PADDLE_OBJ) $(BENCH_OUT)/paddle/standin.o -Wl,-soname,$(@F) \
 		-Wl,--version-script=lib/paddle/libpaddle_accel.map -Wl,-z,defs -Wl,-z,relro \
 		-Wl,-z,now $(LDFLAGS)

@@ -19,7 +19,7 @@ guest-programs: $(GUEST_TESTS)
 
 $(GUEST_TESTS): $(BUILD)/tests/guest/%: tests/guest/%.c $(LIB_FILES) tests/guest/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) $(GUEST_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(GUEST_MORE) -L$(BUILD)/lib \
+	$(call step,CC)$(CC) $(USER_CFLAGS) $(GUEST_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(GUEST_MORE) -L$(BUILD)/lib \
 		$(GUEST_LIBS) -laccel -pthread \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
 

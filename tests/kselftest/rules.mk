@@ -25,12 +25,12 @@ kselftest: $(KSELFTEST_PROGS:%=$(KSELFTEST_OUT)/%) ## the test programs for the 
 tests: kselftest
 
 $(KSELFTEST_OUT)/%: $(KSELFTEST_OUT)/%.o $(KSELFTEST_PARTS:%=$(KSELFTEST_OUT)/%.o)
-	$(CC) $(CFLAGS) -pthread -static $^ -o $@
+	$(call step,LD)$(CC) $(CFLAGS) -pthread -static $^ -o $@
 
 $(KSELFTEST_OUT)/%.o: $(KSELFTEST_DIR)/%.c $(wildcard $(KSELFTEST_DIR)/*.h) \
 		include/uapi/linux/paccel.h $(KSELFTEST_DIR)/rules.mk | $(BUILD)/kselftest.source
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(KSELFTEST_CFLAGS) -c $< -o $@
+	$(call step,CC)$(CC) $(CFLAGS) $(KSELFTEST_CFLAGS) -c $< -o $@
 
 .PRECIOUS: $(KSELFTEST_OUT)/%.o
 

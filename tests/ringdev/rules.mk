@@ -15,12 +15,12 @@ RINGDEV_PROGS_$(1) := $$(RINGDEV_TESTS:%=$$(RINGDEV_TEST_OUT)/$(1)/%)
 
 $$(RINGDEV_TEST_OUT)/$(1)/%.o: %.c tests/ringdev/rules.mk
 	@mkdir -p $$(@D)
-	$(2) $$(RINGDEV_TEST_CFLAGS) $(3) -MMD -MP -c -o $$@ $$<
+	$$(call step,CC)$(2) $$(RINGDEV_TEST_CFLAGS) $(3) -MMD -MP -c -o $$@ $$<
 
 $$(RINGDEV_PROGS_$(1)): $$(RINGDEV_TEST_OUT)/$(1)/%: \
 		$$(RINGDEV_TEST_OUT)/$(1)/tests/ringdev/test_%.o \
 		$$(RINGDEV_TEST_OUT)/$(1)/tests/ringdev/fixture.o $$(RINGDEV_LIB_$(1))
-	$(2) $(3) -o $$@ $$^
+	$$(call step,LD)$(2) $(3) -o $$@ $$^
 
 -include $$(RINGDEV_LIB_$(1):.o=.d) $$(wildcard $$(RINGDEV_TEST_OUT)/$(1)/tests/ringdev/*.d)
 endef
@@ -31,12 +31,12 @@ $(eval $(call ringdev_variant,fuzz,clang,$(RINGDEV_SANITIZE) -O2 -fsanitize=fuzz
 
 RINGDEV_FUZZ := $(RINGDEV_TEST_OUT)/fuzz/fuzz
 $(RINGDEV_FUZZ): $(RINGDEV_TEST_OUT)/fuzz/tests/ringdev/fuzz.o $(RINGDEV_LIB_fuzz)
-	clang $(RINGDEV_SANITIZE) -fsanitize=fuzzer -o $@ $^
+	$(call step,LD)clang $(RINGDEV_SANITIZE) -fsanitize=fuzzer -o $@ $^
 
 RINGDEV_BENCH := $(RINGDEV_TEST_OUT)/bench
 $(RINGDEV_BENCH): tests/ringdev/bench.c qemu/ringdev/hw.h qemu/ringdev/shared.h tests/ringdev/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(RINGDEV_CFLAGS) -Wno-conversion $(CFLAGS) -o $@ $< $(LDFLAGS)
+	$(call step,CC)$(CC) $(RINGDEV_CFLAGS) -Wno-conversion $(CFLAGS) -o $@ $< $(LDFLAGS)
 
 .PHONY: ringdev-test ringdev-fuzz ringdev-bench ringdev-programs
 tests: ringdev-programs

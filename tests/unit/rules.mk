@@ -30,10 +30,10 @@ UNIT_PROGS_$(1) := $$(patsubst %,$$(UNIT_OUT)/$(1)/%,$(4))
 
 $$(UNIT_OUT)/$(1)/%.o: %.c tests/unit/rules.mk
 	@mkdir -p $$(@D)
-	$(2) $$(UNIT_CFLAGS) $(3) -MMD -MP -c -o $$@ $$<
+	$$(call step,CC)$(2) $$(UNIT_CFLAGS) $(3) -MMD -MP -c -o $$@ $$<
 
 $$(UNIT_PROGS_$(1)): $$(UNIT_OUT)/$(1)/%: $$(UNIT_OUT)/$(1)/tests/unit/test_%.o $$(UNIT_LIB_$(1))
-	$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) -pthread
+	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) -pthread
 
 -include $$(UNIT_LIB_$(1):.o=.d) $$(patsubst %,$$(UNIT_OUT)/$(1)/tests/unit/test_%.d,$(4))
 endef
@@ -51,7 +51,7 @@ include tests/unit/paddle/rules.mk tests/unit/sundials/rules.mk tests/unit/rmm/r
 UNIT_PRELOAD := $(UNIT_OUT)/libmock.so
 $(UNIT_PRELOAD): $(UNIT_MOCK) $(wildcard tests/unit/mock*.h) tests/unit/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fPIC -shared -DMOCK_PRELOAD -o $@ \
+	$(call step,CC)$(CC) $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fPIC -shared -DMOCK_PRELOAD -o $@ \
 		$(UNIT_MOCK) -pthread
 
 # `make unit UNIT_RUN=gcc-asan` runs the programs of one variant, UNIT_RUN=scripts the scripts,

@@ -16,15 +16,15 @@ install-lib: install-acl-torch
 
 $(BUILD)/lib/acl/torch/%.o: lib/acl/torch/%.c lib/acl/torch/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) $(ACL_CFLAGS) -fPIC -fvisibility=hidden $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(USER_CFLAGS) $(ACL_CFLAGS) -fPIC -fvisibility=hidden $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(ACL_TORCH_OUT)/libge_runner.so: $(BUILD)/lib/acl/torch/runtime.o $(ACL_FILES)
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $< -Wl,-soname,$(@F) $(ACL_TORCH_LDFLAGS) $(LDFLAGS)
+	$(call step,LD)$(CC) -shared -o $@ $< -Wl,-soname,$(@F) $(ACL_TORCH_LDFLAGS) $(LDFLAGS)
 
 $(ACL_TORCH_EMPTY): $(ACL_FILES) lib/acl/torch/rules.mk
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ -Wl,-soname,$(@F) $(ACL_TORCH_LDFLAGS) $(LDFLAGS)
+	$(call step,LD)$(CC) -shared -o $@ -Wl,-soname,$(@F) $(ACL_TORCH_LDFLAGS) $(LDFLAGS)
 
 install-acl-torch: install-acl
 	install -m 755 $(ACL_TORCH_FILES) $(DESTDIR)$(LIBDIR)/ascendcl

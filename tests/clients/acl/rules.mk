@@ -9,7 +9,7 @@ ACL_EXAMPLE := $(BUILD)/examples/acl
 
 $(ACL_CLIENTS): $(ACL_CLIENTS_OUT)/%: tests/clients/acl/%.c $(ACL_FILES) tests/clients/acl/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -I$(ACL_INCLUDE) $(CFLAGS) -MMD -MP -o $@ $< -L$(BUILD)/lib/ascendcl \
+	$(call step,CC)$(CC) $(USER_CFLAGS) -I$(ACL_INCLUDE) $(CFLAGS) -MMD -MP -o $@ $< -L$(BUILD)/lib/ascendcl \
 		-lascendcl -L$(BUILD)/lib -laccel -pthread -Wl,--enable-new-dtags \
 		-Wl,-rpath,'$$ORIGIN/../../../lib' $(LDFLAGS)
 

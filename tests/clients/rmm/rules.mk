@@ -24,7 +24,7 @@ define rmm_client
 $$(RMM_CLIENTS_OUT)/$(1)-$(2): tests/clients/rmm/containers.cpp tests/clients/rmm/rules.mk \
 		$$(LIB_FILES) | $$(RMM_HEADERS_OUT)/$(1)
 	@mkdir -p $$(@D)
-	$(2) -std=$$(RMM_STD_$(1)) $$(CXX_WARNINGS) -Iinclude/accel/compat -Iinclude \
+	$$(call step,CXX)$(2) -std=$$(RMM_STD_$(1)) $$(CXX_WARNINGS) -Iinclude/accel/compat -Iinclude \
 		-isystem $$(RMM_HEADERS_OUT)/$(1)/include \
 		-isystem $$(RMM_HEADERS_OUT)/$(1)/include/rapids $$(CFLAGS) -MMD -MP -o $$@ $$< \
 		-L$$(BUILD)/lib -laccel -Wl,--enable-new-dtags -Wl,-rpath,'$$$$ORIGIN/../../../lib' \
@@ -38,7 +38,7 @@ RMM_SHARED := $(RMM_CLIENTS_OUT)/shared
 $(RMM_SHARED): tests/clients/rmm/shared.cpp tests/clients/rmm/rules.mk $(LIB_FILES) $(CLIENTS_SO) \
 		| $(RMM_HEADERS_OUT)/26.10.0 $(SUNDIALS_LIBS_OUT)/7.9.0
 	@mkdir -p $(@D)
-	g++ -std=c++20 $(CXX_WARNINGS) -Iinclude/accel/compat -Iinclude -I$(SUNDIALS_OURS) \
+	$(call step,CXX)g++ -std=c++20 $(CXX_WARNINGS) -Iinclude/accel/compat -Iinclude -I$(SUNDIALS_OURS) \
 		-isystem $(RMM_HEADERS_OUT)/26.10.0/include \
 		-isystem $(RMM_HEADERS_OUT)/26.10.0/include/rapids $(CFLAGS) -MMD -MP -o $@ $< \
 		$(CLIENTS_SO) -L$(BUILD)/lib -laccel \

@@ -17,10 +17,10 @@ CLIENTS := $(foreach release,$(SUNDIALS_RELEASES),\
 
 $(CLIENTS_OBJ): $(CLIENTS_OUT)/lib/%.o: lib/sundials/%.c tests/clients/sundials/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(CLIENTS_CFLAGS) -fPIC -fvisibility=hidden $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(CLIENTS_CFLAGS) -fPIC -fvisibility=hidden $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(CLIENTS_SO): $(CLIENTS_OBJ) $(LIB_FILES) $(SUNDIALS_MAP)
-	$(CC) -shared -o $@ $(CLIENTS_OBJ) -Wl,-soname,$(SUNDIALS_SONAME) \
+	$(call step,LD)$(CC) -shared -o $@ $(CLIENTS_OBJ) -Wl,-soname,$(SUNDIALS_SONAME) \
 		-Wl,--version-script=$(SUNDIALS_MAP) -L$(BUILD)/lib -laccel \
 		-Wl,-z,relro -Wl,-z,now $(LDFLAGS)
 
@@ -30,7 +30,7 @@ $$(CLIENTS_$(1):%=$$(CLIENTS_OUT)/$(1)/%): $$(CLIENTS_OUT)/$(1)/%: tests/clients
 $$(filter $$(CLIENTS_OUT)/$(1)/%,$$(CLIENTS)): $$(CLIENTS_SO) tests/clients/sundials/rules.mk \
 		| $$(SUNDIALS_LIBS_OUT)/$(1)
 	@mkdir -p $$(@D)
-	$$(CC) $$(CLIENTS_CFLAGS) $$(CFLAGS) -MMD -MP -o $$@ $$(filter %.c,$$^) $$(CLIENTS_SO) \
+	$$(call step,CC)$$(CC) $$(CLIENTS_CFLAGS) $$(CFLAGS) -MMD -MP -o $$@ $$(filter %.c,$$^) $$(CLIENTS_SO) \
 		-L$$(BUILD)/lib -laccel $$(SUNDIALS_LIBS_OUT)/$(1)/libsundials_*.so.* -pthread -lm \
 		-Wl,--disable-new-dtags -Wl,-rpath,'$$$$ORIGIN/..:$$$$ORIGIN/../../../../lib' \
 		-Wl,-rpath,$$(realpath $$(SUNDIALS_LIBS_OUT)/$(1)) $$(LDFLAGS)

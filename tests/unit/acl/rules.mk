@@ -16,7 +16,7 @@ $$(ACL_LIB_$(1)) $$(ACL_TEST_OBJ_$(1)): UNIT_CFLAGS += $$(ACL_CFLAGS)
 
 $$(ACL_PROGS_$(1)): $$(UNIT_OUT)/$(1)/acl_%: $$(UNIT_OUT)/$(1)/tests/unit/acl/test_%.o \
 		$$(ACL_LIB_$(1)) $$(UNIT_LIB_$(1))
-	$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) -pthread
+	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) -pthread
 
 -include $$(ACL_LIB_$(1):.o=.d) $$(ACL_TEST_OBJ_$(1):.o=.d)
 endef

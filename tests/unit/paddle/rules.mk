@@ -17,7 +17,7 @@ PADDLE_PROGS_$(1) := $$(patsubst %,$$(UNIT_OUT)/$(1)/paddle_%,$(4))
 
 $$(PADDLE_PROGS_$(1)): $$(UNIT_OUT)/$(1)/paddle_%: $$(UNIT_OUT)/$(1)/tests/unit/paddle/test_%.o \
 		$$(PADDLE_LIB_$(1)) $$(UNIT_LIB_$(1))
-	$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) $$(PADDLE_WRAP_$$*) -pthread
+	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) $$(PADDLE_WRAP_$$*) -pthread
 
 -include $$(PADDLE_LIB_$(1):.o=.d) \
 	$$(patsubst %,$$(UNIT_OUT)/$(1)/tests/unit/paddle/test_%.d,$(4))
@@ -33,4 +33,4 @@ UNIT_PROGS += $(foreach variant,$(UNIT_VARIANTS),$(PADDLE_PROGS_$(variant)))
 PADDLE_LOADER := $(UNIT_OUT)/paddle_loader
 $(PADDLE_LOADER): tests/unit/paddle/loader.c lib/paddle/abi.h tests/unit/paddle/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -g -O1 -o $@ $<
+	$(call step,CC)$(CC) $(USER_CFLAGS) -g -O1 -o $@ $<

@@ -13,10 +13,10 @@ RMM_PROGS_$(1) := $$(RMM_TESTS:%=$$(UNIT_OUT)/$(1)/rmm/%)
 
 $$(UNIT_OUT)/$(1)/rmm/%.o: tests/unit/rmm/test_%.cpp tests/unit/rmm/rules.mk
 	@mkdir -p $$(@D)
-	$(2) -std=$(3) $$(RMM_CXXFLAGS) $(4) -MMD -MP -c -o $$@ $$<
+	$$(call step,CXX)$(2) -std=$(3) $$(RMM_CXXFLAGS) $(4) -MMD -MP -c -o $$@ $$<
 
 $$(RMM_PROGS_$(1)): $$(UNIT_OUT)/$(1)/rmm/%: $$(UNIT_OUT)/$(1)/rmm/%.o $$(UNIT_LIB_$(1))
-	$(2) $(4) -o $$@ $$^ $$(UNIT_WRAP) -pthread
+	$$(call step,LD)$(2) $(4) -o $$@ $$^ $$(UNIT_WRAP) -pthread
 
 -include $$(RMM_PROGS_$(1):%=%.d)
 endef

@@ -41,7 +41,7 @@ $$(patsubst %,$$(UNIT_OUT)/$(1)/sundials-$(5)_%,$(filter-out operations,$(4))): 
 		$$(UNIT_OUT)/$(1)/sundials-$(5)_%: $$(UNIT_OUT)/$(1)/tests/unit/sundials/test_%.o
 $$(patsubst %,$$(UNIT_OUT)/$(1)/sundials-$(5)_%,$(4)): $$(SUNDIALS_SRC:%.c=$$(UNIT_OUT)/$(1)/%.o) \
 		$$(UNIT_LIB_$(1)) | $$(SUNDIALS_LIBS_OUT)/$(5)
-	$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) $$(SUNDIALS_WRAP_$$(@F:sundials-$(5)_%=%)) -pthread \
+	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) $$(SUNDIALS_WRAP_$$(@F:sundials-$(5)_%=%)) -pthread \
 		$$(SUNDIALS_LIBS_OUT)/$(5)/libsundials_core-*.so.$(5) \
 		-Wl,-rpath,$$(realpath $$(SUNDIALS_LIBS_OUT)/$(5))
 endef
