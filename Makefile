@@ -35,9 +35,11 @@ UNTIL ?=
 export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS
 
 # The sets of packages that the goals need (qemu/setup.d/packages.sh): `run` for what the demo is made of,
-# the set of its own name for a target that has one, `check` for all else. A make that is called by this
+# the set of its own name for a target that has one, `check` for all else; what check-full runs in parts
+# needs its set. A make that is called by this
 # one has no other needs.
-GOALS := $(filter-out help clean,$(or $(MAKECMDGOALS),all))
+GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,\
+	$(filter-out help clean,$(or $(MAKECMDGOALS),all))))
 RUN_GOALS := all lib tools ringdev run shell install run-paddle check-paddle check-paddle-all check-torch $(MODULE)
 OWN_SETS := check-quick check-full coverage fuzz bench
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
@@ -56,8 +58,8 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 	@echo '# the packages are there' >$@
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check-quick check \
-	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian run-paddle bench install \
-	clean FORCE
+	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian \
+	run-paddle bench install clean FORCE
 
 all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
 
