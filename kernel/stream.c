@@ -220,6 +220,15 @@ static bool advance(struct paccel_stream *stream, struct paccel_job *job,
 	if (job->watched || job->op == PACCEL_JOB_WAIT_POINT)
 		return wait_is_over(job);
 	switch (job->op) {
+	case PACCEL_JOB_WAIT_FENCE:
+		/* start_watching() calls code of the fence's driver: in process context only. */
+		if (in_hardirq()) {
+			queue_work(paccel_wq, &stream->work);
+			return false;
+		}
+		job->state = PACCEL_JOB_STARTING;
+		todo->start = job;
+		return false;
 	case PACCEL_JOB_WRITE:
 		write_value(job, job->value);
 		return true;
@@ -230,11 +239,9 @@ static bool advance(struct paccel_stream *stream, struct paccel_job *job,
 		/* Signalled when it is told, so that its point has been reached by then. */
 		return true;
 	default:
-		/* Also a wait for a fence, the first time that it is looked at. */
 		job->state = PACCEL_JOB_STARTING;
 		todo->start = job;
-		if (is_transfer(job))
-			stream->newest = job;
+		stream->newest = job;
 		return false;
 	}
 }
@@ -266,6 +273,11 @@ static bool look(struct paccel_stream *stream, struct stream_todo *todo)
 	todo->start = NULL;
 	todo->leader = NULL;
 	todo->wake = false;
+	/* Signalling a fence runs callbacks of its users: in process context only. */
+	if (in_hardirq() && !list_empty(&stream->fences)) {
+		queue_work(paccel_wq, &stream->work);
+		return false;
+	}
 	while (jobs-- && !list_empty(&stream->jobs)) {
 		job = list_first_entry(&stream->jobs, struct paccel_job, in_stream);
 		if (!advance(stream, job, todo))
@@ -301,7 +313,8 @@ static void fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 
 /*
  * Only the first job of a stream hangs its callback on a fence: all of them are called with
- * interrupts off when it is signalled.
+ * interrupts off when it is signalled. Not in an interrupt handler and with no lock of ours held:
+ * other users of the fence may take its lock with interrupts enabled.
  */
 static void start_watching(struct paccel_ctx *ctx, struct paccel_job *job)
 {
@@ -370,10 +383,7 @@ static void tell(struct paccel_stream *stream, struct stream_todo *todo)
 		wake_up_var(&pd->stream_jobs);
 }
 
-/*
- * Takes the stream as far as it goes. Any context, no lock held; the caller has a reference. Fences
- * are not signalled in an interrupt handler: nobody knows how much hangs on them.
- */
+/* Takes the stream as far as it goes. Any context, no lock held; the caller has a reference. */
 static void stream_run(struct paccel_stream *stream)
 {
 	struct paccel_ctx *ctx = stream->ctx;
@@ -390,10 +400,6 @@ static void stream_run(struct paccel_stream *stream)
 	spin_lock_irqsave(&ctx->work_lock, flags);
 	if (stream->running)
 		goto unlock;
-	if (in_hardirq() && !list_empty(&stream->fences)) {
-		queue_work(paccel_wq, &stream->work);
-		goto unlock;
-	}
 	stream->running = true;
 	while (look(stream, &todo)) {
 		forgotten = forgotten || forget(stream);

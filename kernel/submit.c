@@ -41,6 +41,7 @@ static int wait_fence_job(struct paccel_ctx *ctx, const struct paccel_op *op,
 {
 	struct dma_fence *fence;
 	struct paccel_job *job;
+	int status;
 
 	if (op->fd.reserved)
 		return -EINVAL;
@@ -54,6 +55,13 @@ static int wait_fence_job(struct paccel_ctx *ctx, const struct paccel_op *op,
 	}
 	job->fence = fence;
 	INIT_LIST_HEAD(&job->fence_cb.node);
+	/* A fence that is signalled needs no callback. */
+	status = dma_fence_get_status(fence);
+	if (status) {
+		job->fence_error = min(status, 0);
+		job->fence_done = true;
+		job->watched = true;
+	}
 	*jobp = job;
 	return 0;
 }
