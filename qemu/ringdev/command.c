@@ -163,6 +163,11 @@ static void do_die(struct order *o)
 	o->card->bus->die = true;
 }
 
+static void do_resume(struct order *o)
+{
+	fault_resume(o->card);
+}
+
 static void do_clear(struct order *o)
 {
 	fault_clear(o->card);
@@ -236,6 +241,7 @@ static const struct {
 	{ "link-down", do_link_down, 0 },
 	{ "link-up", do_link_up, 0 },
 	{ "die", do_die, 0 },
+	{ "resume", do_resume, 0 },
 	{ "clear", do_clear, 0 },
 	{ "set", do_set, HAS(KEY_RATE) | HAS(KEY_LATENCY) },
 	{ "stats", do_stats, 0 },

@@ -161,6 +161,7 @@ uint64_t card_memory_size(const struct ring_card *card);
 extern const char *const fault_names[FAULT_KINDS];
 void fault_pick(struct engine *e, struct fault_set *set);
 void fault_seed(struct ring_card *card, uint64_t seed);
+void fault_resume(struct ring_card *card);
 void fault_clear(struct ring_card *card);
 uint64_t fault_random(uint64_t *state);
 

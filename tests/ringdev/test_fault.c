@@ -63,6 +63,31 @@ static void stall(void)
 	check(!memcmp(host(HOST), mem(0), 8));
 }
 
+/* The stalled descriptor and two behind it pass, and no more. */
+static void stall_and_resume(void)
+{
+	struct ring_completion c;
+
+	check(order("stall"));
+	for (int i = 0; i < 6; i++)
+		submit(0, fence());
+	run();
+	check(!complete(0, &c));
+	check(order("stall after=2"));
+	run_for(1000 * MS);
+	check(!complete(0, &c));
+	check(order("resume"));
+	run_for(1000 * MS);
+	for (uint32_t i = 0; i < 3; i++)
+		check(complete(0, &c) && c.descriptor == i && c.status == RING_OK);
+	check(!complete(0, &c));
+	check(order("resume"));
+	run();
+	for (uint32_t i = 3; i < 6; i++)
+		check(complete(0, &c) && c.descriptor == i);
+	check_good();
+}
+
 static void stall_until_the_card_is_reset(void)
 {
 	struct ring_completion c;
@@ -615,6 +640,7 @@ static void numbers(void)
 int main(void)
 {
 	RUN(stall);
+	RUN(stall_and_resume);
 	RUN(stall_until_the_card_is_reset);
 	RUN(drop);
 	RUN(late);
