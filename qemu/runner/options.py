@@ -11,6 +11,8 @@ DEFAULT_TIMEOUT = 120
 KINDS = ("edu", "ring")
 MAX_CARDS = 8
 
+CLOCKS = ("virtual", "real")
+
 # What `--card ring,NAME=VALUE` may say; ringdev has the options of these names.
 RING_OPTIONS = ("mem", "engines", "cards", "rate", "latency", "seed", "storm")
 RING_ENGINES = 4
@@ -157,9 +159,28 @@ def make_parser():
                         help=f"time limit in seconds ({DEFAULT_TIMEOUT}; 0: none); a kernel full "
                              "of checkers gets a multiple of it")
     parser.add_argument("--log", metavar="FILE", help="keep the kernel log")
+    parser.add_argument("--clock", choices=CLOCKS, default=None,
+                        help="virtual: the guest's time follows its instructions, waiting takes "
+                             "none, and one host thread runs all CPUs; for guests without ring "
+                             "cards. real: the host's time, a thread for each CPU; for tests of "
+                             "races. Default: virtual if all cards are edu, else real. With KVM "
+                             "always real")
     parser.add_argument("--tty", action="store_true",
                         help="COMMAND gets this terminal; Ctrl-] ends the guest")
     return parser
+
+
+def choose_clock(options):
+    """The default, or what the command line says if this guest can have it."""
+    if options.clock == "virtual" and options.rings:
+        raise RunnerError("--clock virtual: a ring card's process has a clock of its own; "
+                          "only --clock real fits --card ring")
+    if options.clock == "virtual" and options.tty:
+        raise RunnerError("--clock virtual: a guest that waits for a terminal's input would "
+                          "spend years of its time; only --clock real fits --tty")
+    if options.clock:
+        return options.clock
+    return "virtual" if options.cards and not options.rings and not options.tty else "real"
 
 
 def parse(argv):
@@ -176,6 +197,7 @@ def parse(argv):
     options.command = command
     options.boots_once = False
     options.cards, options.rings = make_cards(options.card)
+    options.clock = choose_clock(options)
     options.disks = [disk.find(name) for name in options.disk]
     if options.rings and options.iommu:
         raise RunnerError("--iommu: a ring card's process takes bus addresses for addresses of "

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""Whose time passes in a guest: qemu/run --clock."""
+
+import os
+import sys
+
+import pytest
+
+from guests import FAILED, TOP, ended, failed, run
+
+sys.path.insert(0, os.path.join(TOP, "qemu"))
+# pylint: disable=wrong-import-position
+from runner import machine, options  # noqa: E402
+
+# More seconds than the time limit of the guests here.
+SLEEP = 1000
+SLEEPS = f"read -r a _ </proc/uptime; sleep {SLEEP}; read -r b _ </proc/uptime; echo $a $b"
+
+
+def clock_of(*words):
+    return options.parse([*words, "--", "true"]).clock
+
+
+EDU, RING = ["--card", "edu"], ["--card", "ring"]
+
+
+@pytest.mark.parametrize("words, clock", [
+    ([], "real"), (EDU, "virtual"), (EDU * 2, "virtual"), (RING, "real"), (EDU + RING, "real"),
+    (EDU + ["--tty"], "real"), (EDU + ["--clock", "real"], "real"),
+    (["--clock", "virtual"], "virtual")])
+def test_clock_of_a_guest(words, clock):
+    assert clock_of(*words) == clock
+
+
+@pytest.mark.parametrize("words, why", [
+    (["--clock", "host"], "invalid choice: 'host'"),
+    (["--clock", "virtual", *RING], "only --clock real fits --card ring"),
+    (["--clock", "virtual", "--tty"], "only --clock real fits --tty")])
+def test_clocks_that_do_not_fit(words, why):
+    failed(run("true", *words, cwd=TOP), FAILED, why)
+
+
+@pytest.mark.skipif(machine.kvm_usable(), reason="KVM runs by the host's time")
+def test_waiting_takes_no_time():
+    result = run(SLEEPS, "--clock", "virtual")
+    ended(result, 0)
+    before, after = (float(word) for word in result.stdout.split())
+    assert SLEEP <= after - before < 2 * SLEEP
