@@ -107,6 +107,7 @@ TEST_F(debugfs, idle)
 TEST_F(debugfs, busy)
 {
 	char line[96];
+	u64 xfers = stats_of(self->r.fd).xfers;
 	s64 point = 0;
 
 	card_slow();
@@ -116,6 +117,8 @@ TEST_F(debugfs, busy)
 			       op_write(&self->r.own[0], 1));
 		ASSERT_LT(0, point);
 	}
+	/* A worker starts what goes through the bounce buffer. */
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->r.fd, xfers), 5000));
 	ASSERT_LT(0, LOOK("engines"));
 	EXPECT_TRUE(strstr(self->text, " busy fill, ")) TH_LOG("%s", self->text);
 	ASSERT_LT(0, LOOK("queues"));
