@@ -27,6 +27,9 @@ struct kind {
 	bool can_be_cut_off;
 	int depth;
 	void (*slow)(unsigned int us);
+	void (*hold)(void);
+	void (*pass)(int n);
+	void (*hang)(void);
 	void (*mute_irq)(bool mute);
 	void (*bus_master)(bool on);
 	void (*fail)(bool fail);
@@ -60,6 +63,16 @@ static void config_bits(int offset, u32 bits, bool set)
 static void edu_slow(unsigned int us)
 {
 	(void)us;
+}
+
+/* A transfer lasts. */
+static void edu_hold(void)
+{
+}
+
+static void edu_pass(int n)
+{
+	(void)n;
 }
 
 static int find_msi(const char *bdf)
@@ -203,6 +216,23 @@ static void ring_slow(unsigned int us)
 	obey(ring_order("set latency=%u000", us));
 }
 
+static void ring_hold(void)
+{
+	obey(ring_order("stall"));
+}
+
+/* The one that is stalled is the first of them. */
+static void ring_pass(int n)
+{
+	obey(ring_order("stall after=%d", n - 1));
+	obey(ring_order("resume"));
+}
+
+static void ring_hang(void)
+{
+	obey(ring_order("stall count=4294967295"));
+}
+
 static void ring_mute_irq(bool mute)
 {
 	obey(ring_order(mute ? "irq-lose count=4294967295" : "clear"));
@@ -277,10 +307,10 @@ static void ring_bus_master(bool on)
 /* --- whichever it is ----------------------------------------------------- */
 
 static const struct kind kinds[] = {
-	{ "edu", "0x1234", "0x11e8", true, 1, edu_slow, edu_mute_irq, edu_bus_master, edu_fail,
-	  edu_ignore_stop, edu_behave },
-	{ "ring", "0x1af4", "0x1110", false, 64, ring_slow, ring_mute_irq, ring_bus_master, ring_fail,
-	  ring_ignore_stop, ring_behave },
+	{ "edu", "0x1234", "0x11e8", true, 1, edu_slow, edu_hold, edu_pass, edu_hold,
+	  edu_mute_irq, edu_bus_master, edu_fail, edu_ignore_stop, edu_behave },
+	{ "ring", "0x1af4", "0x1110", false, 64, ring_slow, ring_hold, ring_pass, ring_hang,
+	  ring_mute_irq, ring_bus_master, ring_fail, ring_ignore_stop, ring_behave },
 };
 
 /* Known while the card is there, and remembered when it is not. */
@@ -320,6 +350,23 @@ const char *card_kind(void)
 void card_slow(void)
 {
 	kind()->slow(XFER_MS * 1000);
+	shared->changed = true;
+}
+
+void card_hold(void)
+{
+	kind()->hold();
+	shared->changed = true;
+}
+
+void card_pass(int n)
+{
+	kind()->pass(n);
+}
+
+void card_hang(void)
+{
+	kind()->hang();
 	shared->changed = true;
 }
 

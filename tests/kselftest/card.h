@@ -25,6 +25,18 @@ void card_slow(void);
  */
 int card_depth(void);
 
+/*
+ * The next transfer does not end before card_pass() or card_behave(), so that work is queued behind
+ * it. A transfer of edu takes 100 ms anyway, of virtual time that a busy host does not shorten.
+ */
+void card_hold(void);
+
+/* Of a device with one engine that is held: n transfers end, and no more. edu goes on by itself. */
+void card_pass(int n);
+
+/* From now on each transfer takes longer than the shortest time that the watchdog can be given. */
+void card_hang(void);
+
 /* From now on what a card is given at once lasts: for tests of whose turn it is. */
 void card_slow_turns(void);
 

@@ -92,7 +92,7 @@ static int process_with_threads(void *arg)
 	int fd = card_open();
 
 	CHILD_CHECK(fd >= 0);
-	/* All at once: each says that it is there, and is told to go. */
+	/* All at once: each reports that it is ready, and waits for the start. */
 	say(crowd->line, 1);
 	CHILD_CHECK(hear(crowd->line, 1));
 	return run_workers(fd, crowd->nr * THREADS, THREADS);
@@ -149,10 +149,9 @@ TEST_F(concurrency, threads_share_a_registration)
 /* --- fairness ------------------------------------------------------------ */
 
 #define LONG 8	/* threads with a long copy */
-#define ROWS 3	/* turns of each */
-#define TRIES 5
 
 struct small {
+	struct line *line;
 	u64 xfers;	/* transfers begun while it waited */
 };
 
@@ -168,95 +167,78 @@ static int small_copy(void *arg)
 	before = stats_of(fd).xfers;
 	CHILD_EQ(0, _test_cmd_copy_h2d(fd, mem, &value, 8));
 	result->xfers = stats_of(fd).xfers - before;
+	say(result->line, 1);
 	CHILD_EQ(0, _test_cmd_copy_d2h(fd, &back, mem, 8));
 	CHILD_CHECK(back == value);
 	return 0;
 }
 
-/* Whether a few transfers have passed, and the long copies have not. */
-static bool few_beside_long_ones(struct __test_metadata *_metadata,
-				 FIXTURE_DATA(concurrency) *self, struct small *result, u64 mem)
-{
-	struct side_call c[LONG];
-	u64 xfers = stats_of(self->fd).xfers;
-	int unfinished = 0;
-	u64 bytes = LONG_COPY_BYTES(ROWS * card_depth());
-
-	for (int i = 0; i < LONG; i++) {
-		c[i] = (struct side_call){
-			.fn = side_copy, .fd = self->fd, .dir = PACCEL_COPY_H2D,
-			.dst = mem + i * bytes,
-			.src = (uintptr_t)self->host, .shape = long_turns(ROWS) };
-		side_call_start(&c[i]);
-	}
-	/* Surely all are queued when two transfers have been made: 22 to go. */
-	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).xfers >= xfers + 2, 5000));
-	EXPECT_EQ(0, run_in_child(small_copy, result));
-	for (int i = 0; i < LONG; i++)
-		unfinished += !side_call_done(&c[i]);
-	for (int i = 0; i < LONG; i++)
-		EXPECT_EQ(0, side_call_end(&c[i]));
-	return result->xfers <= 5 * (u64)card_depth() && unfinished;
-}
-
 /*
- * One process has eight threads with long copies, another wants 8 bytes. It waits for
- * the transfer that runs and then has its turn; its own is one, and by the time it
- * looks at the counter another one may have begun, or more on a slow machine: on a busy
- * host it may be too late. Would it take turns with threads instead of files it were
- * nine, each time.
+ * One process has eight threads with long copies, another one copies 8 bytes. These wait for what
+ * the device was given before, and have the next turn. When their process looks at the counter one
+ * transfer more may have begun. By threads instead of files it were eight more.
  */
 TEST_F(concurrency, small_copy_beside_long_ones)
 {
 	struct small *result = mmap(NULL, page_size, PROT_READ | PROT_WRITE,
 				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int tries = 0;
-	u64 mem;
+	struct copy_2d shape = long_copy(card_depth() / LONG + 3);
+	u64 bytes = LONG_COPY_BYTES(shape.rows), mem;
+	struct side_call c[LONG];
+	int unfinished = 0;
+	pid_t pid;
 
-	card_slow_turns();
-	test_cmd_mem_alloc(self->fd, LONG * LONG_COPY_BYTES(ROWS * card_depth()), 0, &mem);
-	while (tries < TRIES && !few_beside_long_ones(_metadata, self, result, mem))
-		tries++;
-	EXPECT_GT(TRIES, tries);
-}
-
-/* Whether six turns of one file have not passed when three of another, which begins later, have. */
-static bool three_within_six(struct __test_metadata *_metadata, FIXTURE_DATA(concurrency) *self,
-			     struct side_call a, struct side_call b)
-{
-	u64 xfers = stats_of(self->fd).xfers;
-	bool within;
-
-	side_call_start(&a);
-	EXPECT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
-	side_call_start(&b);
-	EXPECT_EQ(0, side_call_end(&b));
-	within = !side_call_done(&a);
-	EXPECT_EQ(0, side_call_end(&a));
-	return within;
+	result->line = &self->line;
+	test_cmd_mem_alloc(self->fd, LONG * bytes, 0, &mem);
+	card_hold();
+	for (int i = 0; i < LONG; i++) {
+		c[i] = (struct side_call){
+			.fn = side_copy, .fd = self->fd, .dir = PACCEL_COPY_H2D,
+			.dst = mem + i * bytes, .src = (uintptr_t)self->host, .shape = shape };
+		side_call_start(&c[i]);
+	}
+	ASSERT_TRUE(WAIT_FOR(card_jobs() == LONG, 5000));
+	pid = spawn(small_copy, result);
+	ASSERT_TRUE(WAIT_FOR(card_jobs() == LONG + 1, 5000));
+	card_pass(card_depth() + 1);
+	EXPECT_TRUE(hear(&self->line, 0));
+	EXPECT_GE((u64)card_depth() + 2, result->xfers);
+	for (int i = 0; i < LONG; i++)
+		unfinished += !side_call_done(&c[i]);
+	EXPECT_LT(0, unfinished);
+	card_behave();
+	for (int i = 0; i < LONG; i++)
+		EXPECT_EQ(0, side_call_end(&c[i]));
+	EXPECT_EQ(0, reap(pid));
 }
 
 /*
- * Opening more files buys an equal share for each, and no more. On a busy host the thread of the
- * second one may begin late; if it had to wait for the first, it would never be within.
+ * Opening more files buys an equal share for each, and no more: three transfers of one file end
+ * before three of another that has begun earlier, not behind all of them.
  */
 TEST_F(concurrency, files_take_turns)
 {
-	int other = card_open(), tries = 0;
+	int other = card_open();
 	struct side_call a = { .fn = side_copy, .fd = self->fd,
-			       .dir = PACCEL_COPY_H2D,
-			       .src = (uintptr_t)self->host, .shape = long_turns(6) };
+			       .dir = PACCEL_COPY_H2D, .src = (uintptr_t)self->host,
+			       .shape = long_copy(card_depth() + 6) };
 	struct side_call b = a;
 
 	ASSERT_LE(0, other);
-	card_slow_turns();
 	b.fd = other;
-	b.shape = long_turns(3);
+	b.shape = long_copy(3);
 	test_cmd_mem_alloc(self->fd, LONG_COPY_BYTES(a.shape.rows), 0, &a.dst);
 	test_cmd_mem_alloc(other, LONG_COPY_BYTES(b.shape.rows), 0, &b.dst);
-	while (tries < TRIES && !three_within_six(_metadata, self, a, b))
-		tries++;
-	EXPECT_GT(TRIES, tries);
+	card_hold();
+	side_call_start(&a);
+	ASSERT_TRUE(WAIT_FOR(card_jobs() == 1, 5000));
+	side_call_start(&b);
+	ASSERT_TRUE(WAIT_FOR(card_jobs() == 2, 5000));
+	card_pass(card_depth() + 2 * b.shape.rows);
+	EXPECT_EQ(0, side_call_end(&b));
+	EXPECT_FALSE(side_call_done(&a));
+	card_behave();
+	EXPECT_EQ(0, side_call_end(&a));
 	close(other);
 }
 

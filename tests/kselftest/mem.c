@@ -266,46 +266,35 @@ TEST_F(stalled, one_of_two_waiters_is_served)
 
 /* --- scrubbing against copies -------------------------------------------- */
 
-/* Whether an allocation of what has to be scrubbed is there when most rows of the copy are to go. */
-static bool overtakes(struct __test_metadata *_metadata, FIXTURE_DATA(mem) *self,
-		      struct side_call copy, u64 *addr)
-{
-	u64 xfers = stats_of(self->fd).xfers;
-	bool early;
-
-	side_call_start(&copy);
-	EXPECT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
-	test_cmd_mem_free(self->fd, *addr, self->granule);
-	test_cmd_mem_alloc(self->fd, self->granule, 0, addr);
-	/* What ran has ended, one scrubbed. */
-	early = stats_of(self->fd).xfers <= xfers + 5 * card_depth() && !side_call_done(&copy);
-	EXPECT_EQ(0, side_call_end(&copy));
-	return early;
-}
-
-#define TRIES 5
-
-/*
- * An allocation that waits goes ahead of copies that are queued. On a busy host it may come late; if
- * it went behind, it always would.
- */
+/* An allocation that waits goes ahead of the transfers that the device has not been given. */
 TEST_F(mem, waiting_alloc_overtakes_copies)
 {
 	struct side_call copy = { .fn = side_copy, .fd = self->fd,
 				  .dir = PACCEL_COPY_H2D,
 				  .src = (uintptr_t)self->host,
-				  .shape = long_turns(8) };
+				  .shape = long_copy(card_depth() + 4) };
+	struct side_call alloc = { .fn = side_alloc, .fd = self->fd,
+				   .length = self->granule };
 	u64 addr, rest;
-	int tries = 0;
 
 	/* All memory, of which one granule will be free: that is one transfer. */
-	test_cmd_mem_alloc(self->fd, self->granule, 0, &copy.dst);
+	test_cmd_mem_alloc(self->fd, LONG_COPY_BYTES(copy.shape.rows), 0, &copy.dst);
 	test_cmd_mem_alloc(self->fd, self->granule, 0, &addr);
-	test_cmd_mem_alloc(self->fd, self->total - 2 * self->granule, 0, &rest);
-	card_slow_turns();
-	while (tries < TRIES && !overtakes(_metadata, self, copy, &addr))
-		tries++;
-	EXPECT_GT(TRIES, tries);
+	rest = stats_of(self->fd).free;
+	test_cmd_mem_alloc(self->fd, rest, 0, &rest);
+	card_hold();
+	side_call_start(&copy);
+	ASSERT_TRUE(WAIT_FOR(card_jobs() == 1, 5000));
+	test_cmd_mem_free(self->fd, addr, self->granule);
+	side_call_start(&alloc);
+	ASSERT_TRUE(WAIT_FOR(side_call_done(&alloc) ||
+			     thread_state(getpid(), alloc.tid) == 'D', 5000));
+	/* What the device had, and the scrub. */
+	card_pass(card_depth() + 1);
+	EXPECT_EQ(0, side_call_end(&alloc));
+	EXPECT_FALSE(side_call_done(&copy));
+	card_behave();
+	EXPECT_EQ(0, side_call_end(&copy));
 }
 
 /* Without a waiter it is the other way round: a copy does not wait for scrubbing. */

@@ -94,31 +94,22 @@ TEST_F(reset, during_a_copy)
 				  .dir = PACCEL_COPY_D2H, .src = self->theirs,
 				  .dst = (uintptr_t)self->got,
 				  .shape = { SIZE, 1, 0, 0 } };
-	u64 tries = 0, xfers;
-	int ran, waited;
+	u64 xfers = stats_of(self->fd).xfers;
 
-	card_slow();
-	/*
-	 * On a busy host it may be the other one's turn: then that fails, and this goes on. Or a card
-	 * that is given several transfers at once has one of each, and both fail.
-	 */
-	do {
-		xfers = stats_of(self->fd).xfers;
-		side_call_start(&run);
-		/* Directly behind the start of the first transfer. */
-		ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
-		side_call_start(&wait);
-		test_cmd_reset(self->fd);
-		ran = side_call_end(&run);
-		waited = side_call_end(&wait);
-	} while (++tries < 5 && waited == -EIO && (!ran || card_depth() > 1));
-	EXPECT_EQ(-EIO, ran);
-	EXPECT_EQ(0, waited);
-	EXPECT_GT(xfers + ROWS / 2, stats_of(self->fd).xfers);
+	card_hold();
+	side_call_start(&run);
+	/* All that the device is given at once is of this copy. */
+	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).xfers == xfers + card_depth(), 5000));
+	side_call_start(&wait);
+	ASSERT_TRUE(WAIT_FOR(card_jobs() == 2, 5000));
+	test_cmd_reset(self->fd);
+	EXPECT_EQ(-EIO, side_call_end(&run));
+	EXPECT_EQ(0, side_call_end(&wait));
+	EXPECT_EQ(xfers + card_depth() + 1, stats_of(self->fd).xfers);
 	EXPECT_EQ(-1, pattern_diff(self->got, SIZE, 31));
 	/* Once: the next one works. */
 	test_cmd_copy_h2d(self->fd, self->mem, self->host, 8);
-	EXPECT_EQ(self->resets + tries, resets());
+	EXPECT_EQ(self->resets + 1, resets());
 }
 
 /* Scrubbing is nobody's operation: it begins again. */

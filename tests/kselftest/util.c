@@ -398,6 +398,24 @@ bool stats_add_up(const struct paccel_mem_stats *s)
 	       (s->mine == 0) == (s->mine_allocs == 0);
 }
 
+int card_jobs(void)
+{
+	char node[32], path[96], line[512];
+	int jobs = -1, n;
+	FILE *f;
+
+	if (!card_node(card_bdf(), node))
+		return -1;
+	snprintf(path, sizeof(path), "/sys/kernel/debug/paccel/%s/engines", node);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "engine %*u: %d jobs", &n) == 1)
+			jobs = (jobs < 0 ? 0 : jobs) + n;
+	if (f)
+		fclose(f);
+	return jobs;
+}
+
 bool card_settle(int fd)
 {
 	return WAIT_FOR(stats_of(fd).waiting == 0, 20000);

@@ -69,6 +69,8 @@ bool scrub_is_on(void);
 struct paccel_mem_stats stats_of(int fd);
 /* total is the sum of its parts, and all else that always holds. */
 bool stats_add_up(const struct paccel_mem_stats *s);
+/* Jobs that the engines of the card have, by debugfs; -1 if that cannot be read. */
+int card_jobs(void);
 /* Waits until nothing is left to scrub. */
 bool card_settle(int fd);
 /*
