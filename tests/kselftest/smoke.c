@@ -55,6 +55,44 @@ TEST_F(smoke, dma_is_what_this_machine_offers)
 		EXPECT_STREQ(expected, direct ? "direct" : "bounce");
 }
 
+static void is_edu(struct __test_metadata *_metadata, const struct paccel_device_info *info)
+{
+	/* The largest multiple of 64 that no version of the model chokes on. */
+	EXPECT_EQ(4032, info->mem_size);
+	EXPECT_EQ(64, info->granule);
+	EXPECT_EQ(2 << 20, info->max_align);
+	EXPECT_GE(4095, info->max_xfer);
+	EXPECT_EQ(1, info->engines);
+	EXPECT_EQ(0, info->caps & (PACCEL_CAP_MAPPABLE | PACCEL_CAP_NATIVE_D2D |
+				   PACCEL_CAP_NATIVE_FILL));
+}
+
+/* How much it has of everything is said where it is started. */
+static void is_ring(struct __test_metadata *_metadata, const struct paccel_device_info *info)
+{
+	u64 bar = info->mem_size + (1 << 20);
+
+	EXPECT_LE(16 << 20, bar);
+	EXPECT_EQ(0, bar & (bar - 1));
+	EXPECT_EQ(page_size, info->granule);
+	EXPECT_LE(1 << 20, info->max_xfer);
+	EXPECT_GE(8, info->engines);
+	EXPECT_EQ(64, info->dma_bits);
+}
+
+/* What DEVICE_INFO says of each kind. */
+TEST_F(smoke, device_info_of_this_card)
+{
+	struct paccel_device_info info = info_of(self->fd);
+
+	EXPECT_STREQ(card_kind(), info.card);
+	if (!strcmp(info.card, "edu"))
+		is_edu(_metadata, &info);
+	else
+		is_ring(_metadata, &info);
+	EXPECT_NE(0, info.caps & PACCEL_CAP_MEM_SURVIVES_RESET);
+}
+
 TEST_F(smoke, interrupts_are_what_this_machine_offers)
 {
 	const char *expected = getenv("PACCEL_EXPECT_IRQ");

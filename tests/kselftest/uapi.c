@@ -628,47 +628,6 @@ TEST(device_info)
 	close(fd);
 }
 
-static void is_edu(struct __test_metadata *_metadata, const struct paccel_device_info *info)
-{
-	/* The largest multiple of 64 that no version of the model chokes on. */
-	EXPECT_EQ(4032, info->mem_size);
-	EXPECT_EQ(64, info->granule);
-	EXPECT_EQ(2 << 20, info->max_align);
-	EXPECT_GE(4095, info->max_xfer);
-	EXPECT_EQ(1, info->engines);
-	EXPECT_EQ(0, info->caps & (PACCEL_CAP_MAPPABLE | PACCEL_CAP_NATIVE_D2D |
-				   PACCEL_CAP_NATIVE_FILL));
-}
-
-/* How much it has of everything is said where it is started. */
-static void is_ring(struct __test_metadata *_metadata, const struct paccel_device_info *info)
-{
-	u64 bar = info->mem_size + (1 << 20);
-
-	EXPECT_LE(16 << 20, bar);
-	EXPECT_EQ(0, bar & (bar - 1));
-	EXPECT_EQ(page_size, info->granule);
-	EXPECT_LE(1 << 20, info->max_xfer);
-	EXPECT_GE(8, info->engines);
-	EXPECT_EQ(64, info->dma_bits);
-}
-
-TEST(device_info_of_this_card)
-{
-	int fd = card_open();
-	struct paccel_device_info info;
-
-	ASSERT_LE(0, fd);
-	info = info_of(fd);
-	EXPECT_STREQ(card_kind(), info.card);
-	if (!strcmp(info.card, "edu"))
-		is_edu(_metadata, &info);
-	else
-		is_ring(_metadata, &info);
-	EXPECT_NE(0, info.caps & PACCEL_CAP_MEM_SURVIVES_RESET);
-	close(fd);
-}
-
 /* A known flag that the card cannot serve is told apart from an unknown one. */
 TEST(mappable_on_a_card_without)
 {
