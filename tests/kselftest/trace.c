@@ -24,6 +24,15 @@ static int trace_write(FIXTURE_DATA(trace) *self, const char *file, const char *
 	return file_write(path, value);
 }
 
+/* What empties the buffer is O_TRUNC: to write nothing changes nothing. */
+static void trace_clear(FIXTURE_DATA(trace) *self)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/trace", self->dir);
+	close(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC));
+}
+
 /* All events up to now; the buffer is emptied. */
 static void trace_read(FIXTURE_DATA(trace) *self)
 {
@@ -37,7 +46,7 @@ static void trace_read(FIXTURE_DATA(trace) *self)
 	self->text[n] = 0;
 	if (f)
 		fclose(f);
-	trace_write(self, "trace", "");
+	trace_clear(self);
 }
 
 /* The first event of that name from @from on with all these words; NULL if there is none. */
@@ -315,7 +324,10 @@ TEST_F(trace, small_copy_beside_busy_processes)
 
 #define SHARED 12	/* turns */
 
-/* Many streams get a process no more than one. */
+/*
+ * Many streams get a process no more than one: the two take turns strictly. What begins and ends
+ * within the window are not pairs, so that one of them may have one turn more.
+ */
 TEST_F(trace, equal_shares)
 {
 	struct rig *r = &self->r;
@@ -327,8 +339,8 @@ TEST_F(trace, equal_shares)
 
 	card_slow_turns();
 	b = busy_start(_metadata, pid, (int[BUSY]){ 1, 8 });
-	/* Both are there. */
-	trace_write(self, "trace", "");
+	/* Both are there: what the first one was given while it was alone does not count. */
+	trace_clear(self);
 	xfers = stats_of(r->fd).xfers;
 	ASSERT_TRUE(WAIT_FOR(stats_of(r->fd).xfers >= xfers + shared, 10000));
 	trace_read(self);
@@ -336,12 +348,7 @@ TEST_F(trace, equal_shares)
 	for (int i = 0; i < BUSY; i++)
 		turns[i] = turns_between(self->text, end, b[i].id);
 	EXPECT_LE(shared - 1, turns[0] + turns[1]);
-	/*
-	 * A program that is late with its next one has missed a turn: 2 of 12 on the slow card, and
-	 * more on a busy host. By streams it would be eight to one; three to one is half of both.
-	 */
-	EXPECT_LE(2 * abs(turns[0] - turns[1]), turns[0] + turns[1])
-		TH_LOG("%d and %d", turns[0], turns[1]);
+	EXPECT_GE(1, abs(turns[0] - turns[1])) TH_LOG("%d and %d", turns[0], turns[1]);
 	busy_end(_metadata, pid, r);
 }
 
