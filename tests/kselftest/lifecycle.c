@@ -10,17 +10,15 @@
 #include "paccel_test.h"
 
 /*
- * Of a copy that nobody is to see the end of. On a slow kernel who was killed waits longer for the
- * processor, while the card goes on.
+ * Rows of a copy that is cut short, each a transfer of XFER_MS: the device has little left of the
+ * one, and a minute or more of the other.
  */
-#define ROWS (15u * slow_factor())
-/*
- * Transfers that a prompt death lets begin. Whether it is prompt may be a busy host's doing: who was
- * killed may wait for a processor until the whole copy is over, and that says nothing. Of so many
- * deaths one has to be prompt.
- */
-#define PROMPT 2
-#define DEATHS 5
+#define FEW_ROWS (5u * slow_factor())
+#define MANY_ROWS (500u * slow_factor())
+/* Of the other's additional time, in percent: so much longer the second process may live. */
+#define GROWTH_PERCENT 10
+/* That begin while the death is ordered, and while its end is noticed. */
+#define OTHER_XFERS 2
 
 FIXTURE(life) {
 	int fd;		/* sees what becomes of others */
@@ -51,11 +49,13 @@ FIXTURE_TEARDOWN(life)
 	close(self->fd);
 }
 
-/* --- killed during DMA --------------------------------------------------- */
+/* --- ended during DMA ---------------------------------------------------- */
 
 struct worker {
 	u32 dir;
 	bool registered;
+	bool exits;	/* by itself, with the copy in another thread; else it is killed */
+	u32 rows;
 	u64 total;
 	struct line *line;
 };
@@ -64,7 +64,7 @@ static int copy_for_long(void *arg)
 {
 	struct worker *w = arg;
 	u8 *p = map_pages(1);
-	struct copy_2d shape = long_copy(ROWS);
+	struct copy_2d shape = long_copy(w->rows);
 	u64 mem, host = (uintptr_t)p;
 	int fd = card_open();
 
@@ -78,58 +78,9 @@ static int copy_for_long(void *arg)
 		_test_cmd_copy_2d(fd, w->dir, mem, host, shape);
 	else
 		_test_cmd_copy_2d(fd, w->dir, host, mem, shape);
-	/* Nobody is to see this. */
+	/* A short copy may be over before its process is killed. */
+	pause();
 	return 1;
-}
-
-/* The transfers that were begun between the signal and the end of the process. */
-static u64 kill_during_copy(struct __test_metadata *_metadata,
-			    FIXTURE_DATA(life) *self, struct worker *w)
-{
-	u64 xfers = stats_of(self->fd).xfers, at_kill, after;
-	pid_t pid = spawn(copy_for_long, w);
-
-	ASSERT_TRUE(hear(&self->line, 0));
-	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
-	at_kill = stats_of(self->fd).xfers;
-	kill(pid, SIGKILL);
-	EXPECT_EQ(128 + SIGKILL, reap(pid));
-	after = stats_of(self->fd).xfers - at_kill;
-	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0, 10000));
-	/* It was not the whole copy that has run after all. */
-	if (after <= PROMPT)
-		EXPECT_GT(at_kill + ROWS / 2, stats_of(self->fd).xfers);
-	return after;
-}
-
-static void killed_during_copies(struct __test_metadata *_metadata,
-				 FIXTURE_DATA(life) *self, struct worker w)
-{
-	u64 after = ROWS;
-
-	w.total = self->total;
-	w.line = &self->line;
-	card_slow();
-	for (int i = 0; i < DEATHS && after > PROMPT; i++)
-		after = kill_during_copy(_metadata, self, &w);
-	EXPECT_GE(PROMPT, after);
-	NOTHING_LEFT();
-}
-
-TEST_F(life, killed_while_the_card_reads)
-{
-	killed_during_copies(_metadata, self, (struct worker){ .dir = PACCEL_COPY_H2D });
-}
-
-TEST_F(life, killed_while_the_card_writes)
-{
-	killed_during_copies(_metadata, self, (struct worker){ .dir = PACCEL_COPY_D2H });
-}
-
-TEST_F(life, killed_with_a_registration)
-{
-	killed_during_copies(_metadata, self, (struct worker){ .dir = PACCEL_COPY_D2H,
-							       .registered = true });
 }
 
 static void *copy_thread(void *arg)
@@ -141,40 +92,90 @@ static void *copy_thread(void *arg)
 static int exit_beside_a_copy(void *arg)
 {
 	struct worker *w = arg;
-	struct line inner = line_open();
-	struct worker copy = *w;
 	pthread_t thread;
-	int fd = card_open();
-	u64 xfers;
 
-	CHILD_CHECK(fd >= 0);
-	copy.line = &inner;
-	xfers = stats_of(fd).xfers;
-	CHILD_CHECK(pthread_create(&thread, NULL, copy_thread, &copy) == 0);
-	CHILD_CHECK(hear(&inner, 0));
-	CHILD_CHECK(WAIT_FOR(xfers_passed(fd, xfers), 5000));
-	say(w->line, 1);
+	CHILD_CHECK(pthread_create(&thread, NULL, copy_thread, w) == 0);
+	CHILD_CHECK(hear(w->line, 1));
 	return 7;
+}
+
+struct death {
+	u64 ms;		/* from its order to the end of the process */
+	u64 xfers;	/* that have begun since, until its memory was scrubbed */
+};
+
+static struct death end_during_copy(struct __test_metadata *_metadata,
+				    FIXTURE_DATA(life) *self, struct worker *w, u32 rows)
+{
+	u64 xfers = stats_of(self->fd).xfers, start, at_once = card_depth();
+	struct death death;
+	pid_t pid;
+
+	card_slow();
+	w->rows = rows;
+	pid = spawn(w->exits ? exit_beside_a_copy : copy_for_long, w);
+	ASSERT_TRUE(hear(&self->line, 0));
+	/* The device has been given as much of it as it takes at once. */
+	xfers += rows < at_once ? rows : at_once;
+	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).xfers >= xfers, 5000));
+	start = now_ms();
+	xfers = stats_of(self->fd).xfers;
+	if (w->exits)
+		say(&self->line, 0);
+	else
+		kill(pid, SIGKILL);
+	EXPECT_EQ(w->exits ? 7 : 128 + SIGKILL, reap(pid));
+	death.ms = now_ms() - start;
+	card_behave();
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0 && stats_of(self->fd).waiting == 0,
+			     10000));
+	death.xfers = stats_of(self->fd).xfers - xfers;
+	return death;
+}
+
+/*
+ * A process ends without waiting for its copy, and the copy with it. How long the end of a process
+ * takes is the host's affair, but it does not depend on what the device had left to do. Until the end
+ * each transfer that is over lets another one begin, and no more. Scrubbing takes as many for both.
+ */
+static void ended_during_copies(struct __test_metadata *_metadata,
+				FIXTURE_DATA(life) *self, struct worker w)
+{
+	u64 additional = (MANY_ROWS - FEW_ROWS) * XFER_MS;
+	struct death few, many;
+
+	w.total = self->total;
+	w.line = &self->line;
+	few = end_during_copy(_metadata, self, &w, FEW_ROWS);
+	many = end_during_copy(_metadata, self, &w, MANY_ROWS);
+	printf("# %llu ms with %u rows, %llu ms with %u rows, and %llu transfers\n",
+	       (unsigned long long)few.ms, FEW_ROWS, (unsigned long long)many.ms, MANY_ROWS,
+	       (unsigned long long)many.xfers);
+	EXPECT_GE(few.ms + additional * GROWTH_PERCENT / 100, many.ms);
+	EXPECT_GE(few.xfers + many.ms / XFER_MS + OTHER_XFERS, many.xfers);
+	NOTHING_LEFT();
+}
+
+TEST_F(life, killed_while_the_card_reads)
+{
+	ended_during_copies(_metadata, self, (struct worker){ .dir = PACCEL_COPY_H2D });
+}
+
+TEST_F(life, killed_while_the_card_writes)
+{
+	ended_during_copies(_metadata, self, (struct worker){ .dir = PACCEL_COPY_D2H });
+}
+
+TEST_F(life, killed_with_a_registration)
+{
+	ended_during_copies(_metadata, self, (struct worker){ .dir = PACCEL_COPY_D2H,
+							      .registered = true });
 }
 
 TEST_F(life, exit_with_a_copy_in_another_thread)
 {
-	struct worker w = { .dir = PACCEL_COPY_D2H, .total = self->total,
-			    .line = &self->line };
-	u64 at_exit, after = ROWS;
-	pid_t pid;
-
-	card_slow();
-	for (int i = 0; i < DEATHS && after > PROMPT; i++) {
-		pid = spawn(exit_beside_a_copy, &w);
-		ASSERT_TRUE(hear(&self->line, 0));
-		at_exit = stats_of(self->fd).xfers;
-		EXPECT_EQ(7, reap(pid));
-		after = stats_of(self->fd).xfers - at_exit;
-		EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0, 10000));
-	}
-	EXPECT_GE(PROMPT, after);
-	NOTHING_LEFT();
+	ended_during_copies(_metadata, self, (struct worker){ .dir = PACCEL_COPY_D2H,
+							      .exits = true });
 }
 
 /* --- the process is gone, the file is not -------------------------------- */
