@@ -3,6 +3,7 @@
 #include "mock_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ static struct card cards[MOCK_CARDS];
 struct file files[FILES];
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
-bool peers_reach;
+bool peers_reach, is_admin;
 static bool unloaded;
 static unsigned int instances, calls[COMMANDS];
 static int open_flags, last_fd;
@@ -22,18 +23,12 @@ static int64_t clock_shift;
 static struct {
 	unsigned int nth;
 	int err;
-} faults[MOCK_ANY + 1];
+} faults[MOCK_OPERATION + 1];
 static struct {
 	unsigned int nr;
 	void (*fn)(void);
 } before;
-static union {
-	struct paccel_copy copy;
-	struct paccel_mem_stats stats;
-	struct paccel_device_info info;
-	struct paccel_submit submit;
-	struct paccel_wait wait;
-} last[COMMANDS];
+static union command last[COMMANDS];
 
 static void before_fork(void)
 {
@@ -82,6 +77,7 @@ void mock_reset(void)
 	memset(faults, 0, sizeof(faults));
 	before.fn = NULL;
 	unloaded = peers_reach = false;
+	is_admin = true;
 	clock_shift = 0;
 	forget_fences();
 	forget_dmabufs();
@@ -104,6 +100,15 @@ struct card *card_of(unsigned int instance)
 	return NULL;
 }
 
+/* The granule of the model, and what DEVICE_INFO says. */
+static void set_unit(struct card *card, uint64_t unit, uint64_t bytes)
+{
+	free(card->state);
+	card->granule = card->unit = unit;
+	card->granules = bytes / unit;
+	card->state = calloc(1, card->granules);
+}
+
 void mock_add_sized(unsigned int node, uint64_t size, uint64_t model_bytes)
 {
 	struct card *card = card_at(node);
@@ -116,12 +121,10 @@ void mock_add_sized(unsigned int node, uint64_t size, uint64_t model_bytes)
 		.present = true,
 		.node = node,
 		.size = size,
-		.granule = MOCK_GRANULE,
 		.instance = ++instances,
 	};
-	card->granules = model_bytes / MOCK_GRANULE;
 	card->memory = calloc(1, model_bytes);
-	card->state = calloc(1, card->granules);
+	set_unit(card, MOCK_GRANULE, model_bytes);
 }
 
 void mock_add_mappable(unsigned int node, uint64_t size)
@@ -136,6 +139,7 @@ void mock_add_mappable(unsigned int node, uint64_t size)
 	if (card->memfd < 0 || ftruncate(card->memfd, (off_t)size))
 		abort();
 	card->memory = mock_sys_map_memory(card->memfd, size);
+	set_unit(card, PAGE, size);
 }
 
 void mock_add(unsigned int node)
@@ -157,6 +161,7 @@ void mock_remove(unsigned int node)
 void mock_lose(unsigned int node)
 {
 	pthread_mutex_lock(&lock);
+	card_at(node)->losses++;
 	for (int i = 0; i < FILES; i++)
 		if (files[i].used && files[i].card->node == node) {
 			files[i].lost = true;
@@ -207,6 +212,11 @@ void mock_corrupt(unsigned int node)
 void mock_peers(bool reach)
 {
 	peers_reach = reach;
+}
+
+void mock_admin(bool admin)
+{
+	is_admin = admin;
 }
 
 void mock_unload(void)
@@ -396,80 +406,149 @@ struct file *file_at(int fd)
 
 /* ---- Dispatch ---- */
 
+enum { ANY_CALLER = 1, REPLIES = 2 };
+
 static const struct {
 	unsigned long request;
 	uint32_t size;
-	bool any_process;
+	unsigned int flags;
 } commands[COMMANDS] = {
-#define COMMAND(name, type, any) \
-	[PACCEL_NR_##name] = { PACCEL_IOC_##name, sizeof(struct type), any }
-	COMMAND(DEVICE_INFO, paccel_device_info, true),
-	COMMAND(MEM_ALLOC, paccel_mem_alloc, false),
-	COMMAND(MEM_FREE, paccel_mem_free, false),
-	COMMAND(MEM_STATS, paccel_mem_stats, true),
-	COMMAND(HOST_ALLOC, paccel_host_alloc, false),
-	COMMAND(HOST_REGISTER, paccel_host_register, false),
-	COMMAND(HOST_FREE, paccel_host_free, false),
-	COMMAND(COPY, paccel_copy, false),
-	COMMAND(FILL, paccel_fill, false),
-	COMMAND(MEM_EXPORT, paccel_mem_export, false),
-	COMMAND(MEM_IMPORT, paccel_mem_import, false),
-	COMMAND(STREAM_CREATE, paccel_stream_create, false),
-	COMMAND(STREAM_DESTROY, paccel_stream_destroy, false),
-	COMMAND(STREAM_CLEAR, paccel_stream_clear, false),
-	COMMAND(SUBMIT, paccel_submit, false),
-	COMMAND(WAIT, paccel_wait, false),
-	COMMAND(FENCE_EXPORT, paccel_fence_export, false),
+#define COMMAND(name, type, flags) \
+	[PACCEL_NR_##name] = { PACCEL_IOC_##name, sizeof(struct type), flags }
+	COMMAND(DEVICE_INFO, paccel_device_info, ANY_CALLER | REPLIES),
+	COMMAND(MEM_ALLOC, paccel_mem_alloc, REPLIES),
+	COMMAND(MEM_FREE, paccel_mem_free, 0),
+	COMMAND(MEM_STATS, paccel_mem_stats, ANY_CALLER | REPLIES),
+	COMMAND(HOST_ALLOC, paccel_host_alloc, REPLIES),
+	COMMAND(HOST_REGISTER, paccel_host_register, 0),
+	COMMAND(HOST_FREE, paccel_host_free, 0),
+	COMMAND(COPY, paccel_copy, 0),
+	COMMAND(FILL, paccel_fill, 0),
+	COMMAND(MEM_EXPORT, paccel_mem_export, REPLIES),
+	COMMAND(MEM_IMPORT, paccel_mem_import, REPLIES),
+	COMMAND(STREAM_CREATE, paccel_stream_create, REPLIES),
+	COMMAND(STREAM_DESTROY, paccel_stream_destroy, 0),
+	COMMAND(STREAM_CLEAR, paccel_stream_clear, REPLIES),
+	COMMAND(SUBMIT, paccel_submit, REPLIES),
+	COMMAND(WAIT, paccel_wait, REPLIES),
+	COMMAND(FENCE_EXPORT, paccel_fence_export, REPLIES),
+	COMMAND(RESET, paccel_reset, 0),
 };
 
-static int run(struct file *file, unsigned int nr, void *arg)
+static int run(struct file *file, unsigned int nr, union command *cmd)
 {
 	switch (nr) {
-	case PACCEL_NR_DEVICE_INFO: return do_device_info(file, arg);
-	case PACCEL_NR_MEM_ALLOC: return do_mem_alloc(file, arg);
-	case PACCEL_NR_MEM_FREE: return do_mem_free(file, arg);
-	case PACCEL_NR_MEM_STATS: return do_mem_stats(file, arg);
-	case PACCEL_NR_HOST_ALLOC: return do_host_alloc(file, arg);
-	case PACCEL_NR_HOST_REGISTER: return do_host_register(file, arg);
-	case PACCEL_NR_HOST_FREE: return do_host_free(file, arg);
-	case PACCEL_NR_COPY: return do_copy(file, arg);
-	case PACCEL_NR_FILL: return do_fill(file, arg);
-	case PACCEL_NR_MEM_EXPORT: return do_mem_export(file, arg);
-	case PACCEL_NR_MEM_IMPORT: return do_mem_import(file, arg);
-	case PACCEL_NR_STREAM_CREATE: return do_stream_create(file, arg);
-	case PACCEL_NR_STREAM_DESTROY: return do_stream_destroy(file, arg);
-	case PACCEL_NR_STREAM_CLEAR: return do_stream_clear(file, arg);
-	case PACCEL_NR_SUBMIT: return do_submit(file, arg);
-	case PACCEL_NR_WAIT: return do_wait(file, arg);
-	case PACCEL_NR_FENCE_EXPORT: return do_fence_export(file, arg);
-	default: return ENOTTY;
+	case PACCEL_NR_DEVICE_INFO: return do_device_info(file, &cmd->device_info);
+	case PACCEL_NR_MEM_ALLOC: return do_mem_alloc(file, &cmd->mem_alloc);
+	case PACCEL_NR_MEM_FREE: return do_mem_free(file, &cmd->mem_free);
+	case PACCEL_NR_MEM_STATS: return do_mem_stats(file, &cmd->mem_stats);
+	case PACCEL_NR_HOST_ALLOC: return do_host_alloc(file, &cmd->host_alloc);
+	case PACCEL_NR_HOST_REGISTER: return do_host_register(file, &cmd->host_register);
+	case PACCEL_NR_HOST_FREE: return do_host_free(file, &cmd->host_free);
+	case PACCEL_NR_COPY: return do_copy(file, &cmd->copy);
+	case PACCEL_NR_FILL: return do_fill(file, &cmd->fill);
+	case PACCEL_NR_MEM_EXPORT: return do_mem_export(file, &cmd->mem_export);
+	case PACCEL_NR_MEM_IMPORT: return do_mem_import(file, &cmd->mem_import);
+	case PACCEL_NR_STREAM_CREATE: return do_stream_create(file, &cmd->stream_create);
+	case PACCEL_NR_STREAM_DESTROY: return do_stream_destroy(file, &cmd->stream_destroy);
+	case PACCEL_NR_STREAM_CLEAR: return do_stream_clear(file, &cmd->stream_clear);
+	case PACCEL_NR_SUBMIT: return do_submit(file, &cmd->submit);
+	case PACCEL_NR_WAIT: return do_wait(file, &cmd->wait);
+	case PACCEL_NR_FENCE_EXPORT: return do_fence_export(file, &cmd->fence_export);
+	default: return do_reset(file, &cmd->reset);
 	}
+}
+
+int fetch_struct(void *to, size_t size, uint64_t from, size_t user_size)
+{
+	uint8_t buffer[PAGE];
+
+	if (user_size < size)
+		return EINVAL;
+	if (user_size > PAGE)
+		return E2BIG;
+	if (!access_host(from, buffer, user_size, false))
+		return EFAULT;
+	for (size_t i = size; i < user_size; i++)
+		if (buffer[i])
+			return E2BIG;
+	/* Where a sanitizer sees who reads the bytes that the driver knows. */
+	memcpy(to, (const void *)(uintptr_t)from, size);
+	return 0;
+}
+
+static int fetch_command(union command *cmd, size_t size, const void *arg)
+{
+	uint32_t user_size;
+
+	if (!access_host((uintptr_t)arg, &user_size, sizeof(user_size), false))
+		return EFAULT;
+	return fetch_struct(cmd, size, (uintptr_t)arg, user_size);
+}
+
+int may_use(const struct file *file)
+{
+	if (!file->writable)
+		return EACCES;
+	if (file->pid != getpid())
+		return EPERM;
+	return file->lost ? ESTALE : 0;
+}
+
+bool is_gone(const struct file *file)
+{
+	return !file->card->present || file->card->instance != file->instance;
+}
+
+/* Can the reply be written? What is there is written once more. */
+static bool can_reply(void *arg, size_t size)
+{
+	union command there;
+
+	return access_host((uintptr_t)arg, &there, size, false) &&
+	       access_host((uintptr_t)arg, &there, size, true);
+}
+
+/* A command that fails writes nothing, but which operation was wrong, and what has ended. */
+static void reply(unsigned int nr, int err, void *arg, const union command *cmd)
+{
+	struct paccel_submit *submit = arg;
+
+	if (!err ? commands[nr].flags & REPLIES : nr == PACCEL_NR_WAIT && err == ETIME)
+		memcpy(arg, cmd, commands[nr].size);
+	else if (err && nr == PACCEL_NR_SUBMIT)
+		submit->bad_op = cmd->submit.bad_op;
 }
 
 static int dispatch(struct file *file, unsigned long request, void *arg)
 {
 	unsigned int nr = _IOC_NR(request);
-	int err;
+	union command cmd;
+	int err, fetched;
 
-	if (nr >= COMMANDS || commands[nr].request != request || file->card->foreign)
+	if (nr >= COMMANDS || !commands[nr].size || commands[nr].request != request ||
+	    file->card->foreign)
 		return ENOTTY;
-	if (*(uint32_t *)arg != commands[nr].size)
-		return E2BIG;
+	fetched = fetch_command(&cmd, commands[nr].size, arg);
+	if (!fetched)
+		last[nr] = cmd;
 	calls[nr]++;
 	pthread_cond_broadcast(&moved);
-	memcpy(&last[nr], arg, commands[nr].size);
 	err = take_fault(nr);
-	if (!err)
-		err = take_fault(MOCK_ANY);
 	if (err)
 		return err;
-	if (!file->card->present || file->card->instance != file->instance)
+	if (is_gone(file))
 		return ENODEV;
-	if (!commands[nr].any_process && file->pid != getpid())
-		return EPERM;
-	if (!commands[nr].any_process && file->lost)
-		return ESTALE;
-	return run(file, nr, arg);
+	err = commands[nr].flags & ANY_CALLER ? 0 : may_use(file);
+	if (!err)
+		err = fetched;
+	if (!err && commands[nr].flags & REPLIES && !can_reply(arg, commands[nr].size))
+		err = EFAULT;
+	if (err)
+		return err;
+	err = run(file, nr, &cmd);
+	reply(nr, err, arg, &cmd);
+	return err;
 }
 
 int mock_sys_ioctl(int fd, unsigned long request, void *arg, bool *ours)
@@ -539,6 +618,7 @@ int mock_sys_open(const char *path, int flags, int fd)
 	file->used = true;
 	file->fd = last_fd = fd;
 	file->pid = getpid();
+	file->writable = (flags & O_ACCMODE) != O_RDONLY;
 	file->card = card_at(node);
 	file->instance = file->card->instance;
 	open_flags = flags;

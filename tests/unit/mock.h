@@ -21,6 +21,9 @@
 #define MOCK_STREAMS 8
 #define MOCK_OPS 32
 #define MOCK_QUEUED 64
+#define MOCK_QUEUED_ALL 128
+#define MOCK_POINTS 8
+#define MOCK_ALIGN_MAX (2u << 20)
 
 /* Forgets everything: the driver is loaded, there is no card, nothing fails. */
 void mock_reset(void);
@@ -41,6 +44,8 @@ void mock_granule(unsigned int node, uint64_t bytes);
 void mock_set_aside(unsigned int node, uint64_t bytes);
 /* Cards that can be mapped reach each other's memory, or do not, which is how it begins. */
 void mock_peers(bool reach);
+/* Has the process CAP_SYS_ADMIN? That is how it begins. */
+void mock_admin(bool admin);
 /* Copies and exports of device memory stop in flight; wait until so many are; let them go on. */
 void mock_hold(unsigned int node);
 void mock_wait_held(unsigned int node, unsigned int copies);
@@ -60,7 +65,7 @@ void mock_corrupt(unsigned int node);
 void mock_foreign(unsigned int node);
 
 /* The nth next call of a command (PACCEL_NR_*), system call, or copy or fill of a stream fails. */
-enum { MOCK_OPEN = 64, MOCK_MMAP, MOCK_OPENDIR, MOCK_OPERATION, MOCK_ANY };
+enum { MOCK_OPEN = 64, MOCK_MMAP, MOCK_OPENDIR, MOCK_OPERATION };
 void mock_fail(unsigned int what, unsigned int nth, int err);
 /* Once, in the thread that calls ioctl() with this number, before anything else. */
 void mock_before(unsigned int nr, void (*fn)(void));
@@ -93,9 +98,10 @@ bool mock_sys_list(unsigned int at, char *name, size_t size);
 int mock_sys_ioctl(int fd, unsigned long request, void *arg, bool *ours);
 bool mock_sys_is_file(int fd, unsigned int *rdev);
 bool mock_sys_close(int fd);
-/* The file to map for an offset and its length, or a negative errno. */
-int mock_sys_map(int fd, uint64_t offset, size_t length, int flags);
-int mock_sys_mapped(int fd, uint64_t offset, void *addr);
+/* The file to map for an offset, and where to begin in it; or a negative errno. */
+int mock_sys_map(int fd, uint64_t offset, void *addr, size_t length, int prot, int flags,
+		 uint64_t *at);
+void mock_sys_mapped(int fd, uint64_t offset, void *addr, size_t length);
 /* mmap(), not by way of what is caught. */
 void *mock_sys_map_memory(int fd, size_t length);
 bool mock_sys_loaded(void);

@@ -100,8 +100,9 @@ int check_copy(const struct file *file, const struct paccel_copy *cmd)
 {
 	uint64_t dst_span, src_span;
 	const struct host *host;
+	bool to_host;
 
-	if (cmd->flags || cmd->reserved || !cmd->width || !cmd->rows ||
+	if (cmd->flags & ~PACCEL_COPY_VERIFY || cmd->reserved || !cmd->width || !cmd->rows ||
 	    cmd->dir < PACCEL_COPY_H2D || cmd->dir > PACCEL_COPY_D2D)
 		return EINVAL;
 	if (check_rows(cmd, cmd->dst_pitch, cmd->dst, &dst_span) ||
@@ -113,10 +114,15 @@ int check_copy(const struct file *file, const struct paccel_copy *cmd)
 		return EFAULT;
 	if (cmd->dir != PACCEL_COPY_H2D && !inside(file, cmd->src, src_span))
 		return EFAULT;
-	if (cmd->dir != PACCEL_COPY_D2H)
-		return 0;
-	host = host_around((struct file *)file, cmd->dst, dst_span);
-	return host && host->read_only ? EFAULT : 0;
+	if (cmd->dir == PACCEL_COPY_D2D)
+		return cmd->flags ? EOPNOTSUPP : 0;
+	to_host = cmd->dir == PACCEL_COPY_D2H;
+	if (!is_user(to_host ? cmd->dst : cmd->src, to_host ? dst_span : src_span))
+		return EFAULT;
+	host = to_host ? host_around((struct file *)file, cmd->dst, dst_span) : NULL;
+	if (host && host->read_only)
+		return EFAULT;
+	return cmd->flags ? EOPNOTSUPP : 0;
 }
 
 void wait_hold(struct card *card)
@@ -167,15 +173,23 @@ int do_copy(struct file *file, const struct paccel_copy *cmd)
 
 int check_fill(const struct file *file, const struct paccel_fill *cmd)
 {
-	if (cmd->flags || cmd->reserved || !cmd->length || cmd->pattern_size != 1 ||
-	    cmd->pattern > 255 || cmd->addr + cmd->length < cmd->addr)
+	unsigned int size = cmd->pattern_size;
+
+	if (cmd->flags & ~PACCEL_FILL_VERIFY || cmd->reserved || !size || size > 8 ||
+	    size & (size - 1) || !cmd->length || cmd->length % size ||
+	    (size < 8 && cmd->pattern >> (8 * size)) || cmd->addr + cmd->length - 1 < cmd->addr)
 		return EINVAL;
-	return inside(file, cmd->addr, cmd->length) ? 0 : EFAULT;
+	if (!inside(file, cmd->addr, cmd->length))
+		return EFAULT;
+	return cmd->flags ? EOPNOTSUPP : 0;
 }
 
 void run_fill(struct file *file, const struct paccel_fill *cmd)
 {
-	memset(file->card->memory + (cmd->addr - MOCK_BASE), (int)cmd->pattern, cmd->length);
+	uint8_t *to = file->card->memory + (cmd->addr - MOCK_BASE);
+
+	for (uint64_t i = 0; i < cmd->length; i += cmd->pattern_size)
+		memcpy(to + i, &cmd->pattern, cmd->pattern_size);
 	file->card->counters.bytes_filled += cmd->length;
 	file->card->counters.xfers++;
 }

@@ -22,26 +22,44 @@ void drop_host(struct host *host)
 		let_go(dropped.peer, dropped.peer_addr, dropped.length);
 }
 
-static uint64_t locked_bytes(void)
+bool is_user(uint64_t addr, uint64_t length)
+{
+	return addr < USER_END && length <= USER_END - addr;
+}
+
+/* Of all ranges, or of those that were exported. */
+static uint64_t locked_bytes(bool exported)
 {
 	uint64_t bytes = 0;
 
 	for (int i = 0; i < FILES; i++)
 		for (int j = 0; files[i].used && j < MOCK_HOST_RANGES; j++)
-			if (files[i].hosts[j].live && !files[i].hosts[j].peer)
+			if (files[i].hosts[j].live && !files[i].hosts[j].dmabuf &&
+			    files[i].hosts[j].exported >= exported)
 				bytes += (files[i].hosts[j].length + PAGE - 1) / PAGE * PAGE;
 	return bytes;
 }
 
-/* Nobody pays for another card's memory. */
-static int new_host(struct file *file, uint64_t length, bool charged, struct host **host)
+static bool may_lock(uint64_t length, bool exported)
 {
 	struct rlimit limit;
 
-	if (!length || length > MOCK_HOST_MAX)
-		return EINVAL;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (charged && locked_bytes() + (length + PAGE - 1) / PAGE * PAGE > limit.rlim_cur)
+	return locked_bytes(exported) + (length + PAGE - 1) / PAGE * PAGE <= limit.rlim_cur;
+}
+
+bool charge_user(struct host *host)
+{
+	if (!host->exported && !may_lock(host->length, true))
+		return false;
+	host->exported = true;
+	return true;
+}
+
+/* A dma-buf is not charged. */
+static int new_host(struct file *file, uint64_t length, bool charged, struct host **host)
+{
+	if (charged && !may_lock(length, false))
 		return ENOMEM;
 	for (int i = 0; i < MOCK_HOST_RANGES; i++) {
 		if (file->hosts[i].live)
@@ -56,8 +74,11 @@ static int new_host(struct file *file, uint64_t length, bool charged, struct hos
 int do_host_alloc(struct file *file, struct paccel_host_alloc *cmd)
 {
 	struct host *host;
-	int err = cmd->flags ? EINVAL : new_host(file, cmd->length, true, &host);
+	int err;
 
+	if (cmd->flags || !cmd->length || cmd->length > MOCK_HOST_MAX)
+		return EINVAL;
+	err = new_host(file, cmd->length, true, &host);
 	if (err)
 		return err;
 	host->memfd = memfd_create("host", MFD_CLOEXEC);
@@ -96,38 +117,55 @@ static bool can_pin(uint64_t addr, uint64_t length, bool write)
 	return true;
 }
 
+static int check_register(const struct paccel_host_register *cmd)
+{
+	if (cmd->flags & ~(PACCEL_HOST_READ_ONLY | PACCEL_HOST_DMABUF) || cmd->reserved ||
+	    (!(cmd->flags & PACCEL_HOST_DMABUF) && cmd->fd) || !cmd->length ||
+	    cmd->length > MOCK_HOST_MAX || cmd->addr + cmd->length - 1 < cmd->addr)
+		return EINVAL;
+	return is_user(cmd->addr, cmd->length) ? 0 : EFAULT;
+}
+
+static bool maps_device(const struct file *file, uint64_t addr, uint64_t length)
+{
+	return addr < file->map_addr + file->map_length && file->map_addr < addr + length;
+}
+
 int do_host_register(struct file *file, const struct paccel_host_register *cmd)
 {
-	struct shared shared = { .fd = -1 };
-	struct host *host;
-	int err;
-
 	bool dmabuf = cmd->flags & PACCEL_HOST_DMABUF;
 	bool read_only = cmd->flags & PACCEL_HOST_READ_ONLY;
+	struct shared shared = { .fd = -1 };
+	struct host *host;
+	int err = check_register(cmd);
 
-	if (cmd->flags & ~(PACCEL_HOST_READ_ONLY | PACCEL_HOST_DMABUF) || cmd->reserved ||
-	    (!dmabuf && cmd->fd) || cmd->addr + cmd->length < cmd->addr)
-		return EINVAL;
+	if (err)
+		return err;
 	if (host_overlaps(file, cmd->addr, cmd->length))
 		return EEXIST;
 	err = dmabuf ? dmabuf_memory(file->card, cmd->fd, cmd->length, !read_only, &shared) : 0;
 	if (err)
 		return err;
-	err = new_host(file, cmd->length, !shared.peer, &host);
+	err = new_host(file, cmd->length, !dmabuf, &host);
 	if (err) {
 		if (shared.fd >= 0)
 			plain_close(shared.fd);
 		return err;
 	}
-	if (!dmabuf && !can_pin(cmd->addr, cmd->length, !read_only))
+	if (!dmabuf && (maps_device(file, cmd->addr, cmd->length) ||
+			!can_pin(cmd->addr, cmd->length, !read_only)))
 		return EFAULT;
-	host->addr = cmd->addr;
-	host->memfd = shared.fd;
-	host->fd_addr = cmd->addr - shared.at;
-	host->peer = shared.peer;
-	host->peer_addr = shared.peer_addr;
-	host->read_only = read_only;
-	host->live = true;
+	*host = (struct host){
+		.addr = cmd->addr,
+		.length = cmd->length,
+		.memfd = shared.fd,
+		.fd_addr = cmd->addr - shared.at,
+		.peer = shared.peer,
+		.peer_addr = shared.peer_addr,
+		.read_only = read_only,
+		.dmabuf = dmabuf,
+		.live = true,
+	};
 	return 0;
 }
 
@@ -156,43 +194,73 @@ static struct host *host_by_offset(int fd, uint64_t offset)
 	return NULL;
 }
 
-/* All of it, which is what the library maps. */
-static int map_device(const struct file *file, uint64_t offset, size_t length, int flags)
+static int map_device(const struct file *file, uint64_t offset, size_t length, int prot, int flags,
+		      uint64_t *at)
 {
+	uint64_t start = offset - PACCEL_MMAP_DEVICE - MOCK_BASE;
+
 	if (!file->card->mappable)
 		return -EOPNOTSUPP;
-	if (offset != PACCEL_MMAP_DEVICE + MOCK_BASE || length != file->card->size ||
-	    !(flags & MAP_SHARED))
+	if (start >= file->card->size || length > file->card->size - start || !(flags & MAP_SHARED))
 		return -EINVAL;
+	if (prot & PROT_EXEC)
+		return -EACCES;
+	*at = start;
 	return file->card->memfd;
 }
 
-int mock_sys_map(int fd, uint64_t offset, size_t length, int flags)
+static int map_page(const struct file *file, size_t length, int prot, int flags)
 {
-	struct host *host;
+	if (!file->page || length != PAGE || !(flags & MAP_SHARED))
+		return -EINVAL;
+	return prot & PROT_WRITE ? -EACCES : file->page_fd;
+}
+
+static int map_host(const struct file *file, uint64_t offset, void *addr, size_t length, int flags)
+{
+	const struct host *host = host_by_offset(file->fd, offset);
+
+	if (!host || !offset || length != (host->length + PAGE - 1) / PAGE * PAGE ||
+	    !(flags & MAP_SHARED))
+		return -EINVAL;
+	if (host->addr)
+		return -EBUSY;
+	return flags & MAP_FIXED && host_overlaps(file, (uintptr_t)addr, length) ? -EEXIST
+										: host->memfd;
+}
+
+int mock_sys_map(int fd, uint64_t offset, void *addr, size_t length, int prot, int flags, uint64_t *at)
+{
+	const struct file *file;
 	int rc;
 
+	*at = 0;
 	pthread_mutex_lock(&lock);
-	host = host_by_offset(fd, offset);
-	if (offset >= PACCEL_MMAP_DEVICE)
-		rc = map_device(file_at(fd), offset, length, flags);
-	else if (offset == MOCK_PAGE_OFFSET)
-		rc = length == PAGE && flags & MAP_SHARED ? file_at(fd)->page_fd : -EINVAL;
-	else if (!host || !offset || length != (host->length + PAGE - 1) / PAGE * PAGE ||
-	    !(flags & MAP_SHARED))
-		rc = -EINVAL;
-	else
-		rc = host->addr ? -EBUSY : host->memfd;
+	file = file_at(fd);
+	rc = is_gone(file) ? -ENODEV : -may_use(file);
+	if (!rc && offset >= PACCEL_MMAP_DEVICE)
+		rc = map_device(file, offset, length, prot, flags, at);
+	else if (!rc && offset == MOCK_PAGE_OFFSET)
+		rc = map_page(file, length, prot, flags);
+	else if (!rc)
+		rc = map_host(file, offset, addr, length, flags);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
 
-int mock_sys_mapped(int fd, uint64_t offset, void *addr)
+void mock_sys_mapped(int fd, uint64_t offset, void *addr, size_t length)
 {
+	struct host *host;
+	struct file *file;
+
 	pthread_mutex_lock(&lock);
-	if (offset != MOCK_PAGE_OFFSET && offset < PACCEL_MMAP_DEVICE)
-		host_by_offset(fd, offset)->addr = host_by_offset(fd, offset)->fd_addr =
-			(uintptr_t)addr;
+	file = file_at(fd);
+	host = host_by_offset(fd, offset);
+	if (offset >= PACCEL_MMAP_DEVICE) {
+		file->map_addr = (uintptr_t)addr;
+		file->map_length = length;
+	} else if (host && offset != MOCK_PAGE_OFFSET) {
+		host->addr = host->fd_addr = (uintptr_t)addr;
+	}
 	pthread_mutex_unlock(&lock);
-	return 0;
 }

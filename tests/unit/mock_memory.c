@@ -19,9 +19,9 @@ bool inside(const struct file *file, uint64_t addr, uint64_t length)
 	return false;
 }
 
-static size_t granules_of(uint64_t length)
+static size_t granules_of(const struct card *card, uint64_t length)
 {
-	return length / MOCK_GRANULE + !!(length % MOCK_GRANULE);
+	return length / card->unit + !!(length % card->unit);
 }
 
 static uint64_t count_state(const struct card *card, enum state state)
@@ -29,7 +29,7 @@ static uint64_t count_state(const struct card *card, enum state state)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < card->granules; i++)
-		bytes += card->state[i] == state ? MOCK_GRANULE : 0;
+		bytes += card->state[i] == state ? card->unit : 0;
 	return bytes;
 }
 
@@ -38,7 +38,7 @@ static uint64_t longest_free(const struct card *card)
 	uint64_t run = 0, longest = 0;
 
 	for (size_t i = 0; i < card->granules; i++) {
-		run = card->state[i] == FREE ? run + MOCK_GRANULE : 0;
+		run = card->state[i] == FREE ? run + card->unit : 0;
 		longest = MAX(longest, run);
 	}
 	return longest;
@@ -49,8 +49,8 @@ static void scrub(struct card *card)
 	for (size_t i = 0; i < card->granules; i++) {
 		if (card->state[i] != WAITING)
 			continue;
-		memset(card->memory + i * MOCK_GRANULE, 0, MOCK_GRANULE);
-		card->counters.bytes_scrubbed += MOCK_GRANULE;
+		memset(card->memory + i * card->unit, 0, card->unit);
+		card->counters.bytes_scrubbed += card->unit;
 		card->state[i] = FREE;
 	}
 }
@@ -70,20 +70,17 @@ static bool find_place(const struct card *card, size_t count, size_t step, size_
 	return false;
 }
 
-static uint64_t charged(const struct card *card, const struct file *only, __u64 *count)
+/* What counts against the quota: all that was allocated, and not what was imported. */
+static uint64_t charged(const struct card *card)
 {
 	uint64_t bytes = 0;
 
 	for (int i = 0; i < FILES; i++) {
-		if (!files[i].used || files[i].card != card || (only && &files[i] != only))
+		if (!files[i].used || files[i].card != card)
 			continue;
-		for (int j = 0; j < ALLOCS; j++) {
-			if (!files[i].allocs[j].live || files[i].allocs[j].imported)
-				continue;
-			bytes += granules_of(files[i].allocs[j].length) * MOCK_GRANULE;
-			if (count)
-				(*count)++;
-		}
+		for (int j = 0; j < ALLOCS; j++)
+			if (files[i].allocs[j].live && !files[i].allocs[j].imported)
+				bytes += granules_of(card, files[i].allocs[j].length) * card->unit;
 	}
 	return bytes;
 }
@@ -120,8 +117,8 @@ static bool somebody_has(const struct card *card, uint64_t addr)
 void let_go(struct card *card, uint64_t addr, uint64_t length)
 {
 	if (!somebody_has(card, addr))
-		memset(card->state + (addr - MOCK_BASE) / MOCK_GRANULE, WAITING,
-		       granules_of(length));
+		memset(card->state + (addr - MOCK_BASE) / card->unit, WAITING,
+		       granules_of(card, length));
 }
 
 void drop_alloc(struct file *file, struct alloc *alloc)
@@ -133,23 +130,23 @@ void drop_alloc(struct file *file, struct alloc *alloc)
 static int place_alloc(struct file *file, uint64_t length, uint64_t align, __u64 *addr)
 {
 	struct card *card = file->card;
-	size_t count = granules_of(length), step = align > MOCK_GRANULE ? align / MOCK_GRANULE : 1;
+	size_t count = granules_of(card, length), step = align > card->unit ? align / card->unit : 1;
 	size_t place;
 	int err;
 
-	if (card->quota && (count > card->quota / MOCK_GRANULE ||
-			    charged(card, NULL, NULL) + count * MOCK_GRANULE > card->quota))
+	if (card->quota && (count > card->quota / card->unit ||
+			    charged(card) + count * card->unit > card->quota))
 		return EDQUOT;
 	if (!find_place(card, count, step, &place)) {
 		scrub(card);
 		if (!find_place(card, count, step, &place))
 			return ENOMEM;
 	}
-	err = add_alloc(file, MOCK_BASE + place * MOCK_GRANULE, length, false);
+	err = add_alloc(file, MOCK_BASE + place * card->unit, length, false);
 	if (err)
 		return err;
 	memset(card->state + place, USED, count);
-	*addr = MOCK_BASE + place * MOCK_GRANULE;
+	*addr = MOCK_BASE + place * card->unit;
 	return 0;
 }
 
@@ -157,9 +154,10 @@ int do_mem_alloc(struct file *file, struct paccel_mem_alloc *cmd)
 {
 	int err;
 
-	if (cmd->flags & ~PACCEL_MEM_MAPPABLE || !cmd->length || cmd->align & (cmd->align - 1))
+	if (cmd->flags & ~PACCEL_MEM_MAPPABLE || !cmd->length || cmd->align > MOCK_ALIGN_MAX ||
+	    cmd->align & (cmd->align - 1))
 		return EINVAL;
-	if (cmd->flags)
+	if (cmd->flags && !file->card->mappable)
 		return EOPNOTSUPP;
 	err = place_alloc(file, cmd->length, cmd->align, &cmd->addr);
 	file->card->counters.allocs += !err;
@@ -201,10 +199,26 @@ int do_mem_stats(const struct file *file, struct paccel_mem_stats *cmd)
 	cmd->waiting = count_state(card, WAITING);
 	cmd->set_aside = card->set_aside;
 	cmd->free = card->size - cmd->used - cmd->waiting - cmd->set_aside;
-	cmd->mine = charged(card, file, &cmd->mine_allocs);
-	cmd->user = charged(card, NULL, NULL);
+	for (int i = 0; i < ALLOCS; i++) {
+		if (!file->allocs[i].live)
+			continue;
+		cmd->mine += granules_of(card, file->allocs[i].length) * card->unit;
+		cmd->mine_allocs++;
+	}
+	cmd->user = charged(card);
 	cmd->user_max = card->quota;
 	cmd->largest_free = longest_free(card);
+	return 0;
+}
+
+/* What the device holds survives; memory whose scrubbing failed is scrubbed. */
+int do_reset(struct file *file, const struct paccel_reset *cmd)
+{
+	if (!is_admin)
+		return EPERM;
+	if (cmd->flags)
+		return EINVAL;
+	file->card->set_aside = 0;
 	return 0;
 }
 
@@ -218,7 +232,7 @@ int do_device_info(const struct file *file, struct paccel_device_info *cmd)
 		.mem_size = file->card->size,
 		.granule = file->card->granule,
 		.max_xfer = 4032,
-		.max_align = 2 << 20,
+		.max_align = MOCK_ALIGN_MAX,
 		.max_host_bytes = MOCK_HOST_MAX,
 		.max_host_ranges = MOCK_HOST_RANGES,
 		.engines = 1,
@@ -230,7 +244,8 @@ int do_device_info(const struct file *file, struct paccel_device_info *cmd)
 		.max_streams = MOCK_STREAMS,
 		.max_ops = MOCK_OPS,
 		.max_queued = MOCK_QUEUED,
-		.max_points = 8,
+		.max_points = MOCK_POINTS,
+		.max_queued_all = MOCK_QUEUED_ALL,
 	};
 	snprintf(cmd->bus_addr, sizeof(cmd->bus_addr), "0000:%02x:00.0", file->card->node + 1);
 	return 0;

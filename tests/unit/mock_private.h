@@ -15,15 +15,16 @@
 #define ALLOCS 4096
 #define COMMANDS 32
 #define PAGE 4096ull
+#define USER_END ((1ull << 47) - PAGE)
 #define MOCK_PAGE_OFFSET (1ull << 43)
 
 struct card {
 	bool present, foreign, hold, corrupt, mappable;
 	int memfd; /* of the memory, if it can be mapped */
-	unsigned int node, held, instance;
+	unsigned int node, held, instance, losses;
 	unsigned int fail_nth;
 	int fail_err;
-	uint64_t size, quota, set_aside, granule;
+	uint64_t size, quota, set_aside, granule, unit;
 	size_t granules;
 	uint8_t *memory, *state; /* of each granule */
 	struct paccel_mem_stats counters;
@@ -39,7 +40,7 @@ struct host {
 	uint64_t addr, length, offset;
 	int memfd;
 	uint64_t fd_addr; /* what the first byte of that stands for */
-	bool live, read_only;
+	bool live, read_only, dmabuf, exported;
 	struct card *peer; /* whose memory it is, and where; NULL: nobody's */
 	uint64_t peer_addr;
 };
@@ -52,6 +53,27 @@ struct shared {
 	uint64_t peer_addr;
 };
 
+union command {
+	struct paccel_device_info device_info;
+	struct paccel_mem_alloc mem_alloc;
+	struct paccel_mem_free mem_free;
+	struct paccel_mem_stats mem_stats;
+	struct paccel_mem_export mem_export;
+	struct paccel_mem_import mem_import;
+	struct paccel_host_alloc host_alloc;
+	struct paccel_host_register host_register;
+	struct paccel_host_free host_free;
+	struct paccel_copy copy;
+	struct paccel_fill fill;
+	struct paccel_stream_create stream_create;
+	struct paccel_stream_destroy stream_destroy;
+	struct paccel_stream_clear stream_clear;
+	struct paccel_submit submit;
+	struct paccel_wait wait;
+	struct paccel_fence_export fence_export;
+	struct paccel_reset reset;
+};
+
 struct job;
 
 struct stream {
@@ -62,7 +84,7 @@ struct stream {
 };
 
 struct file {
-	bool used, lost;
+	bool used, lost, writable;
 	int fd;
 	pid_t pid;
 	unsigned int instance;
@@ -72,6 +94,7 @@ struct file {
 	struct stream streams[MOCK_STREAMS];
 	int page_fd;
 	struct paccel_page *page;
+	uint64_t map_addr, map_length; /* where device memory was mapped last */
 };
 
 enum state { FREE, USED, WAITING };
@@ -82,14 +105,20 @@ extern pthread_cond_t moved;
 
 /* ---- mock.c ---- */
 
-extern bool peers_reach;
+extern bool peers_reach, is_admin;
 /* An errno that a test has arranged, or 0. */
 int take_fault(unsigned int what);
 int take_card_fault(struct card *card);
 struct card *card_at(unsigned int node);
 struct card *card_of(unsigned int instance);
 struct file *file_at(int fd);
+/* Pulled, also if there is another card by now. */
+bool is_gone(const struct file *file);
 uint64_t mock_clock(void);
+/* A struct of user memory that may be larger than the one that is known: 0 or an errno. */
+int fetch_struct(void *to, size_t size, uint64_t from, size_t user_size);
+/* Is it the opener's file, which it may write, and not lost? 0 or an errno. */
+int may_use(const struct file *file);
 
 /* ---- mock_memory.c ---- */
 
@@ -97,6 +126,7 @@ int do_device_info(const struct file *file, struct paccel_device_info *cmd);
 int do_mem_alloc(struct file *file, struct paccel_mem_alloc *cmd);
 int do_mem_free(struct file *file, const struct paccel_mem_free *cmd);
 int do_mem_stats(const struct file *file, struct paccel_mem_stats *cmd);
+int do_reset(struct file *file, const struct paccel_reset *cmd);
 bool inside(const struct file *file, uint64_t addr, uint64_t length);
 int add_alloc(struct file *file, uint64_t addr, uint64_t length, bool imported);
 void drop_alloc(struct file *file, struct alloc *alloc);
@@ -105,10 +135,14 @@ void let_go(struct card *card, uint64_t addr, uint64_t length);
 
 /* ---- mock_host.c ---- */
 
+/* Can a program have this range at all? */
+bool is_user(uint64_t addr, uint64_t length);
 int do_host_alloc(struct file *file, struct paccel_host_alloc *cmd);
 int do_host_register(struct file *file, const struct paccel_host_register *cmd);
 int do_host_free(struct file *file, const struct paccel_host_free *cmd);
 void drop_host(struct host *host);
+/* What is exported counts for the user as well: false if RLIMIT_MEMLOCK does not allow it. */
+bool charge_user(struct host *host);
 
 /* ---- mock_copy.c ---- */
 

@@ -18,6 +18,7 @@
 struct buf {
 	ino_t id;
 	unsigned int instance; /* of the card whose memory it is; 0 if it is host memory */
+	unsigned int losses; /* of that card by then */
 	uint64_t addr, length;
 };
 
@@ -51,13 +52,19 @@ static struct buf *buf_of(int fd)
 	return NULL;
 }
 
-static void add_buf(int fd, unsigned int instance, uint64_t addr, uint64_t length)
+static void add_buf(int fd, const struct card *card, uint64_t addr, uint64_t length)
 {
 	struct buf *buf = buf_of(fd);
 
 	if (!buf)
 		buf = &bufs[next_buf++ % BUFS];
-	*buf = (struct buf){ file_id(fd), instance, addr, length };
+	*buf = (struct buf){
+		.id = file_id(fd),
+		.instance = card ? card->instance : 0,
+		.losses = card ? card->losses : 0,
+		.addr = addr,
+		.length = length,
+	};
 }
 
 int mock_dmabuf(size_t size)
@@ -67,7 +74,7 @@ int mock_dmabuf(size_t size)
 	if (ftruncate(fd, (off_t)size))
 		return -1;
 	pthread_mutex_lock(&lock);
-	add_buf(fd, 0, 0, size);
+	add_buf(fd, NULL, 0, size);
 	pthread_mutex_unlock(&lock);
 	return fd;
 }
@@ -80,7 +87,9 @@ static int export_device(struct file *file, struct paccel_mem_export *cmd)
 		if (!alloc->live || alloc->addr != cmd->addr)
 			continue;
 		cmd->fd = memfd_create("dmabuf", MFD_CLOEXEC);
-		add_buf(cmd->fd, file->card->instance, alloc->addr, alloc->length);
+		if (cmd->fd < 0)
+			return EMFILE;
+		add_buf(cmd->fd, file->card, alloc->addr, alloc->length);
 		if (file->card->hold)
 			wait_hold(file->card);
 		return 0;
@@ -90,12 +99,16 @@ static int export_device(struct file *file, struct paccel_mem_export *cmd)
 
 static int export_host(struct file *file, struct paccel_mem_export *cmd)
 {
-	const struct host *host = host_around(file, cmd->addr, 1);
+	struct host *host = host_around(file, cmd->addr, 1);
 
 	if (!host || host->addr != cmd->addr || !host->offset)
 		return ENOENT;
+	if (!charge_user(host))
+		return ENOMEM;
 	cmd->fd = fcntl(host->memfd, F_DUPFD_CLOEXEC, 0);
-	add_buf(cmd->fd, 0, 0, host->length);
+	if (cmd->fd < 0)
+		return EMFILE;
+	add_buf(cmd->fd, NULL, 0, (host->length + PAGE - 1) / PAGE * PAGE);
 	return 0;
 }
 
@@ -121,6 +134,8 @@ int do_mem_import(struct file *file, struct paccel_mem_import *cmd)
 		return EINVAL;
 	if (buf->instance != file->card->instance)
 		return EXDEV;
+	if (buf->losses != file->card->losses)
+		return ESTALE;
 	cmd->addr = buf->addr;
 	cmd->length = buf->length;
 	for (int i = 0; i < ALLOCS; i++)

@@ -80,6 +80,8 @@ static int new_fence(struct fence **fence)
 {
 	int fd = memfd_create("sync_file", MFD_CLOEXEC);
 
+	if (fd < 0)
+		return fd;
 	*fence = fences;
 	while ((*fence)->id)
 		++*fence;
@@ -209,6 +211,7 @@ static struct paccel_copy copy_of(const struct paccel_op *op)
 {
 	return (struct paccel_copy){
 		.size = sizeof(struct paccel_copy),
+		.flags = op->flags & PACCEL_OP_VERIFY ? PACCEL_COPY_VERIFY : 0,
 		.dir = op->copy.dir,
 		.reserved = op->copy.reserved,
 		.dst = op->copy.dst,
@@ -224,6 +227,7 @@ static struct paccel_fill fill_of(const struct paccel_op *op)
 {
 	return (struct paccel_fill){
 		.size = sizeof(struct paccel_fill),
+		.flags = op->flags & PACCEL_OP_VERIFY ? PACCEL_FILL_VERIFY : 0,
 		.addr = op->fill.addr,
 		.length = op->fill.length,
 		.pattern = op->fill.pattern,
@@ -378,11 +382,12 @@ static int make_page(struct file *file)
 
 	if (file->page)
 		return 0;
-	file->page_fd = memfd_create("page", MFD_CLOEXEC);
+	file->page_fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (file->page_fd < 0 || ftruncate(file->page_fd, PAGE))
 		return ENOMEM;
 	page = mock_sys_map_memory(file->page_fd, PAGE);
-	if (page == MAP_FAILED)
+	/* Programs cannot write it. */
+	if (page == MAP_FAILED || fcntl(file->page_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE))
 		return ENOMEM;
 	file->page = page;
 	file->page->version = PACCEL_PAGE_VERSION;
@@ -497,7 +502,9 @@ static size_t used_bytes(uint32_t op)
 static bool well_formed(const struct paccel_op *op)
 {
 	size_t used = used_bytes(op->op);
-	uint32_t flags = op->op == PACCEL_OP_EVENTFD ? PACCEL_OP_ALWAYS : 0;
+	uint32_t flags = op->op == PACCEL_OP_EVENTFD ? PACCEL_OP_ALWAYS :
+			 op->op <= PACCEL_OP_FILL    ? PACCEL_OP_VERIFY :
+						       0;
 
 	for (size_t i = used; i < sizeof(*op); i++)
 		if (((const char *)op)[i])
@@ -505,10 +512,15 @@ static bool well_formed(const struct paccel_op *op)
 	return used && !(op->flags & ~flags);
 }
 
-/* Memory of HOST_ALLOC is held by its file, whatever becomes of its address. */
+/*
+ * Memory of HOST_ALLOC is held by its file, whatever becomes of its address from now on. Addresses of
+ * a dma-buf are only names.
+ */
 static int hold_memory(struct work *work, const struct host *host)
 {
-	if (!host)
+	uint8_t byte;
+
+	if (!host || (!host->dmabuf && !access_host(host->addr, &byte, 1, false)))
 		return EFAULT;
 	if (host->memfd >= 0) {
 		work->fd = fcntl(host->memfd, F_DUPFD_CLOEXEC, 0);
@@ -521,26 +533,32 @@ static int prepare_copy(struct file *file, struct work *work)
 {
 	struct paccel_copy copy = copy_of(&work->op);
 	int err = check_copy(file, &copy);
+	bool to_host = copy.dir == PACCEL_COPY_D2H;
+	uint64_t pitch = to_host ? copy.dst_pitch : copy.src_pitch;
 
 	if (err || copy.dir == PACCEL_COPY_D2D)
 		return err;
-	return hold_memory(work, host_around(file, copy.dir == PACCEL_COPY_H2D ? copy.src : copy.dst,
-					     copy.width));
+	return hold_memory(work, host_around(file, to_host ? copy.dst : copy.src,
+					     pitch * (copy.rows - 1) + copy.width));
 }
 
 static int prepare_wait(struct file *file, const struct paccel_op_point *wait)
 {
 	const struct stream *stream = stream_at(file, wait->stream);
 
+	if (wait->reserved)
+		return EINVAL;
 	if (!stream)
 		return ENOENT;
-	return wait->reserved || !wait->point || wait->point > stream->point ? EINVAL : 0;
+	return wait->point > stream->point ? EINVAL : 0;
 }
 
 static int prepare_eventfd(struct work *work)
 {
 	char path[32], name[32] = "";
 
+	if (work->op.fd.reserved)
+		return EINVAL;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", work->op.fd.fd);
 	if (readlink(path, name, sizeof(name) - 1) < 0 || strcmp(name, "anon_inode:[eventfd]"))
 		return EINVAL;
@@ -572,8 +590,10 @@ static int prepare(struct file *file, struct work *work)
 		return prepare_wait(file, &work->op.wait);
 	case PACCEL_OP_WAIT_FENCE:
 		work->fence = fence_of(work->op.fd.fd);
-		if (!work->fence)
+		if (work->op.fd.reserved || !work->fence) {
+			work->fence = NULL;
 			return EINVAL;
+		}
 		work->fence->users++;
 		return 0;
 	case PACCEL_OP_EVENTFD:
@@ -586,16 +606,16 @@ static int prepare(struct file *file, struct work *work)
 static int make_job(struct file *file, struct paccel_submit *cmd, struct job **made)
 {
 	struct job *job = calloc(1, sizeof(*job) + cmd->nr_ops * sizeof(job->works[0]));
-	const struct paccel_op *ops = (const void *)(uintptr_t)cmd->ops;
 	int err = 0;
 
-	job->nr = cmd->nr_ops;
-	for (unsigned int i = 0; i < job->nr; i++) {
-		job->works[i].op = ops[i];
-		job->works[i].fd = -1;
-	}
-	for (cmd->bad_op = 0; cmd->bad_op < job->nr; cmd->bad_op++) {
-		err = prepare(file, &job->works[cmd->bad_op]);
+	for (cmd->bad_op = 0; cmd->bad_op < cmd->nr_ops; cmd->bad_op++) {
+		struct work *work = &job->works[job->nr++];
+
+		work->fd = -1;
+		err = fetch_struct(&work->op, sizeof(work->op),
+				   cmd->ops + (uint64_t)cmd->bad_op * cmd->op_size, cmd->op_size);
+		if (!err)
+			err = prepare(file, work);
 		if (err)
 			break;
 	}
@@ -608,13 +628,38 @@ static int make_job(struct file *file, struct paccel_submit *cmd, struct job **m
 static int check_submit(struct file *file, struct paccel_submit *cmd)
 {
 	cmd->bad_op = cmd->nr_ops;
+	if (cmd->flags || !cmd->nr_ops || cmd->op_size < sizeof(struct paccel_op) ||
+	    cmd->op_size > PAGE)
+		return EINVAL;
 	if (cmd->nr_ops > MOCK_OPS)
 		return E2BIG;
-	if (cmd->flags || !cmd->nr_ops || cmd->op_size != sizeof(struct paccel_op))
-		return EINVAL;
-	if (!stream_at(file, cmd->stream))
+	return stream_at(file, cmd->stream) ? 0 : ENOENT;
+}
+
+static bool has_room(const struct file *file, const struct stream *stream, unsigned int nr)
+{
+	unsigned int all = nr;
+
+	for (int i = 0; i < MOCK_STREAMS; i++)
+		all += file->streams[i].queued;
+	return stream->queued + nr <= MOCK_QUEUED && all <= MOCK_QUEUED_ALL;
+}
+
+/* Until there is room, or never will be: 0 or an errno. */
+static int wait_room(struct file *file, const struct stream *stream, unsigned int nr)
+{
+	const struct paccel_slot *slot = slot_of(file, (unsigned int)(stream - file->streams));
+
+	while (!has_room(file, stream, nr) && !is_gone(file) && !file->lost &&
+	       !stream->destroyed && !slot->failed_point)
+		pthread_cond_wait(&moved, &lock);
+	if (is_gone(file))
+		return ENODEV;
+	if (file->lost)
+		return ESTALE;
+	if (stream->destroyed)
 		return ENOENT;
-	return slot_of(file, cmd->stream - 1)->failed_point ? ECANCELED : 0;
+	return slot->failed_point ? ECANCELED : 0;
 }
 
 int do_submit(struct file *file, struct paccel_submit *cmd)
@@ -628,11 +673,10 @@ int do_submit(struct file *file, struct paccel_submit *cmd)
 	if (err)
 		return err;
 	stream = stream_at(file, cmd->stream);
-	while (stream->queued > MOCK_QUEUED && file->card->present)
-		pthread_cond_wait(&moved, &lock);
-	if (!file->card->present || slot_of(file, cmd->stream - 1)->failed_point) {
+	err = wait_room(file, stream, job->nr);
+	if (err) {
 		close_works(job);
-		return file->card->present ? ECANCELED : ENODEV;
+		return err;
 	}
 	job->point = cmd->point = ++stream->point;
 	stream->queued += job->nr;
@@ -646,16 +690,22 @@ int do_submit(struct file *file, struct paccel_submit *cmd)
 
 /* ---- Waits ---- */
 
-static int check_points(struct file *file, const struct paccel_wait *cmd)
+static int fetch_points(struct file *file, const struct paccel_wait *cmd,
+			struct paccel_point points[MOCK_POINTS])
 {
-	const struct paccel_point *points = (const void *)(uintptr_t)cmd->points;
 	const struct stream *stream;
+	int err;
 
-	if (cmd->nr_points > 8)
-		return E2BIG;
-	if (cmd->reserved || cmd->flags & ~PACCEL_WAIT_ANY || cmd->point_size != sizeof(*points))
+	if (cmd->reserved || cmd->flags & ~PACCEL_WAIT_ANY || cmd->point_size < sizeof(*points) ||
+	    cmd->point_size > PAGE)
 		return EINVAL;
+	if (cmd->nr_points > MOCK_POINTS)
+		return E2BIG;
 	for (uint32_t i = 0; i < cmd->nr_points; i++) {
+		err = fetch_struct(&points[i], sizeof(points[i]),
+				   cmd->points + (uint64_t)i * cmd->point_size, cmd->point_size);
+		if (err)
+			return err;
 		stream = stream_at(file, points[i].stream);
 		if (!stream)
 			return ENOENT;
@@ -665,16 +715,28 @@ static int check_points(struct file *file, const struct paccel_wait *cmd)
 	return 0;
 }
 
-static bool all_ended(struct file *file, struct paccel_wait *cmd)
+/* Only the errors are written. */
+static int reply_points(const struct paccel_wait *cmd, const struct paccel_point *points)
 {
-	struct paccel_point *points = (void *)(uintptr_t)cmd->points;
+	uint64_t at = cmd->points + offsetof(struct paccel_point, error);
+	int32_t error;
 
+	for (uint32_t i = 0; i < cmd->nr_points; i++, at += cmd->point_size) {
+		error = points[i].error;
+		if (!access_host(at, &error, sizeof(error), true))
+			return EFAULT;
+	}
+	return 0;
+}
+
+static bool all_ended(struct file *file, struct paccel_wait *cmd, struct paccel_point *points)
+{
 	cmd->ended = 0;
 	for (uint32_t i = 0; i < cmd->nr_points; i++) {
 		points[i].error = point_error(file, points[i].stream - 1, points[i].point);
 		cmd->ended += points[i].error != -EINPROGRESS;
 	}
-	return cmd->flags & PACCEL_WAIT_ANY ? cmd->ended : cmd->ended == cmd->nr_points;
+	return cmd->ended == cmd->nr_points || (cmd->ended && cmd->flags & PACCEL_WAIT_ANY);
 }
 
 /* Where a deadline of the driver's clock lies on ours. */
@@ -692,24 +754,38 @@ static struct timespec local_time(uint64_t deadline)
 	return when;
 }
 
-int do_wait(struct file *file, struct paccel_wait *cmd)
+static int wait_points(struct file *file, struct paccel_wait *cmd, struct paccel_point *points)
 {
 	struct timespec when = local_time(cmd->deadline_ns);
-	int err = check_points(file, cmd), late = 0;
+	int late = 0;
 
-	while (!err && !all_ended(file, cmd)) {
+	while (!all_ended(file, cmd, points)) {
 		if (late || cmd->deadline_ns <= mock_clock())
 			return ETIME;
 		if (cmd->deadline_ns >= INT64_MAX)
 			pthread_cond_wait(&moved, &lock);
 		else
 			late = pthread_cond_clockwait(&moved, &lock, CLOCK_MONOTONIC, &when);
-		if (!file->card->present)
+		if (is_gone(file))
 			return ENODEV;
 		if (file->lost)
 			return ESTALE;
 	}
-	return err;
+	return 0;
+}
+
+int do_wait(struct file *file, struct paccel_wait *cmd)
+{
+	struct paccel_point points[MOCK_POINTS];
+	int err = fetch_points(file, cmd, points), lost;
+
+	if (err)
+		return err;
+	err = wait_points(file, cmd, points);
+	if (err && err != ETIME)
+		return err;
+	lost = reply_points(cmd, points);
+	return lost ? lost : err;
 }
 
 int do_fence_export(struct file *file, struct paccel_fence_export *cmd)
@@ -717,11 +793,15 @@ int do_fence_export(struct file *file, struct paccel_fence_export *cmd)
 	const struct stream *stream = stream_at(file, cmd->stream);
 	struct fence *fence;
 
+	if (cmd->flags)
+		return EINVAL;
 	if (!stream)
 		return ENOENT;
-	if (cmd->flags || !cmd->point || cmd->point > stream->point)
+	if (!cmd->point || cmd->point > stream->point)
 		return EINVAL;
 	cmd->fd = new_fence(&fence);
+	if (cmd->fd < 0)
+		return EMFILE;
 	fence->file = file;
 	fence->stream = cmd->stream - 1;
 	fence->point = cmd->point;

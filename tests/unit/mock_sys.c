@@ -202,16 +202,17 @@ CATCH(int, ioctl, int fd, unsigned long request, ...)
 
 static void *map_host(void *addr, size_t length, int prot, int flags, int fd, off64_t offset)
 {
-	int memfd = mock_sys_map(fd, (uint64_t)offset, length, flags);
+	uint64_t at;
+	int memfd = mock_sys_map(fd, (uint64_t)offset, addr, length, prot, flags, &at);
 	void *map;
 
 	if (memfd < 0) {
 		errno = -memfd;
 		return MAP_FAILED;
 	}
-	map = REAL(mmap64)(addr, length, prot, flags, memfd, 0);
+	map = REAL(mmap64)(addr, length, prot, flags, memfd, (off64_t)at);
 	if (map != MAP_FAILED)
-		mock_sys_mapped(fd, (uint64_t)offset, map);
+		mock_sys_mapped(fd, (uint64_t)offset, map, length);
 	/* As the driver's: a child does not have it. */
 	if (map != MAP_FAILED && (uint64_t)offset >= PACCEL_MMAP_DEVICE)
 		madvise(map, length, MADV_DONTFORK);

@@ -290,6 +290,7 @@ static void test_failure_is_sticky(void)
 {
 	struct accel_event *good, *bad;
 	struct accel_stream *second;
+	int fd = eventfd(0, 0);
 	int64_t ns;
 
 	set_up();
@@ -314,7 +315,8 @@ static void test_failure_is_sticky(void)
 	refused(accel_async_device_memory_set(dev, stream, device, 3, SIZE), -ECANCELED,
 		"accel_stream_clear()");
 	expect(accel_event_record(good, stream), -ECANCELED);
-	expect(accel_stream_eventfd(stream, 0), -ECANCELED);
+	expect(accel_stream_eventfd(stream, fd), -ECANCELED);
+	close(fd);
 	expect(accel_stream_synchronize(second), -EIO);
 	expect(accel_stream_clear(stream), 0);
 	expect(accel_stream_query(stream), 0);
