@@ -43,6 +43,8 @@ $(eval $(call unit_variant,clang-asan,clang,$(UNIT_ASAN),$(UNIT_TESTS)))
 $(eval $(call unit_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(UNIT_THREADED)))
 $(eval $(call unit_variant,clang-tsan,clang,$(UNIT_TSAN),$(UNIT_THREADED)))
 
+include tests/conformance/rules.mk
+
 UNIT_PROGS := $(foreach variant,$(UNIT_VARIANTS),$(UNIT_PROGS_$(variant)))
 include tests/unit/paddle/rules.mk tests/unit/sundials/rules.mk tests/unit/rmm/rules.mk tests/unit/acl/rules.mk \
 	tests/unit/python/rules.mk

@@ -13,7 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static unsigned int tap_number, tap_wrong, tap_failed;
+/* Weak: the files of a program share them. */
+#define TAP_SHARED __attribute__((weak)) unsigned int
+TAP_SHARED tap_number;
+TAP_SHARED tap_wrong;
+TAP_SHARED tap_failed;
+__attribute__((weak)) const char *tap_skipped;
 
 #define ERRNO_MARK 4711
 
@@ -92,12 +97,20 @@ static inline const char *hex(const void *ptr)
 	return text;
 }
 
+/* The test that runs cannot be run here. */
+static inline void tap_skip(const char *reason)
+{
+	tap_skipped = reason;
+}
+
 static inline void tap_done(const char *name)
 {
 	tap_failed += !!tap_wrong;
-	printf("%sok %u - %s\n", tap_wrong ? "not " : "", ++tap_number, name);
+	printf("%sok %u - %s%s%s\n", tap_wrong ? "not " : "", ++tap_number, name,
+	       tap_skipped ? " # SKIP " : "", tap_skipped ? tap_skipped : "");
 	fflush(stdout);
 	tap_wrong = 0;
+	tap_skipped = NULL;
 }
 
 static inline int tap_end(void)

@@ -932,8 +932,9 @@ struct paccel_point {
  * with SA_RESTART. Thread-safe.
  *
  * Return: 0; ``-ETIME`` (the time is over and not all, or none, have ended); ``-EINVAL`` (a point
- * that was never submitted, @point_size); ``-E2BIG`` (more than max_points); ``-ENOENT`` (no such
- * stream); ``-EFAULT`` (@points); ``-EINTR`` (a signal).
+ * that was never submitted, @point_size); ``-E2BIG`` (more than max_points; a larger struct
+ * paccel_point whose unknown part is not 0); ``-ENOENT`` (no such stream); ``-EFAULT`` (@points);
+ * ``-EINTR`` (a signal).
  */
 struct paccel_wait {
 	__u32 size;

@@ -1,0 +1,1017 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Single deviations from the valid calls. Each errno is what the "Return" of the command's struct in
+ * the uAPI says; tests/conformance/errors checks that none of them is missing.
+ */
+#define _GNU_SOURCE
+#include "contract.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+static void apply(const struct test *test, struct world *w, union argument *c)
+{
+	uint8_t *base = test->in_op ? (uint8_t *)&w->op : c->bytes;
+
+	/* Little-endian, as every machine that the driver is built for. */
+	memcpy(base + test->offset, &test->value, test->bytes);
+	if (test->deviate)
+		test->deviate(w, c);
+}
+
+static void refuse(const struct test *test, const struct command *command)
+{
+	union argument c, valid;
+	struct world w, before;
+	int err, wanted;
+
+	world_open(&w);
+	command_prepare(&w, command, &c);
+	if (test->begin)
+		test->begin(&w, &c);
+	valid = c;
+	before = w;
+	apply(test, &w, &c);
+	wanted = w.info.caps & test->unless ? 0 : test->err;
+	err = command_call(w.fd, command, &c);
+	if (err != wanted)
+		printf("# errno %d, not %d\n", err, wanted);
+	ok(err == wanted);
+	if (err && command->request == PACCEL_IOC_SUBMIT)
+		ok(c.submit.bad_op == (test->in_op ? 0 : c.submit.nr_ops));
+	if (err && !test->breaks) {
+		/* It was this deviation alone. */
+		c = valid;
+		before.extra = w.extra;
+		w = before;
+		err = command_call(w.fd, command, &c);
+		ok(!err);
+	}
+	if (err)
+		command->drop(&w, &valid);
+	else
+		command->undo(&w, &c);
+	world_close(&w);
+}
+
+/* ---- Device memory ---- */
+
+static void align_above_max(struct world *w, union argument *c)
+{
+	c->mem_alloc.align = 2 * w->info.max_align;
+}
+
+static void above_quota(struct world *w, union argument *c)
+{
+	target_quota(w->before.used + w->info.granule);
+	w->extra.quota = true;
+	c->mem_alloc.length = w->info.granule + 1;
+}
+
+static void more_than_there_is(struct world *w, union argument *c)
+{
+	c->mem_alloc.length = w->info.mem_size + 1;
+}
+
+static void freed(struct world *w, union argument *c)
+{
+	c->mem_free.addr = mem_alloc(w->fd, BLOCK);
+	mem_free(w->fd, c->mem_free.addr, BLOCK);
+}
+
+static void free_interior_address(struct world *w, union argument *c)
+{
+	c->mem_free.addr += w->info.granule / 2;
+}
+
+static void export_own(struct world *w, union argument *c)
+{
+	c->mem_export.kind = PACCEL_EXPORT_HOST;
+	c->mem_export.addr = (uintptr_t)w->own;
+}
+
+static void interior_export(struct world *w, union argument *c)
+{
+	(void)w;
+	c->mem_export.addr += 64;
+}
+
+static void register_extra(struct world *w, void *addr, uint32_t flags)
+{
+	host_register(w->fd, addr, BLOCK, flags);
+	w->extra.range = addr;
+}
+
+static void export_registered(struct world *w, union argument *c)
+{
+	register_extra(w, w->host, 0);
+	c->mem_export.kind = PACCEL_EXPORT_HOST;
+	c->mem_export.addr = (uintptr_t)w->host;
+}
+
+static void no_memory_to_lock(struct world *w, union argument *c)
+{
+	(void)w;
+	(void)c;
+	target_limit_memlock(0);
+}
+
+/* The lowest number that is free is above the limit. */
+static void no_file_descriptor(struct world *w, union argument *c)
+{
+	int fd = dup(w->fd);
+	struct rlimit limit = { .rlim_cur = (rlim_t)fd, .rlim_max = (rlim_t)fd };
+
+	(void)c;
+	close(fd);
+	MUST(!setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static void import_other_file(struct world *w, union argument *c)
+{
+	w->extra.fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	c->mem_import.fd = w->extra.fd;
+}
+
+static void import_host_memory(struct world *w, union argument *c)
+{
+	w->extra.fd = mem_export(w->fd, PACCEL_EXPORT_HOST, (uintptr_t)w->own);
+	c->mem_import.fd = w->extra.fd;
+}
+
+/* ---- Host memory ---- */
+
+static void above_max_host_bytes(struct world *w, union argument *c)
+{
+	c->host_alloc.length = w->info.max_host_bytes + 1;
+}
+
+static void register_above_max(struct world *w, union argument *c)
+{
+	c->host_register.length = w->info.max_host_bytes + 1;
+}
+
+static void register_wraps(struct world *w, union argument *c)
+{
+	(void)w;
+	c->host_register.addr = 0ull - BLOCK / 2;
+}
+
+static void register_taken(struct world *w, union argument *c)
+{
+	(void)c;
+	register_extra(w, w->host + BLOCK - 1, 0);
+}
+
+static void register_own(struct world *w, union argument *c)
+{
+	c->host_register.addr = (uintptr_t)w->own + 64;
+}
+
+static void register_unmapped(struct world *w, union argument *c)
+{
+	(void)w;
+	c->host_register.addr = (uintptr_t)pages_guard(1) + 1;
+}
+
+static void register_half_mapped(struct world *w, union argument *c)
+{
+	(void)w;
+	c->host_register.addr = (uintptr_t)pages_guard(1);
+}
+
+static void register_kernel(struct world *w, union argument *c)
+{
+	(void)w;
+	c->host_register.addr = 1ull << 63;
+}
+
+static void make_read_only(struct world *w, union argument *c)
+{
+	(void)c;
+	MUST(!mprotect(w->host, PAGE, PROT_READ));
+}
+
+static void register_read_only(struct world *w, union argument *c)
+{
+	make_read_only(w, c);
+	c->host_register.flags = PACCEL_HOST_READ_ONLY;
+}
+
+static void register_device_memory(struct world *w, union argument *c)
+{
+	void *at = (uint8_t *)pages_guard(1) + 1;
+
+	if (w->info.caps & PACCEL_CAP_MAPPABLE)
+		at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
+			  (off_t)(PACCEL_MMAP_DEVICE + w->mem));
+	MUST(at != MAP_FAILED);
+	c->host_register.addr = (uintptr_t)at;
+}
+
+/* A dma-buf under addresses that are kept free. */
+static void register_dmabuf(struct world *w, union argument *c)
+{
+	w->extra.fd = mem_export(w->fd, PACCEL_EXPORT_HOST, (uintptr_t)w->own);
+	c->host_register.flags = PACCEL_HOST_DMABUF;
+	c->host_register.fd = w->extra.fd;
+	c->host_register.addr = (uintptr_t)pages_guard(PAGE) + PAGE;
+}
+
+static void dmabuf_of_no_use(struct world *w, union argument *c)
+{
+	(void)w;
+	c->host_register.fd = 0;
+}
+
+static void dmabuf_of_this_device(struct world *w, union argument *c)
+{
+	c->host_register.fd = w->dmabuf;
+}
+
+static void beyond_dmabuf(struct world *w, union argument *c)
+{
+	(void)w;
+	c->host_register.length = PAGE + 1;
+}
+
+static void fd_without_flag(struct world *w, union argument *c)
+{
+	c->host_register.fd = w->dmabuf;
+}
+
+static void free_both(struct world *w, union argument *c)
+{
+	c->host_free.offset = w->own_offset;
+}
+
+static void free_interior(struct world *w, union argument *c)
+{
+	(void)w;
+	c->host_free.addr++;
+}
+
+static void free_unknown_offset(struct world *w, union argument *c)
+{
+	c->host_free.addr = 0;
+	c->host_free.offset = w->own_offset + 1000 * PAGE;
+}
+
+static void free_inside_offset(struct world *w, union argument *c)
+{
+	c->host_free.addr = 0;
+	c->host_free.offset = w->own_offset + 1;
+}
+
+/* ---- Copies and fills ---- */
+
+static void two_rows(struct world *w, union argument *c)
+{
+	(void)w;
+	c->copy.rows = 2;
+	c->copy.dst_pitch = c->copy.src_pitch = 16;
+}
+
+static void from_device(struct world *w, union argument *c)
+{
+	c->copy.dir = PACCEL_COPY_D2H;
+	c->copy.dst = (uintptr_t)w->host;
+	c->copy.src = w->mem;
+}
+
+static void inside_device(struct world *w, union argument *c)
+{
+	c->copy.dir = PACCEL_COPY_D2D;
+	c->copy.dst = w->mem;
+	c->copy.src = w->mem + 8;
+}
+
+/* Rows that lie between each other's do not overlap. */
+static void interleaved(struct world *w, union argument *c)
+{
+	inside_device(w, c);
+	c->copy.rows = 2;
+	c->copy.dst_pitch = c->copy.src_pitch = 16;
+}
+
+static void source_overlaps(struct world *w, union argument *c)
+{
+	(void)w;
+	c->copy.src--;
+}
+
+static void other_pitch(struct world *w, union argument *c)
+{
+	(void)w;
+	c->copy.src_pitch += 8;
+}
+
+static void copy_beyond(struct world *w, union argument *c)
+{
+	c->copy.dst = w->mem + BLOCK - 7;
+}
+
+static void copy_from_beyond(struct world *w, union argument *c)
+{
+	c->copy.src = w->mem + BLOCK - 7;
+}
+
+static void copy_before(struct world *w, union argument *c)
+{
+	c->copy.dst = w->mem - 1;
+}
+
+static void copy_unmapped(struct world *w, union argument *c)
+{
+	(void)w;
+	c->copy.src = (uintptr_t)pages_guard(7);
+}
+
+static void copy_to_unmapped(struct world *w, union argument *c)
+{
+	(void)w;
+	c->copy.dst = (uintptr_t)pages_guard(7);
+}
+
+static void copy_wraps(struct world *w, union argument *c)
+{
+	(void)w;
+	c->copy.src = 0ull - 4;
+}
+
+static void copy_to_read_only_range(struct world *w, union argument *c)
+{
+	(void)c;
+	register_extra(w, w->host, PACCEL_HOST_READ_ONLY);
+}
+
+static void copy_from_dead_range(struct world *w, union argument *c)
+{
+	c->copy.src = (uintptr_t)w->own;
+	MUST(!munmap(w->own, PAGE));
+}
+
+static void fill_beyond(struct world *w, union argument *c)
+{
+	c->fill.addr = w->mem + BLOCK - 7;
+}
+
+static void fill_eight(struct world *w, union argument *c)
+{
+	(void)w;
+	c->fill.pattern_size = 8;
+	c->fill.pattern = 0x0123456789abcdefull;
+}
+
+static void fill_four(struct world *w, union argument *c)
+{
+	(void)w;
+	c->fill.pattern_size = 4;
+	c->fill.pattern = UINT32_MAX;
+}
+
+static void fill_two(struct world *w, union argument *c)
+{
+	(void)w;
+	c->fill.pattern_size = 2;
+	c->fill.pattern = UINT16_MAX;
+}
+
+static void fill_wraps(struct world *w, union argument *c)
+{
+	(void)w;
+	c->fill.addr = 0ull - 4;
+}
+
+/* ---- Streams ---- */
+
+/* One member stands for the number of the stream in all commands. */
+#define SAME(member) \
+	_Static_assert(offsetof(union argument, member) == offsetof(union argument, stream_clear.stream), \
+		       #member)
+SAME(stream_destroy.stream);
+SAME(submit.stream);
+SAME(fence_export.stream);
+
+static void above_max_streams(struct world *w, union argument *c)
+{
+	c->stream_clear.stream = w->info.max_streams + 1;
+}
+
+static void destroyed(struct world *w, union argument *c)
+{
+	c->stream_clear.stream = stream_create(w->fd);
+	stream_destroy(w->fd, c->stream_clear.stream);
+}
+
+static void more_than_max_ops(struct world *w, union argument *c)
+{
+	c->submit.nr_ops = w->info.max_ops + 1;
+}
+
+static void op_is_larger(struct world *w, union argument *c)
+{
+	c->submit.op_size = sizeof(w->op) + sizeof(w->behind_op);
+}
+
+static void op_has_junk(struct world *w, union argument *c)
+{
+	(void)c;
+	w->behind_op[7] = 1;
+}
+
+static void ops_unreadable(struct world *w, union argument *c)
+{
+	uint8_t *at = pages_guard(sizeof(w->op) - 1);
+
+	memcpy(at, &w->op, sizeof(w->op) - 1);
+	c->submit.ops = (uintptr_t)at;
+}
+
+/* Transfers of operations, with memory of HOST_ALLOC. */
+static void op_copy(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op = (struct paccel_op){
+		.op = PACCEL_OP_COPY,
+		.copy = { .dir = PACCEL_COPY_H2D, .dst = w->mem, .src = (uintptr_t)w->own,
+			  .width = 8, .rows = 1 },
+	};
+}
+
+static void op_fill(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op = (struct paccel_op){
+		.op = PACCEL_OP_FILL,
+		.fill = { .addr = w->mem, .length = 8, .pattern = 1, .pattern_size = 1 },
+	};
+}
+
+static void op_point(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op = (struct paccel_op){ .op = PACCEL_OP_WAIT_POINT,
+				    .wait = { .stream = w->stream, .point = 1 } };
+}
+
+static void op_point_0(struct world *w, union argument *c)
+{
+	op_point(w, c);
+	w->op.wait.point = 0;
+}
+
+static void op_eventfd(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op = (struct paccel_op){ .op = PACCEL_OP_EVENTFD, .flags = PACCEL_OP_ALWAYS,
+				    .fd = { .fd = w->eventfd } };
+}
+
+static void op_ended_fence(struct world *w, union argument *c)
+{
+	struct paccel_fence_export cmd = { .size = sizeof(cmd), .stream = w->stream, .point = 1 };
+
+	(void)c;
+	MUST(!ioctl(w->fd, PACCEL_IOC_FENCE_EXPORT, &cmd));
+	w->extra.fd = cmd.fd;
+	w->op = op_fence(cmd.fd);
+}
+
+static void fence_is_eventfd(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op.fd.fd = w->eventfd;
+}
+
+static void eventfd_is_dmabuf(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op.fd.fd = w->dmabuf;
+}
+
+static void op_time(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op = (struct paccel_op){ .op = PACCEL_OP_TIME, .write = { .addr = (uintptr_t)w->own } };
+}
+
+static void op_beyond(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op.copy.dst = w->mem + BLOCK - 7;
+}
+
+static void op_fill_beyond(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op.fill.addr = w->mem + BLOCK - 7;
+}
+
+static void op_pageable(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op.copy.src = (uintptr_t)w->host;
+}
+
+static void op_write_registered(struct world *w, union argument *c)
+{
+	(void)c;
+	register_extra(w, w->host, 0);
+	w->op.write.addr = (uintptr_t)w->host;
+}
+
+static void op_write_elsewhere(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op.write.addr = (uintptr_t)w->own + PAGE;
+}
+
+static void op_write_odd(struct world *w, union argument *c)
+{
+	(void)c;
+	w->op.write.addr += 4;
+}
+
+static void op_from_dead_range(struct world *w, union argument *c)
+{
+	(void)c;
+	MUST(!munmap(w->own, PAGE));
+}
+
+/* The stream has failed by the time that this returns. */
+static void fail_stream(struct world *w)
+{
+	struct paccel_op op = w->op;
+	union argument none;
+
+	target_fail(true);
+	op_copy(w, &none);
+	ok(outcome(w->fd, w->stream, submit(w, w->stream, w->op)));
+	target_fail(false);
+	w->op = op;
+}
+
+static void stream_has_failed(struct world *w, union argument *c)
+{
+	(void)c;
+	fail_stream(w);
+}
+
+/* Another stream has yet to learn that the point which it waits for has failed. */
+static void dependent_waits(struct world *w, union argument *c)
+{
+	(void)c;
+	fail_stream(w);
+	w->extra.fence = target_fence();
+	MUST(w->extra.fence >= 0);
+	w->extra.stream = stream_create(w->fd);
+	submit(w, w->extra.stream, op_fence(w->extra.fence));
+	submit(w, w->extra.stream,
+	       (struct paccel_op){ .op = PACCEL_OP_WAIT_POINT,
+				   .wait = { .stream = w->stream, .point = 2 } });
+}
+
+static void op_plain(struct world *w, union argument *c)
+{
+	(void)w;
+	(void)c;
+}
+
+/* Every kind of operation, the flags that it knows and the bytes that it uses. */
+static const struct {
+	void (*begin)(struct world *w, union argument *c);
+	uint32_t flags;
+	size_t used;
+} kinds[] = {
+	{ op_copy, PACCEL_OP_VERIFY, sizeof(struct paccel_op_copy) },
+	{ op_fill, PACCEL_OP_VERIFY, sizeof(struct paccel_op_fill) },
+	{ op_point, 0, sizeof(struct paccel_op_point) },
+	{ op_ended_fence, 0, sizeof(struct paccel_op_fd) },
+	{ op_eventfd, PACCEL_OP_ALWAYS, sizeof(struct paccel_op_fd) },
+	{ op_plain, 0, sizeof(struct paccel_op_write) },
+	{ op_time, 0, sizeof(struct paccel_op_write) },
+};
+
+static void refuse_op(struct world *w, const struct command *command, union argument *c)
+{
+	ok(command_call(w->fd, command, c) == EINVAL && c->submit.bad_op == 0);
+}
+
+static void op_flags_and_rest(const struct test *test, const struct command *command)
+{
+	union argument c;
+	struct world w;
+	int err;
+
+	(void)test;
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		world_open(&w);
+		command_prepare(&w, command, &c);
+		kinds[i].begin(&w, &c);
+		for (int bit = 0; bit < 32; bit++) {
+			w.op.flags ^= 1u << bit;
+			if (!(kinds[i].flags & 1u << bit))
+				refuse_op(&w, command, &c);
+			w.op.flags ^= 1u << bit;
+		}
+		for (size_t at = offsetof(struct paccel_op, copy) + kinds[i].used;
+		     at < sizeof(w.op); at++) {
+			((uint8_t *)&w.op)[at] = 0x80;
+			refuse_op(&w, command, &c);
+			((uint8_t *)&w.op)[at] = 0;
+		}
+		c.submit.bad_op = 1;
+		err = command_call(w.fd, command, &c);
+		ok(!err);
+		if (!err)
+			command->undo(&w, &c);
+		world_close(&w);
+	}
+}
+
+/* What is said is about the first bad operation, whatever else is wrong. */
+static void first_bad_op(const struct test *test, const struct command *command)
+{
+	struct paccel_op ops[3];
+	union argument c;
+	struct world w;
+
+	(void)test;
+	world_open(&w);
+	command_prepare(&w, command, &c);
+	ops[0] = ops[1] = ops[2] = w.op;
+	c.submit.ops = (uintptr_t)ops;
+	c.submit.nr_ops = 3;
+	ops[2].op = 0;
+	ok(command_call(w.fd, command, &c) == EINVAL && c.submit.bad_op == 2);
+	ops[1].write.addr = 0;
+	ok(command_call(w.fd, command, &c) == EFAULT && c.submit.bad_op == 1);
+	/* Nothing is queued, not even what was before it. */
+	ops[1] = ops[2] = ops[0];
+	c.submit.bad_op = 1;
+	ok(!command_call(w.fd, command, &c) && c.submit.bad_op == 3 && c.submit.point == 2);
+	ok(!outcome(w.fd, w.stream, 2));
+	world_close(&w);
+}
+
+/* ---- Waits ---- */
+
+static void wait_any(struct world *w, union argument *c)
+{
+	(void)w;
+	c->any.flags = PACCEL_WAIT_ANY;
+}
+
+/* Neither points nor their errors are accessed. */
+static void wait_for_none(struct world *w, union argument *c)
+{
+	w->point.error = 0;
+	c->wait.points = 0;
+	c->wait.nr_points = 0;
+}
+
+static void wait_for_point_0(struct world *w, union argument *c)
+{
+	(void)c;
+	w->point.point = 0;
+}
+
+static void more_than_max_points(struct world *w, union argument *c)
+{
+	c->wait.nr_points = w->info.max_points + 1;
+}
+
+static void point_of_tomorrow(struct world *w, union argument *c)
+{
+	(void)c;
+	w->point.point = 2;
+}
+
+static void point_is_larger(struct world *w, union argument *c)
+{
+	c->wait.point_size = sizeof(w->point) + sizeof(w->behind_point);
+}
+
+static void point_has_junk(struct world *w, union argument *c)
+{
+	(void)c;
+	w->behind_point[0] = 1;
+}
+
+static void point_of_no_stream(struct world *w, union argument *c)
+{
+	(void)c;
+	w->point.stream = w->info.max_streams;
+}
+
+static void points_unreadable(struct world *w, union argument *c)
+{
+	c->wait.points = (uintptr_t)pages_guard(sizeof(w->point) - 1);
+}
+
+static void points_read_only(struct world *w, union argument *c)
+{
+	memcpy(w->host, &w->point, sizeof(w->point));
+	make_read_only(w, c);
+	c->wait.points = (uintptr_t)w->host;
+}
+
+static void not_ended(struct world *w, union argument *c)
+{
+	w->extra.fence = target_fence();
+	MUST(w->extra.fence >= 0);
+	w->point.point = submit(w, w->stream, op_fence(w->extra.fence));
+	c->wait.deadline_ns = 1;
+}
+
+/* ---- Reset ---- */
+
+static void no_administrator(struct world *w, union argument *c)
+{
+	(void)w;
+	(void)c;
+	target_drop_admin();
+}
+
+/* ---- The table ---- */
+
+#define FIELD(_member) \
+	.offset = offsetof(union argument, _member), .bytes = sizeof(((union argument *)0)->_member)
+#define OP_FIELD(_member) \
+	.in_op = true, .offset = offsetof(struct paccel_op, _member), \
+	.bytes = sizeof(((struct paccel_op *)0)->_member)
+#define ROW(_about, _err, _name) .about = #_about, .err = _err, .name = _name, .run = refuse
+/* A field of the struct has this value. */
+#define SET(_about, _err, _name, _member, _value) \
+	{ ROW(_about, _err, _name), FIELD(_member), .value = _value }
+/* The same, where the call is another valid one to begin with. */
+#define SET_IN(_begin, _about, _err, _name, _member, _value) \
+	{ ROW(_about, _err, _name), FIELD(_member), .value = _value, .begin = _begin }
+#define DEVIATE(_about, _err, _deviate) { ROW(_about, _err, #_deviate), .deviate = _deviate }
+#define DEVIATE_IN(_begin, _about, _err, _deviate) \
+	{ ROW(_about, _err, #_deviate), .deviate = _deviate, .begin = _begin }
+/* The deviation is more than of the structs; and the test needs a process of its own. */
+#define BREAK(_about, _err, _deviate) \
+	{ ROW(_about, _err, #_deviate), .deviate = _deviate, .breaks = true }
+#define BREAK_ALONE(_about, _err, _deviate) \
+	{ ROW(_about, _err, #_deviate), .deviate = _deviate, .breaks = true, .alone = true }
+/* Another valid call. */
+#define ACCEPT(_about, _begin) { ROW(_about, 0, #_begin), .begin = _begin }
+/* An operation of SUBMIT. */
+#define OP_SET(_begin, _err, _name, _member, _value) \
+	{ ROW(SUBMIT, _err, _name), OP_FIELD(_member), .value = _value, .begin = _begin }
+#define OP_DEVIATE(_begin, _err, _deviate) \
+	{ ROW(SUBMIT, _err, #_deviate), .in_op = true, .deviate = _deviate, .begin = _begin }
+#define OP_BREAK(_begin, _err, _deviate) \
+	{ ROW(SUBMIT, _err, #_deviate), .in_op = true, .deviate = _deviate, .begin = _begin, \
+	  .breaks = true }
+
+#define NO_STREAM(_about) \
+	SET(_about, ENOENT, "stream_0", stream_clear.stream, 0), \
+	SET(_about, ENOENT, "stream_of_all_ones", stream_clear.stream, UINT32_MAX), \
+	DEVIATE(_about, ENOENT, above_max_streams), \
+	DEVIATE(_about, ENOENT, destroyed)
+
+const struct test refusals[] = {
+	SET(MEM_ALLOC, EINVAL, "length_0", mem_alloc.length, 0),
+	SET(MEM_ALLOC, EINVAL, "align_3", mem_alloc.align, 3),
+	SET(MEM_ALLOC, EINVAL, "align_of_all_ones", mem_alloc.align, UINT64_MAX),
+	DEVIATE(MEM_ALLOC, EINVAL, align_above_max),
+	SET(MEM_ALLOC, ENOMEM, "length_of_all_ones", mem_alloc.length, UINT64_MAX),
+	DEVIATE(MEM_ALLOC, ENOMEM, more_than_there_is),
+	BREAK(MEM_ALLOC, EDQUOT, above_quota),
+	{ ROW(MEM_ALLOC, EOPNOTSUPP, "mappable"), FIELD(any.flags), .value = PACCEL_MEM_MAPPABLE,
+	  .unless = PACCEL_CAP_MAPPABLE },
+
+	SET(MEM_FREE, ENOENT, "address_0", mem_free.addr, 0),
+	DEVIATE(MEM_FREE, ENOENT, free_interior_address),
+	DEVIATE(MEM_FREE, ENOENT, freed),
+	SET(MEM_FREE, EINVAL, "length_0", mem_free.length, 0),
+	SET(MEM_FREE, EINVAL, "shorter", mem_free.length, BLOCK - 1),
+	SET(MEM_FREE, EINVAL, "longer", mem_free.length, BLOCK + 1),
+
+	ACCEPT(MEM_EXPORT, export_own),
+	SET(MEM_EXPORT, EINVAL, "kind_0", mem_export.kind, 0),
+	SET(MEM_EXPORT, EINVAL, "kind_3", mem_export.kind, 3),
+	SET(MEM_EXPORT, ENOENT, "device_address_as_host", mem_export.kind, PACCEL_EXPORT_HOST),
+	SET(MEM_EXPORT, ENOENT, "address_0", mem_export.addr, 0),
+	DEVIATE(MEM_EXPORT, ENOENT, interior_export),
+	DEVIATE_IN(export_own, MEM_EXPORT, ENOENT, interior_export),
+	DEVIATE(MEM_EXPORT, ENOENT, export_registered),
+	{ ROW(MEM_EXPORT, ENOMEM, "no_memory_to_lock"), .begin = export_own, .breaks = true,
+	  .deviate = no_memory_to_lock, .alone = true },
+	BREAK_ALONE(MEM_EXPORT, EMFILE, no_file_descriptor),
+
+	SET(MEM_IMPORT, EINVAL, "fd_of_none", mem_import.fd, UINT32_MAX),
+	DEVIATE(MEM_IMPORT, EINVAL, import_other_file),
+	DEVIATE(MEM_IMPORT, EXDEV, import_host_memory),
+
+	SET(HOST_ALLOC, EINVAL, "length_0", host_alloc.length, 0),
+	SET(HOST_ALLOC, EINVAL, "length_of_all_ones", host_alloc.length, UINT64_MAX),
+	DEVIATE(HOST_ALLOC, EINVAL, above_max_host_bytes),
+	BREAK_ALONE(HOST_ALLOC, ENOMEM, no_memory_to_lock),
+
+	SET(HOST_REGISTER, EINVAL, "length_0", host_register.length, 0),
+	DEVIATE(HOST_REGISTER, EINVAL, register_above_max),
+	DEVIATE(HOST_REGISTER, EINVAL, register_wraps),
+	DEVIATE(HOST_REGISTER, EINVAL, fd_without_flag),
+	BREAK(HOST_REGISTER, EEXIST, register_taken),
+	DEVIATE(HOST_REGISTER, EEXIST, register_own),
+	DEVIATE(HOST_REGISTER, EFAULT, register_unmapped),
+	DEVIATE(HOST_REGISTER, EFAULT, register_half_mapped),
+	DEVIATE(HOST_REGISTER, EFAULT, register_kernel),
+	BREAK(HOST_REGISTER, EFAULT, make_read_only),
+	ACCEPT(HOST_REGISTER, register_read_only),
+	{ ROW(HOST_REGISTER, EFAULT, "register_device_memory"), .deviate = register_device_memory },
+	BREAK_ALONE(HOST_REGISTER, ENOMEM, no_memory_to_lock),
+	ACCEPT(HOST_REGISTER, register_dmabuf),
+	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EINVAL, dmabuf_of_no_use),
+	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EINVAL, beyond_dmabuf),
+	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EOPNOTSUPP, dmabuf_of_this_device),
+
+	SET(HOST_FREE, EINVAL, "neither", host_free.addr, 0),
+	DEVIATE(HOST_FREE, EINVAL, free_both),
+	DEVIATE(HOST_FREE, ENOENT, free_interior),
+	DEVIATE(HOST_FREE, ENOENT, free_unknown_offset),
+	DEVIATE(HOST_FREE, ENOENT, free_inside_offset),
+
+	SET(COPY, EINVAL, "dir_0", copy.dir, 0),
+	SET(COPY, EINVAL, "dir_4", copy.dir, 4),
+	SET(COPY, EINVAL, "width_0", copy.width, 0),
+	SET(COPY, EINVAL, "rows_0", copy.rows, 0),
+	SET(COPY, EINVAL, "dst_pitch_of_one_row", copy.dst_pitch, 7),
+	SET(COPY, EINVAL, "src_pitch_of_one_row", copy.src_pitch, 7),
+	SET_IN(two_rows, COPY, EINVAL, "dst_pitch_0", copy.dst_pitch, 0),
+	SET_IN(two_rows, COPY, EINVAL, "src_pitch_0", copy.src_pitch, 0),
+	SET_IN(two_rows, COPY, EINVAL, "dst_pitch_7", copy.dst_pitch, 7),
+	SET_IN(two_rows, COPY, EINVAL, "src_pitch_7", copy.src_pitch, 7),
+	SET_IN(two_rows, COPY, EINVAL, "rows_wrap", copy.rows, 1ull << 61),
+	SET(COPY, EINVAL, "width_wraps", copy.width, UINT64_MAX),
+	DEVIATE(COPY, EINVAL, copy_wraps),
+	DEVIATE_IN(inside_device, COPY, EINVAL, source_overlaps),
+	ACCEPT(COPY, interleaved),
+	DEVIATE_IN(interleaved, COPY, EINVAL, other_pitch),
+	SET(COPY, EFAULT, "dst_0", copy.dst, 0),
+	DEVIATE(COPY, EFAULT, copy_before),
+	DEVIATE(COPY, EFAULT, copy_beyond),
+	DEVIATE_IN(from_device, COPY, EFAULT, copy_from_beyond),
+	DEVIATE_IN(inside_device, COPY, EFAULT, copy_from_beyond),
+	DEVIATE(COPY, EFAULT, copy_unmapped),
+	DEVIATE_IN(from_device, COPY, EFAULT, copy_to_unmapped),
+	SET(COPY, EFAULT, "src_of_the_kernel", copy.src, 1ull << 63),
+	{ ROW(COPY, EFAULT, "copy_to_read_only"), .begin = from_device, .deviate = make_read_only,
+	  .breaks = true },
+	{ ROW(COPY, EFAULT, "copy_to_read_only_range"), .begin = from_device, .breaks = true,
+	  .deviate = copy_to_read_only_range },
+	BREAK(COPY, EFAULT, copy_from_dead_range),
+	{ ROW(COPY, EOPNOTSUPP, "verified"), FIELD(any.flags), .value = PACCEL_COPY_VERIFY,
+	  .unless = PACCEL_CAP_VERIFY },
+
+	ACCEPT(FILL, fill_two),
+	ACCEPT(FILL, fill_four),
+	ACCEPT(FILL, fill_eight),
+	SET(FILL, EINVAL, "length_0", fill.length, 0),
+	SET(FILL, EINVAL, "pattern_size_0", fill.pattern_size, 0),
+	SET(FILL, EINVAL, "pattern_size_3", fill.pattern_size, 3),
+	SET(FILL, EINVAL, "pattern_size_16", fill.pattern_size, 16),
+	SET(FILL, EINVAL, "pattern_above_its_size", fill.pattern, 256),
+	SET_IN(fill_two, FILL, EINVAL, "pattern_above_two_bytes", fill.pattern, UINT16_MAX + 1),
+	SET_IN(fill_four, FILL, EINVAL, "pattern_above_four_bytes", fill.pattern, UINT32_MAX + 1ull),
+	SET_IN(fill_eight, FILL, EINVAL, "part_of_a_pattern", fill.length, 12),
+	DEVIATE(FILL, EINVAL, fill_wraps),
+	SET(FILL, EFAULT, "address_0", fill.addr, 0),
+	DEVIATE(FILL, EFAULT, fill_beyond),
+	{ ROW(FILL, EOPNOTSUPP, "verified"), FIELD(any.flags), .value = PACCEL_FILL_VERIFY,
+	  .unless = PACCEL_CAP_VERIFY },
+
+	NO_STREAM(STREAM_DESTROY),
+	NO_STREAM(STREAM_CLEAR),
+	BREAK(STREAM_CLEAR, EBUSY, dependent_waits),
+
+	NO_STREAM(SUBMIT),
+	BREAK(SUBMIT, ECANCELED, stream_has_failed),
+	SET(SUBMIT, EINVAL, "no_ops", submit.nr_ops, 0),
+	SET(SUBMIT, EINVAL, "op_size_0", submit.op_size, 0),
+	SET(SUBMIT, EINVAL, "op_is_smaller", submit.op_size, sizeof(struct paccel_op) - 1),
+	SET(SUBMIT, EINVAL, "op_above_a_page", submit.op_size, 4097),
+	DEVIATE(SUBMIT, E2BIG, more_than_max_ops),
+	ACCEPT(SUBMIT, op_is_larger),
+	OP_DEVIATE(op_is_larger, E2BIG, op_has_junk),
+	OP_DEVIATE(NULL, EFAULT, ops_unreadable),
+	OP_SET(NULL, EINVAL, "op_0", op, 0),
+	OP_SET(NULL, EINVAL, "op_8", op, 8),
+	OP_SET(NULL, EINVAL, "op_of_all_ones", op, UINT32_MAX),
+
+	{ .about = "SUBMIT", .err = EINVAL, .name = "op_flags_and_rest", .run = op_flags_and_rest },
+	{ .about = "SUBMIT", .err = EFAULT, .name = "first_bad_op", .run = first_bad_op },
+
+	ACCEPT(SUBMIT, op_copy),
+	{ ROW(SUBMIT, EOPNOTSUPP, "copy_verified"), OP_FIELD(flags), .value = PACCEL_OP_VERIFY,
+	  .begin = op_copy, .unless = PACCEL_CAP_VERIFY },
+	OP_SET(op_copy, EINVAL, "copy_reserved", copy.reserved, 1),
+	OP_SET(op_copy, EINVAL, "copy_dir_0", copy.dir, 0),
+	OP_SET(op_copy, EINVAL, "copy_dir_4", copy.dir, 4),
+	OP_SET(op_copy, EINVAL, "copy_width_wraps", copy.width, UINT64_MAX),
+	OP_SET(op_copy, EFAULT, "copy_src_of_the_kernel", copy.src, 1ull << 63),
+	OP_SET(op_copy, EINVAL, "copy_width_0", copy.width, 0),
+	OP_SET(op_copy, EINVAL, "copy_rows_0", copy.rows, 0),
+	OP_SET(op_copy, EINVAL, "copy_pitch_7", copy.src_pitch, 7),
+	OP_DEVIATE(op_copy, EFAULT, op_beyond),
+	OP_DEVIATE(op_copy, EFAULT, op_pageable),
+	OP_BREAK(op_copy, EFAULT, op_from_dead_range),
+
+	ACCEPT(SUBMIT, op_fill),
+	{ ROW(SUBMIT, EOPNOTSUPP, "fill_verified"), OP_FIELD(flags), .value = PACCEL_OP_VERIFY,
+	  .begin = op_fill, .unless = PACCEL_CAP_VERIFY },
+	OP_SET(op_fill, EINVAL, "fill_reserved", fill.reserved, 1),
+	OP_SET(op_fill, EINVAL, "fill_length_0", fill.length, 0),
+	OP_SET(op_fill, EINVAL, "fill_pattern_size_0", fill.pattern_size, 0),
+	OP_SET(op_fill, EINVAL, "fill_pattern_size_3", fill.pattern_size, 3),
+	OP_SET(op_fill, EINVAL, "fill_pattern_size_16", fill.pattern_size, 16),
+	OP_SET(op_fill, EINVAL, "fill_wraps", fill.addr, UINT64_MAX - 3),
+	OP_SET(op_fill, EINVAL, "fill_pattern_above_its_size", fill.pattern, 256),
+	OP_DEVIATE(op_fill, EFAULT, op_fill_beyond),
+
+	ACCEPT(SUBMIT, op_point),
+	ACCEPT(SUBMIT, op_point_0),
+	OP_SET(op_point, EINVAL, "point_reserved", wait.reserved, 1),
+	OP_SET(op_point, EINVAL, "point_of_itself", wait.point, 2),
+	OP_SET(op_point, ENOENT, "point_of_no_stream", wait.stream, 0),
+
+	ACCEPT(SUBMIT, op_ended_fence),
+	OP_SET(op_ended_fence, EINVAL, "fence_reserved", fd.reserved, 1),
+	OP_SET(op_ended_fence, EINVAL, "fence_of_none", fd.fd, UINT32_MAX),
+	OP_DEVIATE(op_ended_fence, EINVAL, fence_is_eventfd),
+
+	ACCEPT(SUBMIT, op_eventfd),
+	OP_SET(op_eventfd, EINVAL, "eventfd_reserved", fd.reserved, 1),
+	OP_SET(op_eventfd, EINVAL, "eventfd_of_none", fd.fd, UINT32_MAX),
+	OP_DEVIATE(op_eventfd, EINVAL, eventfd_is_dmabuf),
+
+	OP_DEVIATE(NULL, EINVAL, op_write_odd),
+	OP_SET(NULL, EFAULT, "write_to_0", write.addr, 0),
+	OP_DEVIATE(NULL, EFAULT, op_write_elsewhere),
+	OP_BREAK(NULL, EFAULT, op_write_registered),
+	OP_BREAK(NULL, EFAULT, op_from_dead_range),
+
+	ACCEPT(SUBMIT, op_time),
+	OP_SET(op_time, EINVAL, "time_value", write.value, 1),
+	OP_DEVIATE(op_time, EINVAL, op_write_odd),
+
+	ACCEPT(WAIT, wait_any),
+	ACCEPT(WAIT, wait_for_none),
+	ACCEPT(WAIT, wait_for_point_0),
+	DEVIATE(WAIT, E2BIG, more_than_max_points),
+	SET(WAIT, EINVAL, "point_size_0", wait.point_size, 0),
+	SET(WAIT, EINVAL, "point_is_smaller", wait.point_size, sizeof(struct paccel_point) - 1),
+	SET(WAIT, EINVAL, "point_above_a_page", wait.point_size, 4097),
+	DEVIATE(WAIT, EINVAL, point_of_tomorrow),
+	ACCEPT(WAIT, point_is_larger),
+	DEVIATE_IN(point_is_larger, WAIT, E2BIG, point_has_junk),
+	DEVIATE(WAIT, ENOENT, point_of_no_stream),
+	SET(WAIT, EFAULT, "points_at_0", wait.points, 0),
+	DEVIATE(WAIT, EFAULT, points_unreadable),
+	DEVIATE(WAIT, EFAULT, points_read_only),
+	BREAK(WAIT, ETIME, not_ended),
+
+	NO_STREAM(FENCE_EXPORT),
+	SET(FENCE_EXPORT, EINVAL, "point_0", fence_export.point, 0),
+	SET(FENCE_EXPORT, EINVAL, "point_2", fence_export.point, 2),
+	BREAK_ALONE(FENCE_EXPORT, EMFILE, no_file_descriptor),
+
+	BREAK_ALONE(RESET, EPERM, no_administrator),
+};
+const size_t nr_refusals = COUNT(refusals);
+
+/* Those of memory of the kernel are in fail_nth, where each allocation fails once. */
+const struct elsewhere elsewhere[] = {
+	{ "general", EOPNOTSUPP, "tests/conformance/refusals.c" },
+	{ "general", ENOMEM, "tests/kselftest/fail_nth.c" },
+	{ "general", EINTR, "tests/kselftest/wait.c" },
+	{ "mmap", EFAULT, "tests/conformance/refusals.c" },
+	{ "HOST_REGISTER", ENOSPC, "tests/conformance/queues.c" },
+	{ "MEM_ALLOC", EIO, "tests/kselftest/watchdog.c" },
+	{ "MEM_IMPORT", ENOMEM, "tests/kselftest/fail_nth.c" },
+	{ "MEM_IMPORT", ESTALE, "tests/conformance/rules.c" },
+	{ "HOST_REGISTER", EACCES, "tests/kselftest/share.c" },
+	{ "COPY", ENOMEM, "tests/kselftest/fail_nth.c" },
+	{ "COPY", EIO, "tests/kselftest/reset.c" },
+	{ "COPY", ETIMEDOUT, "tests/kselftest/watchdog.c" },
+	{ "COPY", EBADMSG, "tests/kselftest/verify.c" },
+	{ "FILL", ENOMEM, "tests/kselftest/fail_nth.c" },
+	{ "FILL", EIO, "tests/kselftest/reset.c" },
+	{ "FILL", ETIMEDOUT, "tests/kselftest/watchdog.c" },
+	{ "FILL", EBADMSG, "tests/kselftest/verify.c" },
+	{ "STREAM_CREATE", ENOMEM, "tests/kselftest/fail_nth.c" },
+	{ "SUBMIT", ENOMEM, "tests/kselftest/fail_nth.c" },
+	{ "SUBMIT", EIO, "tests/kselftest/weak.c" },
+	{ "SUBMIT", EINTR, "tests/kselftest/submit.c" },
+	{ "WAIT", EINTR, "tests/kselftest/wait.c" },
+	{ "FENCE_EXPORT", ENOMEM, "tests/kselftest/fail_nth.c" },
+	{ "RESET", EIO, "tests/kselftest/weak.c" },
+};
+const size_t nr_elsewhere = COUNT(elsewhere);

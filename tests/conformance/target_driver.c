@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/* The device of a guest that $PACCEL_BDF names, or the first. */
+#include "../kselftest/card.h"
+#include "../kselftest/foreign.h"
+#include "../kselftest/util.h"
+#include "target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static struct foreign foreign;
+
+static void must(bool done, const char *what)
+{
+	if (done)
+		return;
+	printf("Bail out! %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+bool target_next(void)
+{
+	static bool was;
+
+	if (was)
+		return false;
+	was = true;
+	must(foreign_open(&foreign), "sw_sync or vgem");
+	xfers_at_exit();
+	atexit(card_behave);
+	return true;
+}
+
+const char *target_prefix(void)
+{
+	return "";
+}
+
+bool target_is_slow(void)
+{
+	return slow_factor() > 1;
+}
+
+void target_begin(const char *test)
+{
+	char mark[256];
+	int n = snprintf(mark, sizeof(mark), "paccel-test: conformance: %s", test);
+	int log = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+
+	card_behave();
+	if (log < 0)
+		return;
+	/* In one piece, which is a line. */
+	if (write(log, mark, (size_t)n) != n)
+		perror("/dev/kmsg");
+	close(log);
+}
+
+int target_open(int flags)
+{
+	int fd = card_open_at(card_bdf(), flags);
+
+	errno = fd < 0 ? -fd : errno;
+	return fd < 0 ? -1 : fd;
+}
+
+void target_quota(uint64_t bytes)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+	must(!card_attr_write("max_user_bytes", text), "max_user_bytes");
+}
+
+void target_unplug(void)
+{
+	must(!driver_unbind(card_bdf()), "unbind");
+}
+
+void target_plug(void)
+{
+	must(!driver_bind(card_bdf()), "bind");
+}
+
+/* That takes a parameter of the module, which is loaded anew: no other device may be in use. */
+bool target_loses(void)
+{
+	return false;
+}
+
+static void reload(const char *parameters)
+{
+	xfers_note();
+	must(WAIT_FOR(!module_loaded() || !module_unload(), 5000), "unloading the module");
+	must(!module_load(parameters) && WAIT_FOR(card_count() > 0, 5000), "loading the module");
+}
+
+static void reload_plain(void)
+{
+	reload("");
+}
+
+void target_weaken(void)
+{
+	reload("edu_flags=2");
+	atexit(reload_plain);
+}
+
+void target_lose(void)
+{
+	struct paccel_reset cmd = { .size = sizeof(cmd) };
+	int fd = target_open(O_RDWR | O_CLOEXEC);
+
+	must(fd >= 0 && !ioctl(fd, PACCEL_IOC_RESET, &cmd), "RESET");
+	close(fd);
+}
+
+void target_fail(bool fail)
+{
+	card_fail(fail);
+}
+
+int target_fence(void)
+{
+	int fd = foreign_fence(&foreign);
+
+	errno = fd < 0 ? -fd : errno;
+	return fd < 0 ? -1 : fd;
+}
+
+void target_fence_signal(int fd)
+{
+	(void)fd;
+	foreign_signal(&foreign);
+}
+
+void target_limit_memlock(size_t bytes)
+{
+	limit_memlock(bytes);
+}
+
+void target_drop_admin(void)
+{
+	drop_capability(CAP_SYS_ADMIN);
+}
