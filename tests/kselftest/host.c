@@ -422,32 +422,6 @@ TEST_F(host, free_refusals)
 	test_cmd_host_free(self->fd, NULL, offset);
 }
 
-/* Most of them are the driver's own memory, which is quicker to make and to end. */
-TEST_F(host, number_of_ranges_is_limited)
-{
-	u32 max = info_of(self->fd).max_host_ranges;
-	/* A page each: the DMA debugger allows seven mappings of one. */
-	u8 *p = map_pages(11);
-	u64 offset;
-
-	ASSERT_GE(1 << 16, max);
-	if (slow_factor() > 1)
-		SKIP(return, "a kernel that checks each of so many ranges takes minutes");
-	for (u32 i = 0; i < 10; i++)
-		test_cmd_host_register(self->fd, p + i * page_size, 1, 0);
-	for (u32 i = 10; i < max; i++)
-		ASSERT_EQ(0, _test_cmd_host_alloc(self->fd, 1, &offset));
-	test_err_host_register(ENOSPC, self->fd, p + 10 * page_size, 1, 0);
-	test_err_host_alloc(ENOSPC, self->fd, 1);
-	/* One goes, one comes, of whichever kind. */
-	test_cmd_host_free(self->fd, p + 5 * page_size, 0);
-	test_cmd_host_alloc(self->fd, 1, &offset);
-	test_err_host_register(ENOSPC, self->fd, p + 10 * page_size, 1, 0);
-	test_cmd_host_free(self->fd, NULL, offset);
-	test_cmd_host_register(self->fd, p + 10 * page_size, 1, 0);
-	test_err_host_alloc(ENOSPC, self->fd, 1);
-}
-
 /* --- limits -------------------------------------------------------------- */
 
 TEST_F(host, memlock_limit)

@@ -209,57 +209,6 @@ static void accept(struct __test_metadata *_metadata, struct rig *r, int fence,
 }
 #define ACCEPT(good) accept(_metadata, &self->r, fence, good)
 
-TEST_F(submit, unknown_codes)
-{
-	REFUSE_WITH(EINVAL, op_write(&self->r.own[2], 1), op = 0);
-	REFUSE_WITH(EINVAL, op_write(&self->r.own[2], 1), op = PACCEL_OP_TIME + 1);
-	REFUSE_WITH(EINVAL, op_write(&self->r.own[2], 1), op = 0x10000 | PACCEL_OP_WRITE);
-	REFUSE_WITH(EINVAL, op_write(&self->r.own[2], 1), op = ~0u);
-}
-
-/* One of each kind, and how much of the union it uses. */
-static int all_kinds(struct rig *r, int fence, int event, struct paccel_op op[7],
-		     size_t used[7])
-{
-	const size_t sizes[] = {
-		sizeof(struct paccel_op_copy), sizeof(struct paccel_op_fill),
-		sizeof(struct paccel_op_point), sizeof(struct paccel_op_fd),
-		sizeof(struct paccel_op_fd), sizeof(struct paccel_op_write),
-		sizeof(struct paccel_op_write),
-	};
-
-	op[0] = op_h2d(r->mem, r->bytes, 8);
-	op[1] = op_fill(r->mem, 8, 1, 1);
-	op[2] = op_point(r->stream, 0);
-	op[3] = op_fence(fence);
-	op[4] = op_eventfd(event, 0);
-	op[5] = op_write(&r->own[2], 1);
-	op[6] = op_time(&r->own[2]);
-	memcpy(used, sizes, sizeof(sizes));
-	return 7;
-}
-
-TEST_F(submit, flags)
-{
-	struct paccel_op op[7];
-	size_t used[7];
-	int n, fence;
-
-	NEED_FOREIGN();
-	fence = foreign_fence(&self->f);
-	n = all_kinds(&self->r, fence, eventfd(0, 0), op, used);
-	for (int i = 0; i < n; i++) {
-		u32 known = op[i].op == PACCEL_OP_EVENTFD ? PACCEL_OP_ALWAYS :
-			    op[i].op <= PACCEL_OP_FILL ? PACCEL_OP_VERIFY : 0;
-
-		ACCEPT(op[i]);
-		for (int bit = 0; bit < 32; bit++)
-			if (!(known & 1u << bit))
-				REFUSE_WITH(EINVAL, op[i], flags = 1u << bit);
-	}
-	REFUSE_WITH(EINVAL, op[4], flags = PACCEL_OP_ALWAYS | 2);
-}
-
 /* Where the card computes no checksums the program is told, and the parameter is no wish. */
 TEST_F(submit, verify_needs_a_card_that_can)
 {
@@ -292,85 +241,6 @@ TEST_F(submit, verify_needs_a_card_that_can)
 	EXPECT_EQ(0, paccel_call(self->r.fd, PACCEL_IOC_COPY, &copy));
 	EXPECT_EQ(0, paccel_call(self->r.fd, PACCEL_IOC_FILL, &fill));
 	ASSERT_EQ(0, module_param_set("verify", "0"));
-}
-
-TEST_F(submit, bytes_behind_the_operation)
-{
-	struct paccel_op op[7];
-	size_t used[7];
-	int n, fence;
-
-	NEED_FOREIGN();
-	fence = foreign_fence(&self->f);
-	n = all_kinds(&self->r, fence, eventfd(0, 0), op, used);
-	for (int i = 0; i < n; i++) {
-		for (size_t at = 8 + used[i]; at < sizeof(op[i]); at++) {
-			struct paccel_op bad = op[i];
-
-			((u8 *)&bad)[at] = 0x80;
-			REFUSE(EINVAL, bad);
-		}
-	}
-}
-
-TEST_F(submit, copies_that_are_refused)
-{
-	struct rig *r = &self->r;
-	struct paccel_op up = op_h2d(r->mem, &r->own[4], 8);
-	struct paccel_op down = op_d2h(&r->own[4], r->mem, 8);
-	struct paccel_op inside = op_copy(PACCEL_COPY_D2D, r->mem, r->mem + 8, 8);
-	struct paccel_op rows = op_rows(PACCEL_COPY_H2D, r->mem, (uintptr_t)&r->own[4],
-					(struct copy_2d){ 8, 2, 8, 8 });
-	int fence;
-
-	NEED_FOREIGN();
-	fence = foreign_fence(&self->f);
-	ACCEPT(up);
-	ACCEPT(down);
-	ACCEPT(inside);
-	ACCEPT(rows);
-	REFUSE_WITH(EINVAL, up, copy.dir = 0);
-	REFUSE_WITH(EINVAL, up, copy.dir = 4);
-	REFUSE_WITH(EINVAL, up, copy.dir = ~0u);
-	REFUSE_WITH(EINVAL, up, copy.reserved = 1);
-	REFUSE_WITH(EINVAL, up, copy.width = 0);
-	REFUSE_WITH(EINVAL, up, copy.rows = 0);
-	REFUSE_WITH(EINVAL, rows, copy.dst_pitch = 7);
-	REFUSE_WITH(EINVAL, rows, copy.src_pitch = 7);
-	REFUSE_WITH(EINVAL, rows, copy.src_pitch = 0);
-	REFUSE_WITH(EINVAL, up, copy.width = ~0ull);
-	REFUSE_WITH(EINVAL, rows, copy.rows = ~0ull);
-	REFUSE_WITH(EINVAL, inside, copy.dst = r->mem + 1);
-	REFUSE_WITH(EFAULT, up, copy.dst = r->mem - 1);
-	REFUSE_WITH(EFAULT, up, copy.dst = r->mem + SIZE - 7);
-	REFUSE_WITH(EFAULT, up, copy.dst = 0);
-	REFUSE_WITH(EFAULT, inside, copy.src = r->mem + SIZE);
-	REFUSE_WITH(EFAULT, down, copy.src = r->mem - 8);
-	/* Host memory that the kernel has for itself. */
-	REFUSE_WITH(EFAULT, up, copy.src = ~0ull << 47);
-	REFUSE_WITH(EFAULT, down, copy.dst = ~0ull << 47);
-}
-
-TEST_F(submit, fills_that_are_refused)
-{
-	struct rig *r = &self->r;
-	struct paccel_op op = op_fill(r->mem, 8, 0x1234, 2);
-	int fence;
-
-	NEED_FOREIGN();
-	fence = foreign_fence(&self->f);
-	ACCEPT(op);
-	REFUSE_WITH(EINVAL, op, fill.length = 0);
-	REFUSE_WITH(EINVAL, op, fill.length = 7);
-	REFUSE_WITH(EINVAL, op, fill.pattern = 0x10000);
-	REFUSE_WITH(EINVAL, op, fill.pattern_size = 0);
-	REFUSE_WITH(EINVAL, op, fill.pattern_size = 1);
-	REFUSE_WITH(EINVAL, op, fill.pattern_size = 3);
-	REFUSE_WITH(EINVAL, op, fill.pattern_size = 16);
-	REFUSE_WITH(EINVAL, op, fill.reserved = 1);
-	REFUSE_WITH(EINVAL, op, fill.addr = ~0ull - 5);
-	REFUSE_WITH(EFAULT, op, fill.addr = r->mem - 2);
-	REFUSE_WITH(EFAULT, op, fill.length = SIZE + 2);
 }
 
 /* Only ranges that are pinned already: nothing may be once the work is queued. */
@@ -586,24 +456,6 @@ TEST_F(submit, operations_that_cannot_be_read)
 	EXPECT_EQ(1, r->own[1]);
 }
 
-/* What is said of the first bad one, whatever else is wrong. */
-TEST_F(submit, first_bad_operation)
-{
-	struct rig *r = &self->r;
-	struct paccel_op ops[64] = {};
-	struct paccel_submit cmd = submit_of(r->stream, ops, 64);
-
-	for (int i = 0; i < 64; i++)
-		ops[i] = op_write(&r->own[8], 1);
-	ops[63].op = 0;
-	REFUSE_CALL(EINVAL, 63, nr_ops = 64);
-	ops[17] = op_write(NULL, 1);
-	REFUSE_CALL(EFAULT, 17, nr_ops = 64);
-	ops[0] = op_point(99, 0);
-	REFUSE_CALL(ENOENT, 0, nr_ops = 64);
-	EXPECT_EQ(0, r->own[8]);
-}
-
 /* --- a full queue -------------------------------------------------------- */
 
 struct blocked {
@@ -667,31 +519,6 @@ static int unblocked(struct blocked *b)
 	fill_queue(_metadata, &self->r, stream, fence, self->info.max_queued,  \
 		   self->info.max_ops)
 
-TEST_F(submit, sleeps_while_there_is_no_room)
-{
-	struct rig *r = &self->r;
-	int fence, other = stream_create(r->fd);
-	struct blocked b;
-	u64 points;
-
-	NEED_FOREIGN();
-	fence = foreign_fence(&self->f);
-	points = FILL_QUEUE(r->stream);
-	block(_metadata, &b, r, r->stream);
-	/* Nothing of it is there yet; another stream has a queue of its own. */
-	EXPECT_EQ(-EINVAL, standing(r->fd, r->stream, points + 1));
-	EXPECT_EQ(1, submit(r->fd, other, op_write(&r->own[2], 1)));
-	EXPECT_EQ(1, r->own[2]);
-	EXPECT_EQ(0, r->own[1]);
-	foreign_signal(&self->f);
-	EXPECT_EQ(0, side_call_end(&b.call));
-	EXPECT_EQ(points + 1, (u64)b.point);
-	EXPECT_EQ(1, b.bad_op);
-	EXPECT_EQ(0, outcome(r->fd, r->stream, points + 1));
-	EXPECT_EQ(1, r->own[1]);
-	close(fence);
-}
-
 static void no_handler(int sig)
 {
 	(void)sig;
@@ -750,35 +577,6 @@ TEST_F(submit, destroyed_while_it_sleeps)
 	foreign_signal(&self->f);
 	EXPECT_TRUE(WAIT_FOR(page_done(r->page, stream) == points, 5000));
 	EXPECT_EQ(0, r->own[1]);
-	close(fence);
-}
-
-/* All streams together have a limit, too. */
-TEST_F(submit, sleeps_while_the_file_has_no_room)
-{
-	struct rig *r = &self->r;
-	u32 max = self->info.max_queued, streams = self->info.max_queued_all / max;
-	struct blocked b;
-	int fence, other;
-
-	EXPECT_LE(max, self->info.max_queued_all);
-	EXPECT_EQ(0, self->info.reserved2);
-	NEED_FOREIGN();
-	fence = foreign_fence(&self->f);
-	for (u32 i = 0; i < streams; i++) {
-		test_cmd_stream_create(r->fd, &other);
-		FILL_QUEUE(other);
-	}
-	if (self->info.max_queued_all % max)
-		fill_queue(_metadata, r, stream_create(r->fd), fence,
-			   self->info.max_queued_all % max, self->info.max_ops);
-	/* This one has nothing queued, and waits all the same. */
-	block(_metadata, &b, r, r->stream);
-	foreign_signal(&self->f);
-	EXPECT_EQ(0, side_call_end(&b.call));
-	EXPECT_EQ(1, b.point);
-	EXPECT_EQ(0, outcome(r->fd, r->stream, 1));
-	EXPECT_EQ(1, r->own[1]);
 	close(fence);
 }
 
