@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Single deviations from the valid calls. Each errno is what the "Return" of the command's struct in
- * the uAPI says; tests/conformance/errors checks that none of them is missing.
+ * the uAPI says; tests/conformance/test_errors.py checks that none of them is missing.
  */
 #define _GNU_SOURCE
 #include "contract.h"

@@ -13,7 +13,7 @@ CONFORMANCE_OBJ_$(1) := $$(patsubst %.c,$$(UNIT_OUT)/$(1)/%.o,\
 UNIT_PROGS_$(1) += $$(UNIT_OUT)/$(1)/conformance
 
 $$(UNIT_OUT)/$(1)/conformance: $$(CONFORMANCE_OBJ_$(1)) $$(UNIT_MOCK:%.c=$$(UNIT_OUT)/$(1)/%.o)
-	$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) -pthread
+	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) -pthread
 
 -include $$(CONFORMANCE_OBJ_$(1):.o=.d)
 endef
@@ -27,11 +27,11 @@ CONFORMANCE_GUEST_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(CONFORMANCE_SRC) tests/co
 
 $(CONFORMANCE_GUEST_OBJ): $(BUILD)/%.o: %.c tests/conformance/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -Iinclude/uapi $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(USER_CFLAGS) -Iinclude/uapi $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(CONFORMANCE_GUEST): $(CONFORMANCE_GUEST_OBJ) \
 		$(patsubst %,$(BUILD)/tests/kselftest/%.o,card foreign util)
-	$(CC) $(CFLAGS) -static -o $@ $^ -pthread
+	$(call step,LD)$(CC) $(CFLAGS) -static -o $@ $^ -pthread
 
 kselftest: $(CONFORMANCE_GUEST)
 -include $(CONFORMANCE_GUEST_OBJ:.o=.d)

@@ -67,7 +67,7 @@ endef
 $(foreach variant,$(UNIT_VARIANTS),$(eval $(call unit_build,$(variant))))
 
 .PHONY: unit unit-programs unit-scripts unit-python
-unit-python: python python-asan $(UNIT_PRELOAD)
+unit-python: python python-asan $(UNIT_PRELOAD) $(UNIT_OUT)/gcc-asan/conformance
 unit-scripts: $(UNIT_PRELOAD) $(PADDLE_LOADER) lib tools examples
 tests: unit-programs
 unit-programs: $(UNIT_VARIANTS:%=unit-%) unit-scripts unit-python
@@ -76,7 +76,8 @@ unit: $(UNIT_RUN:%=unit-%)
 	@export BUILD=$(BUILD); status=0; \
 	tests/unit/run $(foreach part,$(UNIT_RUN),$(if $(filter scripts,$(part)),\
 		$(UNIT_SCRIPTS),$(filter $(UNIT_OUT)/$(part)/%,$(UNIT_PROGS)))) || status=1; \
-	$(if $(filter python,$(UNIT_RUN)),tests/unit/python.sh || status=1;) \
+	$(if $(filter python,$(UNIT_RUN)),tests/unit/python.sh || status=1; \
+		/usr/bin/python3 -m pytest -p no:xdist tests/conformance || status=1;) \
 	exit $$status
 
 -include tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/rmm/rules.mk \
