@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What ../conformance does not have of the contract: what a kind of card says of itself, 32-bit
- * programs, time namespaces, calls that are no ioctls. Runs with scrub=0, for nothing here is about
- * contents.
+ * What ../conformance does not have of the contract: 32-bit programs, time namespaces, calls that
+ * are no ioctls. Runs with scrub=0, for nothing here is about contents.
  */
 #include <sched.h>
 #include <stdlib.h>
