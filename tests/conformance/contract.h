@@ -128,8 +128,8 @@ struct test {
 	void (*deviate)(struct world *w, union argument *c);
 };
 
-extern const struct test rules[], refusals[], maps[], queues[];
-extern const size_t nr_rules, nr_refusals, nr_maps, nr_queues;
+extern const struct test rules[], refusals[], stream_refusals[], maps[], queues[];
+extern const size_t nr_rules, nr_refusals, nr_stream_refusals, nr_maps, nr_queues;
 
 /* Errors that are documented and not provoked here, but by the tests in this file. */
 struct elsewhere {

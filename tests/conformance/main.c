@@ -57,6 +57,7 @@ static void run_all(bool only_lost)
 {
 	run_table(rules, nr_rules, only_lost);
 	run_table(refusals, nr_refusals, only_lost);
+	run_table(stream_refusals, nr_stream_refusals, only_lost);
 	run_table(maps, nr_maps, only_lost);
 	run_table(queues, nr_queues, only_lost);
 }
@@ -73,6 +74,7 @@ static void list_errors(void)
 {
 	list_table(rules, nr_rules);
 	list_table(refusals, nr_refusals);
+	list_table(stream_refusals, nr_stream_refusals);
 	list_table(maps, nr_maps);
 	list_table(queues, nr_queues);
 	for (size_t i = 0; i < nr_elsewhere; i++)

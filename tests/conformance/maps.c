@@ -48,6 +48,9 @@ static void mapped_twice(const struct test *test, const struct command *command)
 	(void)command;
 	world_open(&w);
 	ok(map_errno(w.fd, PAGE, RW, MAP_SHARED, w.own_offset) == EBUSY);
+	/* Once is once, also after munmap(). */
+	MUST(!munmap(w.own, PAGE));
+	ok(map_errno(w.fd, PAGE, RW, MAP_SHARED, w.own_offset) == EBUSY);
 	world_close(&w);
 }
 
@@ -63,6 +66,10 @@ static void over_a_range(const struct test *test, const struct command *command)
 	offset = host_alloc(w.fd, PAGE);
 	ok(mmap(w.host, PAGE, RW, MAP_SHARED | MAP_FIXED, w.fd, (off_t)offset) == MAP_FAILED &&
 	   errno == EEXIST);
+	/* MAP_FIXED has made a hole there, which mmap() must not choose again. */
+	MUST(mmap(w.host, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == w.host);
+	/* It was refused, so the one mapping is still to come. */
+	ok(!map_errno(w.fd, PAGE, RW, MAP_SHARED, offset));
 	host_free(w.fd, w.host, 0);
 	host_free(w.fd, NULL, offset);
 	world_close(&w);
@@ -79,6 +86,7 @@ static void completion_page(const struct test *test, const struct command *comma
 	command = command_named("STREAM_CREATE");
 	ok(!command_call(w.fd, command, (union argument *)&cmd));
 	ok(map_errno(w.fd, PAGE, RW, MAP_SHARED, cmd.page_offset) == EACCES);
+	ok(map_errno(w.fd, PAGE, PROT_WRITE, MAP_SHARED, cmd.page_offset) == EACCES);
 	ok(map_errno(w.fd, PAGE, PROT_READ, MAP_PRIVATE, cmd.page_offset) == EINVAL);
 	ok(map_errno(w.fd, 2 * PAGE, PROT_READ, MAP_SHARED, cmd.page_offset) == EINVAL);
 	page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, w.fd, (off_t)cmd.page_offset);

@@ -122,20 +122,6 @@ TEST_F(alloc, statistics_move_by_granules)
 	test_cmd_mem_free(self->fd, b, self->granule + 1);
 }
 
-TEST_F(alloc, free_wants_the_exact_length)
-{
-	u64 n = self->granule + 5, addr;
-
-	test_cmd_mem_alloc(self->fd, n, 0, &addr);
-	test_err_mem_free(EINVAL, self->fd, addr, n - 1);
-	test_err_mem_free(EINVAL, self->fd, addr, n + 1);
-	test_err_mem_free(EINVAL, self->fd, addr, 0);
-	test_err_mem_free(EINVAL, self->fd, addr, 2 * self->granule);
-	test_err_mem_free(EINVAL, self->fd, addr, ~0ull);
-	EXPECT_EQ(1, stats_of(self->fd).mine_allocs);
-	test_cmd_mem_free(self->fd, addr, n);
-}
-
 TEST_F(alloc, free_wants_the_exact_address)
 {
 	u64 n = 4 * self->granule, addr;

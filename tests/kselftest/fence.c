@@ -92,15 +92,6 @@ TEST_F(fence, says_whose_it_is)
 	close(fence);
 }
 
-TEST_F(fence, points_that_were_never_submitted)
-{
-	test_err_fence_export(EINVAL, self->r.fd, self->r.stream, 0);
-	test_err_fence_export(EINVAL, self->r.fd, self->r.stream, 1);
-	EXPECT_EQ(1, submit(self->r.fd, self->r.stream, op_write(self->r.own, 1)));
-	test_err_fence_export(EINVAL, self->r.fd, self->r.stream, 2);
-	test_err_fence_export(EINVAL, self->r.fd, self->r.stream, ~0ull);
-}
-
 TEST_F(fence, no_descriptor_left)
 {
 	struct rlimit old, none;

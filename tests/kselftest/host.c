@@ -103,39 +103,6 @@ TEST_F(host, own_memory_lengths)
 	test_cmd_host_free(self->fd, NULL, offset);
 }
 
-/* Every wrong way to map it, and then the right one. */
-TEST_F(host, own_memory_mapping_rules)
-{
-	size_t n = 3 * page_size;
-	int fd = self->fd;
-	u64 offset, unknown;
-	u8 *p;
-
-	test_cmd_host_alloc(fd, n, &offset);
-	unknown = offset + (1 << 20) * page_size;
-#define MAP(len, prot, flags, off) mmap(NULL, len, prot, flags, fd, off)
-#define NO_MAP(err, ...)                                                       \
-	do {                                                                   \
-		EXPECT_EQ(MAP_FAILED, MAP(__VA_ARGS__));                       \
-		EXPECT_EQ(err, errno);                                         \
-	} while (0)
-	NO_MAP(EINVAL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE, offset);
-	NO_MAP(EINVAL, n - page_size, PROT_READ | PROT_WRITE, MAP_SHARED, offset);
-	NO_MAP(EINVAL, n + page_size, PROT_READ | PROT_WRITE, MAP_SHARED, offset);
-	NO_MAP(EINVAL, page_size, PROT_READ | PROT_WRITE, MAP_SHARED, offset + page_size);
-	NO_MAP(EINVAL, n, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
-	NO_MAP(EINVAL, n, PROT_READ | PROT_WRITE, MAP_SHARED, unknown);
-
-	p = host_map(fd, n, offset);
-	ASSERT_NE(MAP_FAILED, p);
-	NO_MAP(EBUSY, n, PROT_READ | PROT_WRITE, MAP_SHARED, offset);
-	/* Once is once, also after munmap(). */
-	munmap(p, n);
-	NO_MAP(EBUSY, n, PROT_READ | PROT_WRITE, MAP_SHARED, offset);
-	test_cmd_host_free(fd, NULL, offset);
-	NO_MAP(EINVAL, n, PROT_READ | PROT_WRITE, MAP_SHARED, offset);
-}
-
 TEST_F(host, own_mapping_stays_whole)
 {
 	size_t n = 3 * page_size;
@@ -258,48 +225,6 @@ TEST_F(host, own_memory_is_inherited_by_fork)
 	WORKS(p, 8);
 }
 
-struct foreign_map {
-	int fd;
-	size_t n;
-	u64 offset;
-};
-
-static int map_as_stranger(void *arg)
-{
-	struct foreign_map *m = arg;
-
-	CHILD_CHECK(host_map(m->fd, m->n, m->offset) == MAP_FAILED);
-	return errno;
-}
-
-TEST_F(host, own_memory_is_not_for_another_process)
-{
-	struct foreign_map m = { self->fd, page_size, 0 };
-
-	test_cmd_host_alloc(self->fd, page_size, &m.offset);
-	EXPECT_EQ(EPERM, run_in_child(map_as_stranger, &m));
-	EXPECT_NE(MAP_FAILED, host_map(self->fd, page_size, m.offset));
-}
-
-TEST_F(host, own_memory_over_a_registration)
-{
-	u8 *p = map_pages(1);
-	u64 offset;
-
-	test_cmd_host_register(self->fd, p + 100, 50, 0);
-	test_cmd_host_alloc(self->fd, page_size, &offset);
-	EXPECT_EQ(MAP_FAILED, mmap(p, page_size, PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_FIXED, self->fd, offset));
-	EXPECT_EQ(EEXIST, errno);
-	/* MAP_FIXED has made a hole there, which mmap() must not choose again. */
-	ASSERT_EQ(p, mmap(p, page_size, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-	/* Refused, so the one mapping is still to come. */
-	EXPECT_NE(MAP_FAILED, host_map(self->fd, page_size, offset));
-	test_cmd_host_free(self->fd, p + 100, 0);
-}
-
-/* In a container the node is another one; the card is the same. */
 TEST_F(host, second_node)
 {
 	const char *node = "/tmp/paccel-second-node";
@@ -399,27 +324,6 @@ TEST_F(host, registrations_do_not_overlap)
 	WORKS(p + 190, 18);
 	test_cmd_host_free(fd, p + 100, 0);
 	test_cmd_host_register(fd, p + 100, 100, 0);
-}
-
-TEST_F(host, free_refusals)
-{
-	u8 *p = map_pages(1);
-	u64 offset;
-
-	test_cmd_host_register(self->fd, p + 64, 64, 0);
-	test_cmd_host_alloc(self->fd, page_size, &offset);
-	test_err_host_free(EINVAL, self->fd, NULL, 0);
-	test_err_host_free(EINVAL, self->fd, p + 64, offset);
-	test_err_host_free(ENOENT, self->fd, p + 65, 0);
-	test_err_host_free(ENOENT, self->fd, p + 63, 0);
-	test_err_host_free(ENOENT, self->fd, p, 0);
-	test_err_host_free(ENOENT, self->fd, (void *)~0ul, 0);
-	test_err_host_free(ENOENT, self->fd, NULL, offset + page_size);
-	test_err_host_free(ENOENT, self->fd, NULL, offset + 1);
-	test_err_host_free(ENOENT, self->fd, NULL, ~0ull);
-	EXPECT_EQ(self->locked + pages_kb(2), locked_kb());
-	test_cmd_host_free(self->fd, p + 64, 0);
-	test_cmd_host_free(self->fd, NULL, offset);
 }
 
 /* --- limits -------------------------------------------------------------- */

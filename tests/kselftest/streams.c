@@ -59,29 +59,6 @@ TEST_F(streams, limits_are_told)
 	EXPECT_LE(64, self->info.max_points);
 }
 
-TEST_F(streams, as_many_as_there_are)
-{
-	bool seen[PACCEL_PAGE_SLOTS] = { [1] = true };
-	u32 max = self->info.max_streams;
-	int again;
-
-	for (u32 i = 1; i < max; i++) {
-		int stream = stream_create(self->r.fd);
-
-		ASSERT_LT(0, stream);
-		ASSERT_GE(max, (u32)stream);
-		EXPECT_FALSE(seen[stream]);
-		seen[stream] = true;
-	}
-	test_err_stream_create(ENOSPC, self->r.fd);
-	test_err_stream_create(ENOSPC, self->r.fd);
-	/* An idle one makes room at once. */
-	test_cmd_stream_destroy(self->r.fd, 77);
-	test_cmd_stream_create(self->r.fd, &again);
-	EXPECT_EQ(77, again);
-	test_err_stream_create(ENOSPC, self->r.fd);
-}
-
 /* Whoever still has an old point of that number sees it complete, not one to come. */
 TEST_F(streams, points_never_go_back)
 {
@@ -375,43 +352,6 @@ TEST_F(streams, page_has_a_slot_for_each)
 		EXPECT_EQ(0, slot->error);
 		EXPECT_TRUE(all_bytes(slot->reserved, sizeof(slot->reserved), 0));
 	}
-}
-
-TEST_F(streams, page_before_any_stream)
-{
-	int fd = card_open();
-
-	EXPECT_EQ(MAP_FAILED, page_map(fd, self->r.page_offset));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(1, stream_create(fd));
-	EXPECT_NE(MAP_FAILED, page_map(fd, self->r.page_offset));
-	close(fd);
-}
-
-static void refuse_map(struct __test_metadata *_metadata, int err, int fd, size_t length,
-		       int prot, int flags, u64 offset)
-{
-	void *p = mmap(NULL, length, prot, flags, fd, offset);
-
-	EXPECT_EQ(MAP_FAILED, p);
-	EXPECT_EQ(err, errno);
-}
-
-TEST_F(streams, page_mappings_that_are_refused)
-{
-	u64 offset = self->r.page_offset;
-	int ro = card_open_at(card_bdf(), O_RDONLY);
-
-	refuse_map(_metadata, EACCES, self->r.fd, page_size, PROT_READ | PROT_WRITE,
-		   MAP_SHARED, offset);
-	refuse_map(_metadata, EACCES, self->r.fd, page_size, PROT_WRITE, MAP_SHARED, offset);
-	refuse_map(_metadata, EINVAL, self->r.fd, page_size, PROT_READ, MAP_PRIVATE, offset);
-	refuse_map(_metadata, EINVAL, self->r.fd, page_size, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE, offset);
-	refuse_map(_metadata, EINVAL, self->r.fd, 2 * page_size, PROT_READ, MAP_SHARED,
-		   offset);
-	refuse_map(_metadata, EACCES, ro, page_size, PROT_READ, MAP_SHARED, offset);
-	close(ro);
 }
 
 /* Nobody can write it, by whatever way. */

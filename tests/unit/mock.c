@@ -120,6 +120,7 @@ void mock_add_sized(unsigned int node, uint64_t size, uint64_t model_bytes)
 	*card = (struct card){
 		.present = true,
 		.node = node,
+		.engines = 1,
 		.size = size,
 		.instance = ++instances,
 	};
@@ -135,6 +136,7 @@ void mock_add_mappable(unsigned int node, uint64_t size)
 	card = card_at(node);
 	free(card->memory);
 	card->mappable = true;
+	card->engines = 4;
 	card->memfd = memfd_create("card", MFD_CLOEXEC);
 	if (card->memfd < 0 || ftruncate(card->memfd, (off_t)size))
 		abort();

@@ -31,7 +31,7 @@ void mock_reset(void);
 /* A card at /dev/paccel<node>, of 4032 bytes unless mock_add_sized(). */
 void mock_add(unsigned int node);
 void mock_add_sized(unsigned int node, uint64_t size, uint64_t model_bytes);
-/* A card whose memory can be mapped: size and granules are whole pages. */
+/* A card whose memory can be mapped: size and granules are whole pages. It has four engines. */
 void mock_add_mappable(unsigned int node, uint64_t size);
 /* Pulls the card: every call on its files is -ENODEV, copies that are held end. */
 void mock_remove(unsigned int node);

@@ -34,7 +34,7 @@ static uint64_t locked_bytes(bool exported)
 
 	for (int i = 0; i < FILES; i++)
 		for (int j = 0; files[i].used && j < MOCK_HOST_RANGES; j++)
-			if (files[i].hosts[j].live && !files[i].hosts[j].dmabuf &&
+			if (files[i].hosts[j].live && files[i].hosts[j].charged &&
 			    files[i].hosts[j].exported >= exported)
 				bytes += (files[i].hosts[j].length + PAGE - 1) / PAGE * PAGE;
 	return bytes;
@@ -56,7 +56,6 @@ bool charge_user(struct host *host)
 	return true;
 }
 
-/* A dma-buf is not charged. */
 static int new_host(struct file *file, uint64_t length, bool charged, struct host **host)
 {
 	if (charged && !may_lock(length, false))
@@ -65,7 +64,7 @@ static int new_host(struct file *file, uint64_t length, bool charged, struct hos
 		if (file->hosts[i].live)
 			continue;
 		*host = &file->hosts[i];
-		**host = (struct host){ .length = length, .memfd = -1 };
+		**host = (struct host){ .length = length, .charged = charged, .memfd = -1 };
 		return 0;
 	}
 	return ENOSPC;
@@ -146,7 +145,7 @@ int do_host_register(struct file *file, const struct paccel_host_register *cmd)
 	err = dmabuf ? dmabuf_memory(file->card, cmd->fd, cmd->length, !read_only, &shared) : 0;
 	if (err)
 		return err;
-	err = new_host(file, cmd->length, !dmabuf, &host);
+	err = new_host(file, cmd->length, !dmabuf || shared.charged, &host);
 	if (err) {
 		if (shared.fd >= 0)
 			plain_close(shared.fd);
@@ -164,6 +163,7 @@ int do_host_register(struct file *file, const struct paccel_host_register *cmd)
 		.peer_addr = shared.peer_addr,
 		.read_only = read_only,
 		.dmabuf = dmabuf,
+		.charged = !dmabuf || shared.charged,
 		.live = true,
 	};
 	return 0;

@@ -235,7 +235,7 @@ int do_device_info(const struct file *file, struct paccel_device_info *cmd)
 		.max_align = MOCK_ALIGN_MAX,
 		.max_host_bytes = MOCK_HOST_MAX,
 		.max_host_ranges = MOCK_HOST_RANGES,
-		.engines = 1,
+		.engines = file->card->engines,
 		.dma_bits = 28,
 		.card = "mock",
 		.caps = PACCEL_CAP_MEM_SURVIVES_RESET |

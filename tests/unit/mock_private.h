@@ -21,7 +21,7 @@
 struct card {
 	bool present, foreign, hold, corrupt, mappable;
 	int memfd; /* of the memory, if it can be mapped */
-	unsigned int node, held, instance, losses;
+	unsigned int node, engines, held, instance, losses;
 	unsigned int fail_nth;
 	int fail_err;
 	uint64_t size, quota, set_aside, granule, unit;
@@ -40,7 +40,7 @@ struct host {
 	uint64_t addr, length, offset;
 	int memfd;
 	uint64_t fd_addr; /* what the first byte of that stands for */
-	bool live, read_only, dmabuf, exported;
+	bool live, read_only, dmabuf, charged, exported;
 	struct card *peer; /* whose memory it is, and where; NULL: nobody's */
 	uint64_t peer_addr;
 };
@@ -51,6 +51,7 @@ struct shared {
 	uint64_t at; /* its first byte there */
 	struct card *peer;
 	uint64_t peer_addr;
+	bool charged; /* to RLIMIT_MEMLOCK: memory of another card's HOST_ALLOC */
 };
 
 union command {

@@ -19,6 +19,7 @@ struct buf {
 	ino_t id;
 	unsigned int instance; /* of the card whose memory it is; 0 if it is host memory */
 	unsigned int losses; /* of that card by then */
+	const struct card *host_of; /* whose HOST_ALLOC memory it is, or NULL */
 	uint64_t addr, length;
 };
 
@@ -109,6 +110,7 @@ static int export_host(struct file *file, struct paccel_mem_export *cmd)
 	if (cmd->fd < 0)
 		return EMFILE;
 	add_buf(cmd->fd, NULL, 0, (host->length + PAGE - 1) / PAGE * PAGE);
+	buf_of(cmd->fd)->host_of = file->card;
 	return 0;
 }
 
@@ -172,6 +174,7 @@ int dmabuf_memory(const struct card *card, int fd, uint64_t length, bool write,
 		return EACCES;
 	if (buf->instance)
 		return peer_memory(card, buf, shared);
+	shared->charged = buf->host_of && buf->host_of != card;
 	shared->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return 0;
 }

@@ -322,14 +322,27 @@ static bool run_stream(struct file *file, unsigned int stream)
 	return true;
 }
 
+/*
+ * An operation of each stream. With several engines those of later streams come first: streams are
+ * independent of each other, and nothing may depend on the order that one engine happens to have.
+ */
+static bool run_streams(struct file *file)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < MOCK_STREAMS; i++)
+		if (run_stream(file, file->card->engines > 1 ? MOCK_STREAMS - 1 - i : i))
+			any = true;
+	return any;
+}
+
 static bool run_all(void)
 {
 	bool any = false;
 
 	for (int i = 0; i < FILES; i++)
-		for (unsigned int j = 0; files[i].used && j < MOCK_STREAMS; j++)
-			if (files[i].pid == getpid() && run_stream(&files[i], j))
-				any = true;
+		if (files[i].used && files[i].pid == getpid() && run_streams(&files[i]))
+			any = true;
 	return any;
 }
 

@@ -426,6 +426,23 @@ static void test_mapped_window(void)
 	ok(is_free(ptr));
 }
 
+/* Of a device that can be mapped, and has several engines. */
+static void test_info_of_larger_card(void)
+{
+	struct accel_device_info info;
+	struct accel_device *dev;
+	size_t chunk;
+
+	mock_add_mappable(0, MAPPED);
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_device_info(dev, &info), 0);
+	ok(info.engines == 4 && info.memory_size == MAPPED && info.granule == 4096);
+	ok(info.capabilities == (ACCEL_CAP_MEM_SURVIVES_RESET | ACCEL_CAP_MAPPABLE));
+	expect(accel_device_min_chunk_size(dev, &chunk), 0);
+	ok(chunk == 4096);
+	expect(accel_device_close(dev), 0);
+}
+
 static void test_window_that_cannot_be_mapped(void)
 {
 	struct accel_device *dev;
@@ -500,6 +517,7 @@ int main(void)
 	RUN(test_every_command_restarts_after_a_signal);
 	RUN(test_window);
 	RUN(test_mapped_window);
+	RUN(test_info_of_larger_card);
 	RUN(test_window_that_cannot_be_mapped);
 	RUN(test_card_that_cannot_be_mapped);
 	RUN(test_windows_are_aligned);
