@@ -179,6 +179,8 @@ def check_kselftest(top):
     programs = {os.path.basename(path)[:-2] for path in glob.glob(f"{top}/tests/kselftest/*.c")
                 if re.search(r"^PACCEL_TEST_MAIN|^TEST_HARNESS_MAIN|^int main",
                              read(top, os.path.relpath(path, top)), re.M)}
+    # Has a folder of its own, and is run by the same script.
+    programs.add("conformance")
     page = read(top, "Documentation/testing.md").partition("## Tests of the driver")[2]
     listed = set(re.findall(r"^\| `([\w-]+)` \|", page.partition("\n## ")[0], re.M))
     return difference(programs, listed, "not in the table of testing.md",
