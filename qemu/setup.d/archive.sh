@@ -1,35 +1,65 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Debian's archive: packages that are unpacked, not installed. Sourced by qemu/setup.
+# Debian's archive: packages that are unpacked, not installed. Sourced by qemu/setup, which sets what is
+# named here.
+
+: "${cache?}"
+
+# Options of apt: none for the package lists of this machine, else those of another release.
+archive_options=()
 
 # Package lists are refreshed at most once per run, and only when they do not do.
 refresh_lists() {
 	[ -z "${lists_are_fresh:-}" ] || return 1
 	lists_are_fresh=1
 	say "refreshing apt's package lists"
-	quietly as_root apt-get update -q
+	quietly as_root apt-get "${archive_options[@]}" update -q
 }
+
+own_release() { sed -n 's/^VERSION_CODENAME=//p' /etc/os-release; }
+
+# The parts of the archive that this machine has its packages from, whatever file of apt names them:
+# the release, its updates, its security updates; and where each is.
+archive_parts() {
+	# shellcheck disable=SC2016 # apt's variables
+	apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)' 'Created-By: Packages' |
+		awk -v own="$(own_release)" '$1 == "Debian" && $2 == "main" && sub("^" own, "", $3) &&
+			$3 ~ /^(-updates|-security)?$/ { print $4, $3 }'
+}
+
+# The mirror of the release itself.
+archive_mirror() { archive_parts | awk 'NF == 1 { print $1; exit }'; }
+
+# The same parts of another release, as apt's sources.list names them.
+release_sources() { # codename
+	archive_parts | while read -r mirror part; do
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $1$part main"
+	done
+}
+
+# From here on packages are those of another release of Debian, from the same mirrors. The machine's own
+# lists stay as they are.
+use_release() { # codename
+	local dir=$cache/apt/$1
+	mkdir -p "$dir/lists/partial" "$dir/cache"
+	release_sources "$1" >"$dir/sources.list"
+	archive_options=(-o "Dir::Etc::SourceList=$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o "Dir::State::Lists=$dir/lists" -o "Dir::Cache=$dir/cache" -o APT::Sandbox::User=root)
+	lists_are_fresh=''
+}
+
+apt_cache() { apt-cache "${archive_options[@]}" "$@" 2>/dev/null; }
 
 candidate_version() { # package
-	apt-cache policy "$1" 2>/dev/null | awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'
+	apt_cache policy "$1" | awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'
 }
 
-# The newest ABI of a series that has an unsigned image and headers; rt, cloud and
-# dbg flavours do not match.
-newest_abi() { # series
-	local abi
-	apt-cache pkgnames "linux-image-$1." |
-		sed -n 's/^linux-image-\([0-9.+~-]*\(deb[0-9]*\)\?-amd64\)-unsigned$/\1/p' | sort -rV |
-		while read -r abi; do
-			[ -n "$(candidate_version "linux-headers-$abi")" ] || continue
-			[ -n "$(candidate_version "linux-image-$abi-unsigned")" ] || continue
-			echo "$abi"
-			break
-		done
+package_depends() { # package: names
+	apt_cache show --no-all-versions "$1" | sed -n 's/^Depends: //p' | tr ',' '\n' | awk '{ print $1 }'
 }
 
 download() { # directory, package...
 	local dir=$1
 	shift
-	(cd "$dir" && quietly apt-get download -q -o APT::Sandbox::User=root "$@")
+	(cd "$dir" && quietly apt-get "${archive_options[@]}" download -q -o APT::Sandbox::User=root "$@")
 }

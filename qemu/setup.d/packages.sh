@@ -9,7 +9,7 @@
 # the Makefile names; a program that only some targets use does not belong in `run`.
 declare -A package_sets=(
 	[guest]='busybox-static kmod python3 qemu-system-x86'
-	[module]='gcc libc6-dev make pahole'
+	[module]='gcc libc6-dev make pahole perl'
 	[programs]='g++ libdrm-dev liburing-dev pkg-config python3-dev xz-utils'
 	[kernel]='bc bison flex gcc libc6-dev libelf-dev libssl-dev make pahole perl xz-utils'
 	[clang-tree]='@kernel clang'
@@ -21,7 +21,7 @@ declare -A package_sets=(
 	[run]='@guest @module'
 	[check-quick]='@run @programs @unit @static @client'
 	[check]='@check-quick @clang-tree @disk'
-	[check-full]='@check debootstrap'
+	[check-full]='@check'
 	[coverage]='@check'
 	[fuzz]='@run @programs @kernel'
 	[bench]='@run @programs @disk'

@@ -1,14 +1,49 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # Kernels of Debian. Sourced by qemu/setup, which sets what is named here.
+#
+# There are three kinds of packages: linux-image-ABI-unsigned with all that a kernel is, modules in
+# lib/modules (Debian 12) or in usr/lib/modules (13); and, since 6.19, linux-image-ABI that depends on
+# linux-binary-ABI with the image in usr/lib/modules/ABI, linux-modules-ABI and linux-base-ABI.
 
 : "${cache?}" "${no_install?}"
+
+# The release of Debian whose archive has a series that the machine's own has not.
+declare -A series_release=([6.1]=bookworm)
 
 # The header packages a kernel's headers are made of, from their own Depends.
 header_packages() { # abi
 	echo "linux-headers-$1"
-	apt-cache show --no-all-versions "linux-headers-$1" | sed -n 's/^Depends: //p' |
-		tr ',' '\n' | awk '{ print $1 }' | grep -E '^linux-(headers|kbuild)-'
+	package_depends "linux-headers-$1" | grep -E '^linux-(headers|kbuild)-'
+}
+
+# The package that tells the version of a kernel, and is downloaded with what it is made of.
+image_package() { # abi
+	local package
+	for package in "linux-image-$1-unsigned" "linux-image-$1"; do
+		[ -z "$(candidate_version "$package")" ] || { echo "$package"; return; }
+	done
+	return 1
+}
+
+image_packages() { # abi
+	local package
+	package=$(image_package "$1")
+	echo "$package"
+	package_depends "$package" | grep -E '^linux-(base|binary|modules)-[0-9]' || true
+}
+
+# The newest ABI of a series that has an image and headers; rt, cloud and dbg flavours do not match.
+newest_abi() { # series
+	local abi
+	apt_cache pkgnames "linux-image-$1." |
+		sed -nE 's/^linux-image-([0-9.+~-]*(deb[0-9]*)?-amd64)(-unsigned)?$/\1/p' | sort -rVu |
+		while read -r abi; do
+			[ -n "$(candidate_version "linux-headers-$abi")" ] || continue
+			image_package "$abi" >/dev/null || continue
+			echo "$abi"
+			break
+		done
 }
 
 # The layout that everybody else relies on.
@@ -22,18 +57,52 @@ select_kernel() { # key, name
 	mv -T "$cache/kernel/.$2.new" "$cache/kernel/$2"
 }
 
-# Packages are unpacked, not installed: the machine's own boot menu stays as it is.
-unpack_stock() { # scratch, final, abi
-	local scratch=$1 final=$2 abi=$3 deb
-	local headers=usr/src/linux-headers-$abi
-	for deb in "$scratch"/*.deb; do
-		dpkg-deb -x "$deb" "$scratch"
+# Modules are in lib/modules, and found in usr/lib/modules too: where modprobe and depmod look depends on
+# the release that they are from.
+place_modules() { # scratch, abi
+	mkdir -p "$1/lib/modules" "$1/usr/lib"
+	if [ -d "$1/usr/lib/modules" ]; then
+		cp -al "$1/usr/lib/modules/." "$1/lib/modules/"
+		rm -r "$1/usr/lib/modules"
+	fi
+	ln -s ../../lib/modules "$1/usr/lib/modules"
+	depmod -b "$1" "$2"
+}
+
+# Headers name where they are when they are installed, and the compiler that the kernel was built with,
+# which another release need not have.
+adapt_headers() { # headers, where usr/src will be
+	local compiler
+	sed -i -E "s,(^include |^KBUILD_OUTPUT=)/usr/src/,\\1$2/," "$1/Makefile"
+	compiler=$(sed -nE 's/^CC *=.*(gcc-[0-9]+)$/\1/p' "$1/.kernelvariables")
+	command -v "$(uname -m)-linux-gnu-$compiler" >/dev/null ||
+		sed -i -E '/^CC *=/s/gcc-[0-9]+$/gcc/' "$1/.kernelvariables"
+}
+
+# Guests have none of these devices, and depmod reads every module that there is: most of the time that a
+# kernel takes to unpack.
+no_guest_has=(sound drivers/{ata,bluetooth,comedi,hid,hwmon,iio,infiniband,input,isdn,media,mtd,nfc}
+	drivers/{platform,scsi,staging,usb} drivers/net/{ethernet,usb,wireless})
+
+unpack_packages() { # scratch, abi
+	local deb
+	for deb in "$1"/*.deb; do
+		dpkg-deb --fsys-tarfile "$deb" |
+			tar -C "$1" -x "${no_guest_has[@]/#/--exclude=*/lib/modules/$2/kernel/}"
 		rm "$deb"
 	done
-	# The one absolute path in Debian's headers.
-	sed -i "s,^include /usr/src/,include $final/usr/src/," "$scratch/$headers/Makefile"
-	depmod -b "$scratch" "$abi"
-	ln -s "boot/vmlinuz-$abi" "$scratch/image"
+}
+
+# Packages are unpacked, not installed: the machine's own boot menu stays as it is.
+unpack_stock() { # scratch, final, abi
+	local scratch=$1 final=$2 abi=$3 image=boot/vmlinuz-$3
+	local headers=usr/src/linux-headers-$abi
+	unpack_packages "$scratch" "$abi"
+	place_modules "$scratch" "$abi"
+	adapt_headers "$scratch/$headers" "$final/usr/src"
+	[ -e "$scratch/$image" ] || image=lib/modules/$abi/vmlinuz
+	[ -e "$scratch/$image" ] || die "the packages of kernel $abi have no vmlinuz where one is known to be"
+	ln -s "$image" "$scratch/image"
 	ln -s "$headers" "$scratch/kdir"
 	ln -s "lib/modules/$abi" "$scratch/modules"
 	echo "$abi" >"$scratch/version"
@@ -44,10 +113,10 @@ unpack_stock() { # scratch, final, abi
 download_stock() { # scratch, name, abi
 	say "kernel $2: downloading and unpacking $3"
 	# shellcheck disable=SC2046 # a list of words
-	download "$1" "linux-image-$3-unsigned" $(header_packages "$3")
+	download "$1" $(image_packages "$3") $(header_packages "$3")
 }
 
-stock_key() { echo "$1_$(candidate_version "linux-image-$1-unsigned")"; }
+stock_key() { echo "$1_$(candidate_version "$(image_package "$1")")"; }
 
 install_stock() { # scratch, name, abi
 	local key
@@ -59,7 +128,7 @@ install_stock() { # scratch, name, abi
 use_cached_stock() { # name
 	complete "$cache/kernel/$1" || {
 		refuse_to_fetch "kernel $1"
-		die "the archive has no linux-image-$1.*-amd64-unsigned with headers, and none is in $cache"
+		die "the archive has no linux-image-$1.*-amd64 with headers, and none is in $cache"
 	}
 	say "kernel $1: using $(cat "$cache/kernel/$1/version") from the cache"
 }
@@ -78,6 +147,11 @@ find_stock() { # name
 	local name=$1 abi='' key scratch
 	if is_debian; then
 		abi=$(newest_abi "$name")
+		if [ -z "$abi" ] && [ -n "${series_release[$name]:-}" ] &&
+			[ "${series_release[$name]}" != "$(own_release)" ]; then
+			use_release "${series_release[$name]}"
+			abi=$(newest_abi "$name")
+		fi
 		[ -n "$abi" ] || [ -n "$no_install" ] || ! refresh_lists || abi=$(newest_abi "$name")
 	fi
 	key=${abi:+$(stock_key "$abi")}

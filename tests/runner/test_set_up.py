@@ -61,6 +61,142 @@ def test_setup_a_killed_download():
     with_apt_get("echo half >image.deb; kill -KILL $PPID\n")
 
 
+class Archive:
+    """A stand-in for Debian's archive, with small packages; those are real ones."""
+
+    def __init__(self, directory):
+        self.debs = os.path.join(directory, "debs")
+        self.programs = os.path.join(directory, "programs")
+        self.cache = os.path.join(directory, "cache")
+        for path in (self.debs, self.programs, self.cache):
+            os.mkdir(path)
+        stand_in(self.programs, "apt-cache", f"""cd {self.debs}
+            case $1 in
+            pkgnames) ls | sed -n 's/.deb$//p' | grep "^$2" ;;
+            policy) [ ! -e "$2.deb" ] || echo '  Candidate: 1' ;;
+            show) dpkg-deb -f "$3.deb" | grep ^Depends ;;
+            esac
+            """)
+        stand_in(self.programs, "apt-get", f"""
+            for word; do [ ! -e "{self.debs}/$word.deb" ] || cp "{self.debs}/$word.deb" .; done
+            """)
+
+    def add(self, name, files=None, depends=""):
+        """A package with files: their contents, or None for a module."""
+        with tempfile.TemporaryDirectory() as root:
+            files = {"DEBIAN/control": f"Package: {name}\nVersion: 1\nArchitecture: all\n"
+                                       f"Maintainer: nobody <nobody@localhost>\n{depends}"
+                                       "Description: a test\n", **(files or {})}
+            for path, content in files.items():
+                path = os.path.join(root, path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                if content is None:
+                    subprocess.run(["gcc", "-c", "-x", "c", "/dev/null", "-o", path], check=True)
+                else:
+                    with open(path, "w", encoding="ascii") as file:
+                        file.write(content)
+            subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, f"{self.debs}/{name}.deb"],
+                           check=True, stdout=subprocess.DEVNULL)
+
+    def add_headers(self, abi, makefile):
+        version = abi.removesuffix("-amd64")
+        src = f"usr/src/linux-headers-{abi}"
+        self.add(f"linux-headers-{version}-common")
+        self.add(f"linux-kbuild-{version}")
+        self.add(f"linux-headers-{abi}", depends=f"Depends: linux-headers-{version}-common (= 1), "
+                                                 f"linux-kbuild-{version}, gcc-99\n",
+                 files={f"{src}/Makefile": makefile,
+                        f"{src}/.kernelvariables": "CC = $(CROSS_COMPILE)gcc-99\n"})
+
+    def setup(self, *words):
+        return setup(self.cache, *words, NO_INSTALL="",
+                     PATH=f"{self.programs}:{os.environ['PATH']}")
+
+    def printed(self, name, what):
+        result = self.setup("print", name, what)
+        equal((result.returncode, result.stderr), (0, ""))
+        return result.stdout.strip()
+
+
+def modules_below(folder, abi):
+    return {f"{folder}/{abi}/kernel/drivers/virtio/virtio.ko": None,
+            f"{folder}/{abi}/kernel/sound/sound.ko": None,
+            f"{folder}/{abi}/modules.order": "", f"{folder}/{abi}/modules.builtin": ""}
+
+
+def add_debian_12(archive, abi):
+    archive.add(f"linux-image-{abi}-unsigned",
+                {f"boot/vmlinuz-{abi}": abi, **modules_below("lib/modules", abi)})
+    archive.add_headers(abi, f"include /usr/src/linux-headers-{abi}/common\n")
+
+
+def add_debian_13(archive, abi):
+    archive.add(f"linux-image-{abi}-unsigned",
+                {f"boot/vmlinuz-{abi}": abi, **modules_below("usr/lib/modules", abi)})
+    archive.add_headers(abi, f"include /usr/src/linux-headers-{abi}/common\n")
+
+
+def add_6_19_and_later(archive, abi):
+    depends = ", ".join(f"linux-{part}-{abi} (= 1)" for part in ("base", "binary", "modules"))
+    archive.add(f"linux-image-{abi}", depends=f"Depends: dracut, {depends}\n")
+    archive.add(f"linux-base-{abi}")
+    archive.add(f"linux-binary-{abi}", {f"usr/lib/modules/{abi}/vmlinuz": abi})
+    archive.add(f"linux-modules-{abi}", modules_below("usr/lib/modules", abi))
+    archive.add_headers(abi, f"KBUILD_OUTPUT=/usr/src/linux-headers-{abi}\n"
+                             f"include /usr/src/linux-headers-{abi}/common\n")
+
+
+def read_text(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def newest_kernel_is_found(add):
+    with tempfile.TemporaryDirectory() as directory:
+        archive = Archive(directory)
+        for abi in ("6.12.9-amd64", "6.12.10-amd64", "6.12.11-rt-amd64", "6.12.11-cloud-amd64"):
+            add(archive, abi)
+        result = archive.setup("kernel", "6.12")
+        assert result.returncode == 0, result.stderr
+        abi = "6.12.10-amd64"
+        equal(archive.printed("6.12", "version"), abi)
+        equal(read_text(archive.printed("6.12", "image")), abi)
+        modules = archive.printed("6.12", "modules")
+        contains(read_text(f"{modules}/modules.dep"), "kernel/drivers/virtio/virtio.ko:")
+        assert not os.path.exists(f"{modules}/kernel/sound"), "guests have no sound card"
+        headers = archive.printed("6.12", "kdir")
+        contains(read_text(f"{headers}/Makefile"), f"include {headers}/common\n")
+        assert " /usr/src" not in read_text(f"{headers}/Makefile")
+        assert "=/usr/src" not in read_text(f"{headers}/Makefile")
+        equal(read_text(f"{headers}/.kernelvariables"), "CC = $(CROSS_COMPILE)gcc\n")
+        home = os.path.join(archive.cache, "paccel/kernel/6.12")
+        shown = subprocess.run(["/sbin/modprobe", "-d", home, "-S", abi, "--show-depends", "virtio"],
+                               capture_output=True, text=True, check=True)
+        contains(shown.stdout, "drivers/virtio/virtio.ko")
+
+
+def test_setup_a_kernel_as_debian_12_packs_it():
+    newest_kernel_is_found(add_debian_12)
+
+
+def test_setup_a_kernel_as_debian_13_packs_it():
+    newest_kernel_is_found(add_debian_13)
+
+
+def test_setup_a_kernel_as_6_19_and_later_are_packed():
+    newest_kernel_is_found(add_6_19_and_later)
+
+
+def test_setup_a_kernel_without_an_image():
+    with tempfile.TemporaryDirectory() as directory:
+        archive = Archive(directory)
+        archive.add("linux-image-6.12.9-amd64-unsigned", modules_below("lib/modules", "6.12.9-amd64"))
+        archive.add_headers("6.12.9-amd64", "")
+        contains(archive.setup("kernel", "6.12").stderr,
+                 "the packages of kernel 6.12.9-amd64 have no vmlinuz")
+        nothing_is_trusted(archive.cache, "6.12")
+
+
 def test_setup_an_interrupted_build():
     real = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     with tempfile.TemporaryDirectory() as cache:
