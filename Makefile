@@ -106,7 +106,11 @@ docs: ## the reference of the interfaces, from the headers, in build/docs
 
 # --- guests ------------------------------------------------------------------------
 
-run: $(MODULE) tools $(CARD_NEEDS) ## boots a guest with a card and copies a file through it: FILE=path CARD=edu
+# As many steps at a time as there are CPUs, where make was not told a number.
+PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+
+run: ## boots a guest with a card and copies a file through it: FILE=path CARD=edu
+	@$(MAKE) --no-print-directory $(PARALLEL) $(MODULE) tools $(CARD_NEEDS)
 	@qemu/demo $(CARD) $(FILE)
 
 shell: $(MODULE) lib tools $(CARD_NEEDS) ## a shell in a guest with a card: CARD=ring,mem=256M,engines=4

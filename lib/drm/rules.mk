@@ -3,7 +3,9 @@
 # libaccel_drm, where there is libdrm; without it, or with `make DRM=`, all else is built. Included by
 # ../../Makefile after lib/rules.mk.
 
-DRM ?= $(shell pkg-config --exists libdrm && echo yes)
+ifeq ($(origin DRM),undefined)
+DRM := $(shell pkg-config --exists libdrm 2>/dev/null && echo yes)
+endif
 DRM_SONAME := libaccel_drm.so.1
 
 ifneq ($(DRM),)

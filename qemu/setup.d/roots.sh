@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Clean installations of a Debian release, for tests/setup. Sourced by qemu/setup, which sets what is
+# named here.
+
+: "${here?}" "${cache?}" "${no_install?}"
+
+# debootstrap mounts things in what it makes; with its mount namespace these vanish, even when it is
+# killed.
+build_root() { # release, scratch, mirror
+	quietly as_root setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
+		debootstrap --variant=minbase --include=ca-certificates,make "$1" "$2/root" "$3" &&
+		release_sources "$1" | as_root tee "$2/root/etc/apt/sources.list" >/dev/null &&
+		as_root tar -C "$2/root" --one-file-system -cf "$2/root.tar" . &&
+		as_root rm -rf "$2/root"
+}
+
+# A month later most of its packages would be replaced at once.
+fresh_root() { # release
+	complete "$cache/root/$1" && [ -n "$(find "$cache/root/$1/.complete" -mtime -30)" ]
+}
+
+setup_root() { # release
+	local scratch mirror
+	! fresh_root "$1" || return 0
+	refuse_to_fetch "a clean Debian $1"
+	command -v debootstrap >/dev/null || with_lock packages setup_packages root
+	mirror=$(archive_mirror)
+	[ -n "$mirror" ] || ! refresh_lists || mirror=$(archive_mirror)
+	[ -n "$mirror" ] || die "apt's package lists name no mirror of Debian: run apt-get update"
+	say "Debian $1: downloading and installing its smallest system"
+	scratch=$(scratch_dir "root-$1")
+	build_root "$1" "$scratch" "$mirror" || die "debootstrap could not install Debian $1 from $mirror"
+	publish "$scratch" "$cache/root/$1"
+}
+
+print_root() { # release
+	complete "$cache/root/$1" || die "Debian $1 is not set up: run qemu/setup root $1"
+	echo "$cache/root/$1/root.tar"
+}
