@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 
-from guests import PATIENCE, TOP, contains, equal, wait_until
+from guests import PATIENCE, TOP, contains, equal, gone, qemu_of, wait_until
 
 SETUP = os.path.join(TOP, "qemu/setup")
 
@@ -246,6 +246,21 @@ def test_setup_libraries_that_cannot_be_had():
         printed = setup(cache, "print", "sundials", "7.9.0")
         equal((printed.returncode, printed.stdout), (1, ""))
         contains(printed.stderr, "is not set up")
+
+
+def test_setup_a_killed_root_leaves_nothing():
+    """The system of tests/setup; this machine's own stands in for it."""
+    if os.geteuid():
+        return
+    command = [os.path.join(TOP, "tests/setup/in-root"), "/", "sh", "-c", "echo started; sleep 1000"]
+    before = read_text("/proc/mounts")
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        equal(process.stdout.readline(), b"started\n")
+        inside = qemu_of(process)
+        equal(len(inside), 1)
+        process.kill()
+    wait_until(lambda: gone(inside[0]), "what runs in it ends")
+    equal(read_text("/proc/mounts"), before)
 
 
 def test_setup_a_target_gets_what_it_uses():
