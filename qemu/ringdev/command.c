@@ -223,8 +223,9 @@ static void do_time(struct order *o)
 	if (problem)
 		answer(o, "error: %s", problem);
 	else
-		answer(o, "ok ns=%" PRIu64 " min=%" PRIu64 " bytes=%" PRIu64 " pieces=%u",
-		       result.median, result.min, result.bytes, result.pieces);
+		answer(o, "ok ns=%" PRIu64 " min=%" PRIu64 " longest=%" PRIu64 " bytes=%" PRIu64
+		       " pieces=%u", result.median, result.min, result.longest, result.bytes,
+		       result.pieces);
 }
 
 #define FAULT_KEYS	(HAS(KEY_ENGINE) | HAS(KEY_AFTER) | HAS(KEY_COUNT) | HAS(KEY_NS) | \

@@ -140,6 +140,10 @@ uint32_t check_descriptor(struct engine *e, struct transfer *t, uint32_t *detail
 /* move.c: at most so many bytes. */
 void move(struct engine *e, struct transfer *t, uint64_t budget);
 void move_fence(struct engine *e, struct transfer *t);
+/* A part of a transfer, the way that its length asks for; stream_end() comes after the last. */
+void move_copy(const struct ring_descriptor *d, uint8_t *dst, const uint8_t *src, uint64_t len,
+	       const uint8_t *next);
+void move_fill(const struct ring_descriptor *d, uint8_t *dst, uint64_t len);
 /* Is it one byte again and again? */
 bool is_uniform(const struct ring_descriptor *d);
 
@@ -175,7 +179,8 @@ static inline bool fault_has(const struct fault_set *set, enum fault_kind kind)
 struct reference {
 	uint64_t median, min;		/* ns */
 	uint64_t bytes;
-	unsigned int pieces;		/* each by one memcpy() or memset() */
+	uint64_t longest;		/* of the transfers: so much is moved by one call */
+	unsigned int pieces;		/* that are not adjacent */
 };
 
 bool reference_record(struct ring_card *card, uint8_t opcode);

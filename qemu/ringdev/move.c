@@ -70,7 +70,7 @@ bool is_uniform(const struct ring_descriptor *d)
 	return !memcmp(piece, piece + 1, sizeof(piece) - 1);
 }
 
-static void fill(const struct ring_descriptor *d, uint8_t *dst, uint64_t len)
+void move_fill(const struct ring_descriptor *d, uint8_t *dst, uint64_t len)
 {
 	uint8_t piece[PIECE];
 
@@ -88,6 +88,15 @@ static void fill(const struct ring_descriptor *d, uint8_t *dst, uint64_t len)
 		memcpy(dst + done, piece, len - done < PIECE ? len - done : PIECE);
 }
 
+void move_copy(const struct ring_descriptor *d, uint8_t *dst, const uint8_t *src, uint64_t len,
+	       const uint8_t *next)
+{
+	if (d->len >= LONG)
+		stream_copy(dst, src, len, next);
+	else
+		memcpy(dst, src, len);
+}
+
 /* What is to be read after `len` bytes at `src`. */
 static const uint8_t *next_source(const struct transfer *t, const uint8_t *src, uint64_t len)
 {
@@ -101,12 +110,10 @@ static void move_part(struct transfer *t, uint8_t *dst, const uint8_t *src, uint
 	if (t->d.opcode == RING_OP_CHECKSUM || t->d.flags & RING_FLAG_CHECKSUM ||
 	    fault_has(&t->faults, FAULT_CORRUPT))
 		move_by_pieces(t, dst, src, len);
-	else if (src && t->d.len >= LONG)
-		stream_copy(dst, src, len, next_source(t, src, len));
 	else if (src)
-		memcpy(dst, src, len);
+		move_copy(&t->d, dst, src, len, next_source(t, src, len));
 	else
-		fill(&t->d, dst, len);
+		move_fill(&t->d, dst, len);
 	t->moved += len;
 }
 

@@ -289,7 +289,7 @@ static uint64_t computed(void)
 /* One more run under the clock than the other order has, less that one. */
 static uint64_t time_reference(uint64_t *cpu, unsigned int *pieces)
 {
-	unsigned long long ns, min, bytes;
+	unsigned long long ns, min, longest, bytes;
 	uint64_t begin = computed(), middle;
 	char reply[256];
 
@@ -297,8 +297,8 @@ static uint64_t time_reference(uint64_t *cpu, unsigned int *pieces)
 	middle = computed();
 	order("time runs=3\n", reply, sizeof(reply));
 	*cpu = (computed() - middle - (middle - begin)) / 2;
-	if (sscanf(reply, "ok ns=%llu min=%llu bytes=%llu pieces=%u", &ns, &min, &bytes,
-		   pieces) != 4 || bytes != SIZE)
+	if (sscanf(reply, "ok ns=%llu min=%llu longest=%llu bytes=%llu pieces=%u", &ns, &min,
+		   &longest, &bytes, pieces) != 5 || bytes != SIZE)
 		fail(reply);
 	return ns;
 }

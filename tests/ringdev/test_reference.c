@@ -124,6 +124,28 @@ static void pieces_are_put_together(void)
 	check(!memcmp(mem(0), host(HOST), 64 * PAGE));
 }
 
+/* Three that become one, in pieces as long as the second: 300, 300 and 100 bytes. */
+static void pieces_as_long_as_transfers(void)
+{
+	fill_random(host(HOST), 700, 1);
+	check(order("record op=h2d"));
+	check_eq(carry(h2d(0, HOST, 200)).status, RING_OK);
+	check_eq(carry(h2d(200, HOST + 200, 300)).status, RING_OK);
+	check_eq(carry(h2d(500, HOST + 500, 200)).status, RING_OK);
+	memset(mem(0), 0, 701);
+	check_time(700, 1);
+	check(strstr(reply, " longest=300 "));
+	check(!memcmp(mem(0), host(HOST), 700) && *mem(700) == 0);
+
+	check(order("record op=fill"));
+	check_eq(carry(fill_with(0, 300, 0x42, 1)).status, RING_OK);
+	check_eq(carry(fill_with(300, 400, 0x42, 1)).status, RING_OK);
+	memset(mem(0), 0, 701);
+	check_time(700, 1);
+	check(strstr(reply, " longest=400 "));
+	check(*mem(0) == 0x42 && *mem(699) == 0x42 && *mem(700) == 0);
+}
+
 static void pieces_that_stay_apart(void)
 {
 	/* On the card's side together, on the host's not. */
@@ -302,7 +324,7 @@ static void median_and_minimum(void)
 	memcpy(tick, (uint64_t[64]){ 0, 1, 0, 700, 0, 50, 0, 300 }, sizeof(tick));
 	asked = 0;
 	check(order("time runs=3"));
-	check(!strcmp(reply, "ok ns=300 min=50 bytes=8 pieces=1"));
+	check(!strcmp(reply, "ok ns=300 min=50 longest=8 bytes=8 pieces=1"));
 	asked = 0;
 	check(order("time"));
 	check_eq(asked, 12);
@@ -326,6 +348,7 @@ int main(void)
 	RUN(moves_what_was_moved);
 	RUN(patterns_that_memset_cannot_write);
 	RUN(pieces_are_put_together);
+	RUN(pieces_as_long_as_transfers);
 	RUN(pieces_that_stay_apart);
 	RUN(pages_are_mapped_together);
 	RUN(not_now);
