@@ -5,7 +5,7 @@
 tests/bench/plot.py <build/bench.json >build/bench.svg
 
 The scale is the same for all: 1 is the goal, more is better. So a goal of "at most" is turned
-round.
+round. A row without a goal shows its ratio as it is.
 """
 
 import html
@@ -23,23 +23,28 @@ STYLE = """text { font: 13px sans-serif; fill: #222 }
 .title { font-weight: bold }
 .goal { stroke: #222; stroke-dasharray: 4 3 }
 .ok { fill: #3b7f4f }
-.missed { fill: #b8442f }"""
+.missed { fill: #b8442f }
+.none { fill: #888 }"""
+CLASSES = {True: "ok", False: "missed", None: "none"}
 
 
 def score(row):
     """1 is the goal, more is better."""
+    if row["ok"] is None:
+        return row["ratio"]
     word, number = row["goal"].split()
     goal = float(number)
     if word == ">=":
         return row["ratio"] / goal
-    return goal / row["ratio"] if row["ratio"] else SCALE_MAX
+    # A difference that has to be small may be negative.
+    return goal / row["ratio"] if row["ratio"] > 0 else SCALE_MAX
 
 
 def bar(index, row):
     y = TOP + index * ROW
     width = BAR_WIDTH * min(score(row), SCALE_MAX) / SCALE_MAX
-    kind = "ok" if row["ok"] else "missed"
-    text = f"{row['ratio']:g} (goal {row['goal']}){'' if row['ok'] else ' missed'}"
+    kind = CLASSES[row["ok"]]
+    text = f"{row['ratio']:g} (goal {row['goal']}){' missed' if kind == 'missed' else ''}"
     return (f'<text x="{NAME_WIDTH - 8}" y="{y + 16}" text-anchor="end">'
             f'{html.escape(row["name"])}</text>'
             f'<rect class="{kind}" x="{NAME_WIDTH}" y="{y}" width="{width:.1f}" height="22"/>'

@@ -11,9 +11,12 @@ BENCH_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wmissing-prototy
 # In a folder of its own: Paddle loads every *.so of the one that it is told of.
 BENCH_STANDIN := $(BENCH_OUT)/paddle/libpaddle_accel.so
 
+.PHONY: bench-programs
+bench-programs: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/pairs $(BENCH_OUT)/acl \
+		$(BENCH_STANDIN) $(BENCH_OUT)/libcalls.so ringdev python
+
 # Without the disk of PaddlePaddle all but its rows is measured.
-bench: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/pairs $(BENCH_OUT)/acl \
-		$(BENCH_STANDIN) $(BENCH_OUT)/libcalls.so
+bench: bench-programs
 	-@qemu/setup paddle 3.3.1
 	@tests/bench/run
 

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""A short run of everything that `make bench` measures. `make bench-programs` has built it."""
+
+import json
+import os
+import re
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+OUT = os.path.join(TOP, os.environ.get("BUILD") or "build", "bench-short")
+SVG = "{http://www.w3.org/2000/svg}"
+FIELDS = {"name", "value", "unit", "reference", "ratio", "goal", "ok"}
+WAYS = {"h2d", "d2h", "h2d.pageable", "d2h.pageable", "d2d", "fill", "p2p", "stores"}
+# From 4 KiB to 64 MiB.
+SIZES = 15
+
+
+def documented_rows():
+    """Of the tables of performance.md that describe rows; PyTorch's are measured elsewhere."""
+    with open(os.path.join(TOP, "Documentation/performance.md"), encoding="utf-8") as file:
+        tables = re.findall(r"^\| row \| value \| reference \| ratio \| goal \|\n((?:\|.*\n)+)",
+                            file.read(), re.MULTILINE)
+    names = re.findall(r"^\| `([\w.]+)` \|.*\| (?:`(.*)`|(none)) \|$", "".join(tables), re.MULTILINE)
+    return {name: goal or none for name, goal, none in names if not name.startswith("torch.")}
+
+
+@pytest.fixture(name="output", scope="module")
+def fixture_output():
+    """What a run prints."""
+    for name in os.listdir(OUT) if os.path.isdir(OUT) else []:
+        os.unlink(os.path.join(OUT, name))
+    result = subprocess.run(["tests/bench/run", "--short"], cwd=TOP, capture_output=True, text=True,
+                            check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(name="rows")
+def fixture_rows(output):
+    del output
+    return load("bench.json")
+
+
+def load(name):
+    with open(os.path.join(OUT, name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def drawing(name):
+    return ElementTree.parse(os.path.join(OUT, name)).getroot()
+
+
+def goals(rows, of_paddle):
+    """{name: goal}"""
+    pairs = rows.items() if isinstance(rows, dict) else [(row["name"], row["goal"]) for row in rows]
+    return {name: goal for name, goal in pairs if name.startswith("paddle.") == of_paddle}
+
+
+def test_every_row_is_measured(rows):
+    assert goals(rows, False) == goals(documented_rows(), False)
+
+
+def test_every_row_of_paddle_is_measured(rows):
+    if subprocess.run(["qemu/setup", "print", "paddle", "3.3.1"], cwd=TOP, check=False,
+                      capture_output=True).returncode:
+        pytest.skip("the disk with PaddlePaddle 3.3.1 is not set up")
+    assert goals(rows, True) == goals(documented_rows(), True)
+
+
+def test_rows_are_complete(rows):
+    for row in rows:
+        assert set(row) == FIELDS
+        assert row["value"] >= 0 and row["reference"] > 0 and row["unit"], row
+        assert row["ok"] in (True, False, None)
+
+
+def test_table(output, rows):
+    for row in rows:
+        assert re.search(rf"^{re.escape(row['name'])} .*{row['goal']}", output, re.MULTILINE), row
+
+
+def test_drawing_of_rows(rows):
+    svg = drawing("bench.svg")
+    # The first rectangle is the background.
+    assert len(svg.findall(f"{SVG}rect")) == 1 + len(rows)
+    assert {row["name"] for row in rows} <= {text.text for text in svg.findall(f"{SVG}text")}
+
+
+def test_drawing_of_bandwidth(output):
+    del output
+    curves = load("bandwidth.json")
+    assert set(curves) == WAYS
+    assert {len(curve) for curve in curves.values()} == {SIZES}
+    assert all(speed > 0 for curve in curves.values() for speed in curve.values())
+    lines = drawing("bandwidth.svg").findall(f"{SVG}polyline")
+    assert [len(line.get("points").split()) for line in lines] == [SIZES] * len(WAYS)
