@@ -17,7 +17,7 @@ import tty
 
 from . import RunnerError, klog
 from .kernel import QEMU_DIR, TOP, Kernel, base_initramfs, read, run_initramfs
-from .machine import Machine
+from .machine import Machine, clock_of
 
 TIMED_OUT = 124
 
@@ -105,7 +105,7 @@ def guest_files(options, kernel, nonce):
         "LD_LIBRARY_PATH": f"{build}/lib",
         "HOME": "/tmp", "TERM": os.environ.get("TERM", "dumb"), "LANG": "C.UTF-8",
         "KVER": kernel.version, "PACCEL_KERNEL": kernel.name, "PACCEL_KO": env["PACCEL_KO"],
-        "PACCEL_SLOWDOWN": kernel.slowdown, "PACCEL_TOP": TOP,
+        "PACCEL_SLOWDOWN": kernel.slowdown, "PACCEL_CLOCK": clock_of(options), "PACCEL_TOP": TOP,
     }
     command = (assignments(exported, "export ") + f"cd {shlex.quote(os.getcwd())} || exit 126\n"
                + "exec " + shlex.join(options.command) + "\n")

@@ -116,9 +116,12 @@ JOBS = [
     # A guest with edu alone runs in virtual time. Programs that any device will do for run there only.
     kselftest("kselftest-debug-edu", "check", f"--kernel debug {TWO_CARDS} {IOMEM} --mem 1G",
               skips=1, limit=2700),
+    # In real time: what pulls devices, and races between CPUs.
+    kselftest("races-debug", "check", f"--kernel debug --clock real {TWO_CARDS} --mem 1G", "races"),
     kselftest("kselftest-debug-ring", "check", f"--kernel debug {RING_CARDS} {IOMEM} --mem 1G",
               "device", skips=2, limit=2700),
     kselftest("kselftest-6.12-edu", "check", f"{TWO_CARDS} {IOMEM}", skips=1),
+    kselftest("races-6.12", "check", f"--clock real {TWO_CARDS}", "races"),
     kselftest("kselftest-6.12-ring", "check", f"{RING_CARDS} {IOMEM}", "device", skips=1),
     paddle("3.3.1", "check"),
     clients("clients", "check", "sundials rmm python acl"),
@@ -135,6 +138,7 @@ JOBS = [
 
     # --- full: the rest, by priority -----------------------------------------------------------
     kselftest("kselftest-6.1-edu", "full", f"--kernel 6.1 {TWO_CARDS} {IOMEM}", skips=1),
+    kselftest("races-6.1", "full", f"--kernel 6.1 --clock real {TWO_CARDS}", "races"),
     kselftest("kselftest-6.1-ring", "full", f"--kernel 6.1 {RING_CARDS} {IOMEM}", "device", skips=1),
     host("static-module", "full", "tests/static/run module"),
     # Two devices of one process, which reach each other's memory.
