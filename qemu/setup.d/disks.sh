@@ -20,6 +20,16 @@ releases() { # name
 	done | sort -rV
 }
 
+# Why this machine cannot have a disk, or nothing. The first line of a list tells the release of Python that
+# its packages are for, and guests run this machine's.
+disk_obstacle() { # name, release
+	local wanted have
+	wanted=$(sed -n '1s/.*for Python \([0-9.]*[0-9]\).*/\1/p' "$here/$1/$2.txt")
+	have=$("$system_python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+	[ "$have" = "$wanted" ] ||
+		echo "the packages of $1 $2 are for Python $wanted, and $system_python is $have"
+}
+
 # Everything that goes in.
 disk_key() { # name, release
 	{
@@ -39,10 +49,12 @@ disk_sizes() { # name
 }
 
 setup_disk() { # name, release
-	local name=$1 release=$2 key scratch
+	local name=$1 release=$2 key scratch obstacle
 	[ -e "$here/$name/$release.txt" ] ||
 		die "there is no release '$release' of $name: there are $(releases "$name" | xargs)"
 	[ -x "$system_python" ] || die "there is no $system_python"
+	obstacle=$(disk_obstacle "$name" "$release")
+	[ -z "$obstacle" ] || cannot_have "$obstacle"
 	key=$release-$(disk_key "$name" "$release")
 	if ! complete "$cache/$name/$key"; then
 		[ -z "$no_install" ] || die "NO_INSTALL is set and $name $release is not in $cache"

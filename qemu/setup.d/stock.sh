@@ -128,7 +128,7 @@ install_stock() { # scratch, name, abi
 use_cached_stock() { # name
 	complete "$cache/kernel/$1" || {
 		refuse_to_fetch "kernel $1"
-		die "the archive has no linux-image-$1.*-amd64 with headers, and none is in $cache"
+		cannot_have "the archive has no linux-image-$1.*-amd64 with headers, and none is in $cache"
 	}
 	say "kernel $1: using $(cat "$cache/kernel/$1/version") from the cache"
 }
