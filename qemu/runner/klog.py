@@ -12,28 +12,7 @@ must be at least one. With allow-warning there need not be one.
 
 import re
 
-# The first line of a report.
-REPORT = re.compile(r"""
-    WARNING: | BUG: | \bBUG\ [a-z0-9_-]+\ \( | kernel\ BUG\ at | Oops | Kernel\ panic
-    | general\ protection\ fault | [Uu]nable\ to\ handle | double\ fault | divide\ error
-    | INFO:\ task\ .*\ blocked | INFO:\ possible | INFO:\ trying\ to\ register
-    | INFO:\ rcu_ | detected\ stall | self-detected\ stall
-    | possible\ (recursive|circular|irq) | inconsistent\ lock\ state | held\ lock\ freed
-    | bad\ unlock\ balance | suspicious\ RCU | lock\ held\ when\ returning
-    | DEBUG_LOCKS_WARN_ON | scheduling\ while\ atomic | sleeping\ function\ called
-    | DMA-API:\ .*: | KASAN: | UBSAN: | ODEBUG: | unreferenced\ object
-    | refcount_t: | list_(add|del)\ corruption | Bad\ page\ state | Bad\ rss-counter
-    | corrupted\ stack\ end | nobody\ cared | swiotlb\ buffer\ is\ full
-    """, re.VERBOSE)
-
-# The rest of a report; suspicious by itself, for the first line may be of a kind
-# that nobody has thought of.
-TRACE = re.compile(r"(\] |^)(RIP: |Call Trace:)|\] ---\[ end trace")
-
-# What contains the words above and is no report.
-HARMLESS = re.compile(r"""
-    DMA-API:\ (preallocated|debugging\ enabled) | kmemleak:\ Kernel\ memory\ leak\ detector
-    """, re.VERBOSE)
+from .reports import REPORT, TRACE
 
 MARK = re.compile(r"paccel-test: (expect|allow)-warning (begin (.*)|end)\s*$")
 
@@ -47,38 +26,53 @@ class _Window:
         self.seen = False
 
 
-def _is_report(line):
-    return REPORT.search(line) and not HARMLESS.search(line)
+class Reports:
+    """The first lines of all reports of a log: those that no window allows, the others, and
+    complaints about windows."""
+
+    def __init__(self, text):
+        self.found = []
+        self.allowed = []
+        self.window = None
+        self.in_report = False
+        for line in text.splitlines():
+            self._read(line)
+        if self.window:
+            self.found.append(f"an expected warning has no end: {self.window.pattern.pattern}")
+
+    def _read(self, line):
+        mark = MARK.search(line)
+        if mark:
+            self._change_window(mark)
+        elif REPORT.search(line):
+            self._count(line)
+        elif TRACE.search(line):
+            if not self.in_report:
+                self.found.append(line)
+            self.in_report = "end trace" not in line
+
+    def _change_window(self, mark):
+        self.in_report = False
+        window, self.window = self.window, None
+        if mark.group(2) != "end":
+            if window:
+                self.found.append(f"an expected warning has no end: {window.pattern.pattern}")
+            self.window = _Window(mark.group(1), mark.group(3))
+        elif window and window.expected and not window.seen:
+            self.found.append(f"expected, but never seen: {window.pattern.pattern}")
+
+    def _count(self, line):
+        self.in_report = True
+        if self.window and self.window.pattern.search(line):
+            self.window.seen = True
+            self.allowed.append(line)
+        else:
+            self.found.append(line)
 
 
 def search(text):
     """Returns the lines that start a report nobody expects."""
-    found = []
-    window = None
-    in_report = False
-    for line in text.splitlines():
-        mark = MARK.search(line)
-        if mark:
-            in_report = False
-        if mark and mark.group(2) == "end":
-            if window and window.expected and not window.seen:
-                found.append(f"expected, but never seen: {window.pattern.pattern}")
-            window = None
-        elif mark:
-            window = _Window(mark.group(1), mark.group(3))
-        elif _is_report(line):
-            in_report = True
-            if window and window.pattern.search(line):
-                window.seen = True
-            else:
-                found.append(line)
-        elif TRACE.search(line):
-            if not in_report:
-                found.append(line)
-            in_report = "end trace" not in line
-    if window:
-        found.append("an expected warning has a begin and no end")
-    return found
+    return Reports(text).found
 
 
 def panic(text):

@@ -2,45 +2,141 @@
 """Tests of the search through the kernel log."""
 
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../qemu"))
 
 # pylint: disable=wrong-import-position
-from runner import klog  # noqa: E402
+from runner import klog, reports  # noqa: E402
 
-# First lines of reports as kernels print them.
-REPORTS = """
+# First lines of reports as kernels print them, for each row of the table.
+REPORTS = {
+    "WARNING": """
 WARNING: CPU: 0 PID: 71 at kernel/dma/debug.c:1018 check_unmap+0x6d6/0x9f0
 WARNING: possible circular locking dependency detected
 WARNING: possible recursive locking detected
 WARNING: inconsistent lock state
 WARNING: suspicious RCU usage
 WARNING: bad unlock balance detected!
+WARNING: held lock freed!
+WARNING: lock held when returning to user space!
+""",
+    "panic": "Kernel panic - not syncing: Fatal exception",
+    "BUG": """
 BUG: KASAN: slab-use-after-free in paccel_open+0x1/0x2 [paccel]
+BUG: KFENCE: out-of-bounds read in paccel_open+0x1/0x2 [paccel]
+BUG: KCSAN: data-race in paccel_open / paccel_close
 BUG: kernel NULL pointer dereference, address: 0000000000000008
 BUG: sleeping function called from invalid context at mm/slab.c:1
 BUG: scheduling while atomic: cat/71/0x00000002
 BUG: unable to handle page fault for address: ffffffffdeadbeef
 BUG: soft lockup - CPU#0 stuck for 26s! [cat:71]
+BUG: workqueue lockup - pool cpus=0 node=0 flags=0x0 nice=0 stuck for 31s!
+[ BUG: Invalid wait context ]
+BUG: MAX_LOCKDEP_ENTRIES too low!
 BUG kmalloc-64 (Tainted: G    B      O      ): Object already free
 BUG: Bad page state in process cat  pfn:01234
 kernel BUG at lib/genalloc.c:500!
-Oops: general protection fault, probably for non-canonical address: 0000 [#1]
+""",
+    "oops": """
+Oops: general protection fault, probably for non-canonical address 0: 0000 [#1] PREEMPT SMP
+general protection fault, probably for non-canonical address 0x8: 0000 [#1] PREEMPT SMP NOPTI
+Oops: Oops: 0002 [#1] PREEMPT SMP KASAN
+Oops: 0002 [#1] PREEMPT SMP NOPTI
+invalid opcode: 0000 [#1] PREEMPT SMP NOPTI
+stack segment: 0070 [#12] PREEMPT SMP NOPTI
+segment not present: 0070 [#1] SMP
+""",
+    "machine check": "mce: [Hardware Error]: CPU 0: Machine Check Exception: 5 Bank 0: be0000000000011c",
+    "NMI": """
+Uhhuh. NMI received for unknown reason 30 on CPU 0.
+NMI: PCI system error (SERR) for reason a1 on CPU 0.
+""",
+    "hung task": """
+INFO: task cat:71 blocked for more than 120 seconds.
+Future hung task reports are suppressed, see sysctl kernel.hung_task_warnings
+""",
+    "lockup": """
+watchdog: Watchdog detected hard LOCKUP on cpu 1
+NMI watchdog: Watchdog detected hard LOCKUP on cpu 1
+""",
+    "RCU stall": """
+rcu: INFO: rcu_preempt self-detected stall on CPU
+rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:
+rcu: rcu_preempt kthread starved for 2500 jiffies! g1 f0x2 RCU_GP_WAIT_FQS(5) ->state=0x0 ->cpu=0
+""",
+    "lockdep": """
+INFO: trying to register non-static key.
+turning off the locking correctness validator.
+Disabling lock debugging due to kernel taint
+INFO: lockdep is turned off.
+DEBUG_LOCKS_WARN_ON(lock->magic != lock)
+""",
+    "KASAN": "KASAN: null-ptr-deref in range [0x0000000000000008-0x000000000000000f]",
+    "UBSAN": """
 UBSAN: array-index-out-of-bounds in /x/kernel/mem.c:12:3
 UBSAN: shift-out-of-bounds in /x/kernel/mem.c:12:3
-DMA-API: edu 0000:01:00.0: device driver frees DMA memory with wrong function
-DMA-API: pci 0000:01:00.0: device driver has pending DMA allocations while released from device
+""",
+    "list": "list_del corruption. prev->next should be ffff, but was 0000",
+    "refcount": "refcount_t: underflow; use-after-free.",
+    "ODEBUG": """
+ODEBUG: free active (active state 0) object: 00000000 object type: timer_list
+ODEBUG: Out of memory. ODEBUG disabled
+""",
+    "stack depot": """
+Stack depot reached limit capacity
+stackdepot: hash table allocation failed, disabling
+Stack Depot hash table allocation failed, disabling
+""",
+    "kmemleak": """
 unreferenced object 0xffff888001234500 (size 64):
 kmemleak: unreferenced object 0xffff888001234500 (size 64):
-ODEBUG: free active (active state 0) object: 00000000 object type: timer_list
-INFO: task cat:71 blocked for more than 120 seconds.
-INFO: trying to register non-static key.
-rcu: INFO: rcu_preempt self-detected stall on CPU
-refcount_t: underflow; use-after-free.
-list_del corruption. prev->next should be ffff, but was 0000
+kmemleak: Kernel memory leak detector disabled
+kmemleak: Cannot allocate a kmemleak_object structure
+kmemleak: Cannot insert 0xffff888001234500 into the object search tree (overlaps existing)
+kmemleak: Memory pool empty, consider increasing CONFIG_DEBUG_KMEMLEAK_MEM_POOL_SIZE
+kmemleak: Freeing unknown object at 0xffff888001234500
+""",
+    "DMA-API": """
+DMA-API: edu 0000:01:00.0: device driver frees DMA memory with wrong function
+DMA-API: pci 0000:01:00.0: device driver has pending DMA allocations while released from device
+DMA-API: debugging out of memory - disabling
+DMA-API: cacheline tracking ENOMEM, dma-debug disabled
+DMA-API: debugging disabled on kernel command line
+DMA-API: enable driver filter for driver [e1000]
+""",
+    "swiotlb": "edu 0000:01:00.0: swiotlb buffer is full (sz: 4096 bytes), total 512 (slots), used 512 (slots)",
+    "DMAR": """
+DMAR: DRHD: handling fault status reg 2
+DMAR: [DMA Write NO_PASID] Request device [01:00.0] fault addr 0xdead000 [fault reason 0x05] PTE Write
+DMAR: [DMA Read PASID 0x1] Request device [01:00.0] fault addr 0x0 [fault reason 0x06] PTE Read
+DMAR: [INTR-REMAP] Request device [01:00.0] fault index 0x1 [fault reason 0x22] Present field
+DMAR: VT-d detected Invalidation Queue Error: Reason 0
+DMAR: ERROR: DMA PTE for vPFN 0xdead already set (to 1 not 2)
+""",
+    "AER": """
+pcieport 0000:00:04.0: AER: Corrected error received: 0000:00:04.0
+pcieport 0000:00:04.0: AER: Correctable error message received from 0000:00:04.0
+pcieport 0000:00:04.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)
+paccel 0000:01:00.0: AER: can't recover (no error_detected callback)
+pcieport 0000:00:04.0: AER: device recovery failed
+pcieport 0000:00:04.0: DPC: containment event, status:0x1f01 source:0x0000
+""",
+    "interrupt": """
 irq 16: nobody cared (try booting with the "irqpoll" option)
-Kernel panic - not syncing: Fatal exception
+irq event 31: bogus return value 55
+""",
+    "printk": """
+** 2745 printk messages dropped **
+printk: dropped 12 messages
+printk: Too many dropped messages. Suppress messages on non-panic CPUs to prevent livelock.
+storm: 3 output lines suppressed due to ratelimiting
+""",
+}
+
+# What belongs to a report and begins none.
+TRACES = """
 RIP: 0010:paccel_open+0x1/0x2 [paccel]
 Call Trace:
 """.strip().splitlines()
@@ -50,6 +146,20 @@ HARMLESS = """
 DMA-API: preallocated 65536 debug entries
 DMA-API: debugging enabled by kernel config
 kmemleak: Kernel memory leak detector initialized (mem pool available: 38766)
+kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)
+DMA-API: dma_debug_entry pool grown to 131072 (200%)
+DMAR: Host address width 39
+DMAR: DRHD base: 0x000000fed90000 flags: 0x0
+DMAR: dmar0: reg_base_addr fed90000 ver 1:0 cap d2008c222f0686 ecap f00f5a
+DMAR: dmar0: Using Queued invalidation
+DMAR: Intel(R) Virtualization Technology for Directed I/O
+pcieport 0000:00:04.0: AER: enabled with IRQ 24
+ODEBUG: selftest passed
+stackdepot: allocating hash table of 65536 entries via kvcalloc
+kasan: KernelAddressSanitizer initialized (generic)
+kfence: initialized - using 2097152 bytes for 255 objects at 0x(____ptrval____)-0x(____ptrval____)
+traps: library[71] general protection fault ip:401136 sp:7ffd error:0 in library[401000+1000]
+paccel_scrub: 12 callbacks suppressed
 paccel: loading out-of-tree module taints kernel.
 smpboot: CPU0: Intel(R) Debug thing
 rcu: \tRCU lockdep checking is enabled.
@@ -60,6 +170,7 @@ workingset: timestamp_bits=56 max_order=17 bucket_order=0
 STAMP = "[    1.234567] "
 BEGIN = STAMP + "paccel-test: expect-warning begin "
 END = STAMP + "paccel-test: expect-warning end"
+WARNING = "WARNING: CPU: 0 PID: 71 at mm/x.c:1018 f+0x6d6/0x9f0"
 
 
 def log(*lines):
@@ -67,7 +178,16 @@ def log(*lines):
 
 
 def test_log_every_report_is_found():
-    for line in REPORTS:
+    assert set(REPORTS) == set(reports.REPORTS)
+    for row, lines in REPORTS.items():
+        for line in lines.strip().splitlines():
+            assert klog.search(log("before", line, "after")), line
+            # By the row that it is a sample of, and not by another one.
+            assert re.search(reports.REPORTS[row], line), (row, line)
+
+
+def test_log_a_trace_without_a_report_is_found():
+    for line in TRACES:
         assert klog.search(log("before", line, "after")), line
 
 
@@ -76,12 +196,12 @@ def test_log_nothing_harmless_is_found():
 
 
 def test_log_expected_report():
-    text = log(BEGIN + "at mm/x", REPORTS[0].replace("kernel/dma", "mm/x"), "Call Trace:", END)
+    text = log(BEGIN + "at mm/x", WARNING, "Call Trace:", END)
     assert not klog.search(text), klog.search(text)
 
 
 def test_log_other_report_while_one_is_expected():
-    text = log(BEGIN + "at mm/x", REPORTS[0].replace("kernel/dma", "mm/x"), REPORTS[6], END)
+    text = log(BEGIN + "at mm/x", WARNING, "BUG: KASAN: slab-use-after-free in f", END)
     assert len(klog.search(text)) == 1
 
 
@@ -97,6 +217,14 @@ def test_log_expected_report_that_never_came():
 
 def test_log_expectation_without_an_end():
     assert klog.search(log(BEGIN + "WARNING", "WARNING: CPU: 0"))
+    # Another one is no end, and does not hide what the first waits for.
+    assert klog.search(log(BEGIN + "BUG", BEGIN + "WARNING", "WARNING: CPU: 0", END))
+
+
+def test_log_reports_that_are_allowed():
+    text = log("BUG: x", BEGIN + "at mm/x", WARNING, END)
+    assert klog.Reports(text).found == [STAMP + "BUG: x"]
+    assert klog.Reports(text).allowed == [STAMP + WARNING]
 
 
 STALL = [
