@@ -94,6 +94,22 @@ def lost_timer(text):
     return match and int(match[1])
 
 
+# TCG before QEMU 8.1 may execute a breakpoint that the kernel has already replaced in its own code: an
+# int3 whose address is in the kernel itself and where memory holds the byte of another instruction.
+# In a module, and where memory does hold 0xcc, the kernel has executed what it should not.
+PATCHED_INT3 = re.compile(r"""
+    ^\[.*\]\ (Oops:\ )?int3:\ 0000\ \[\#1\]
+    (?=.*\n(?:.*\n){0,5}?
+    .*\]\ RIP:\ 0010:[\w.]+\+0x[0-9a-f]+/0x[0-9a-f]+\n
+    .*\]\ Code:\ (?:[0-9a-f]{2}\ )*(?!cc)[0-9a-f]{2}\ <)""", re.VERBOSE | re.MULTILINE)
+
+
+def patched_int3(text):
+    """The heading of an int3 that is QEMU's fault, or None."""
+    match = PATCHED_INT3.search(text)
+    return match and match.group()
+
+
 # The kernel's last word before it is in the hands of a program.
 FIRST_PROGRAM = re.compile(r"Run \S+ as init process")
 

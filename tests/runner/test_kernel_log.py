@@ -246,3 +246,26 @@ def test_log_lost_timer():
     assert klog.lost_timer(log(*busy)) is None
     assert klog.lost_timer(log(*(line.replace("for cpu 0", "for cpu 1") for line in STALL))) is None
     assert klog.lost_timer(log(*STALL[:5])) is None
+
+
+# What QEMU 7.2 makes of a kernel that switches tracepoints while it works, and of 6.1.
+INT3 = """
+[   13.454186] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI
+[   13.473323] CPU: 1 UID: 0 PID: 214 Comm: true Not tainted 6.12.117+deb12-amd64 #1  Debian 6.12.117-1
+[   13.477109] Hardware name: QEMU Standard PC (Q35 + ICH9, 2009), BIOS 1.16.2-debian-1.16.2-1 04/01/2014
+[   13.477285] RIP: 0010:update_curr+0xf7/0x1e0
+[   13.483548] Code: 39 43 78 74 ab 48 3b 5d 58 75 8d eb c5 4c 8d 7b 80 0f <1f> 44 00 00 48 8b 83 80 0b 00 00
+[   13.483870] RSP: 0000:ff4af742c04abd98 EFLAGS: 00000046
+"""
+
+
+def test_log_int3_of_qemu():
+    assert klog.patched_int3(INT3) == "[   13.454186] Oops: int3: 0000 [#1]"
+    assert klog.patched_int3(INT3.replace("Oops: int3", "int3")) == "[   13.454186] int3: 0000 [#1]"
+    # Code of a module, of nowhere, and an int3 that is there.
+    assert klog.patched_int3(INT3.replace("/0x1e0", "/0x1e0 [paccel]")) is None
+    assert klog.patched_int3(INT3.replace("update_curr+0xf7/0x1e0", "0xffffffffc06781a0")) is None
+    assert klog.patched_int3(INT3.replace("0f <1f>", "cc <1f>")) is None
+    assert klog.patched_int3(INT3.replace("int3", "invalid opcode")) is None
+    # Not the first that went wrong.
+    assert klog.patched_int3(INT3.replace("[#1]", "[#2]")) is None
