@@ -227,6 +227,26 @@ def test_log_reports_that_are_allowed():
     assert klog.Reports(text).allowed == [STAMP + WARNING]
 
 
+KEPT = [
+    "DMA-API: pci 0000:01:00.0: device driver has pending DMA allocations while released from device "
+    "[count=1]",
+    "One of leaked entries details: [device address=0x1000] [size=4096 bytes] [mapped as coherent]",
+    "WARNING: CPU: 0 PID: 71 at kernel/dma/debug.c:877 dma_debug_device_change+0x1/0x2",
+    "Call Trace:", "---[ end trace 0 ]---",
+]
+
+
+def test_log_kept_mapping_is_reported_again():
+    allowed = [BEGIN + "dma_debug_device_change|DMA-API: ", *KEPT, END]
+    assert not klog.search(log(*allowed, *KEPT, *KEPT))
+    assert len(klog.search(log(*KEPT, *KEPT))) == 4
+    # One more mapping, another device, the warning of another report.
+    for old, new in (("count=1", "count=2"), ("01:00.0", "02:00.0")):
+        assert len(klog.search(log(*allowed, *(line.replace(old, new) for line in KEPT)))) == 2
+    assert len(klog.search(log(*allowed, KEPT[0], WARNING))) == 1
+    assert len(klog.search(log(*allowed, *KEPT, KEPT[2]))) == 1
+
+
 STALL = [
     "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
     "rcu: \t0-...!: (0 ticks this GP) idle=4db0/0/0x0 softirq=13567/13567 fqs=0 (false positive?)",
