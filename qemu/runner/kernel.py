@@ -19,7 +19,7 @@ BOOT_MODULES = ["virtio_pci", "virtio_console", "virtio-rng", "9pnet_virtio", "9
 
 # How much slower a kernel with these checkers is. The one place for that number.
 SLOWDOWN = 4
-SLOW_SYMBOLS = ("CONFIG_KASAN=y", "CONFIG_PROVE_LOCKING=y", "CONFIG_KCSAN=y")
+SLOW_SYMBOLS = {"CONFIG_KASAN=y", "CONFIG_PROVE_LOCKING=y", "CONFIG_KCSAN=y"}
 
 
 def cache_dir():
@@ -32,7 +32,7 @@ def build_dir():
 
 
 class Kernel:
-    """image, version, modules (a directory, or None), slowdown, paccel_ko."""
+    """image, version, modules (a directory, or None), config (lines), slowdown, paccel_ko."""
 
     def __init__(self, name):
         self.name = name
@@ -40,6 +40,7 @@ class Kernel:
             self._from_path(os.path.abspath(name))
         else:
             self._from_cache(name)
+        self.slowdown = SLOWDOWN if self.config & SLOW_SYMBOLS else 1
         self.paccel_ko = os.path.join(build_dir(), "kernel",
                                       os.path.basename(self.name.rstrip("/")), "paccel.ko")
 
@@ -53,29 +54,28 @@ class Kernel:
             self.version = file.read().strip()
         modules = os.path.join(home, "lib/modules", self.version)
         self.modules = modules if os.path.isdir(modules) else None
-        self.slowdown = slowdown(os.path.join(home, "kdir/.config"))
+        self.config = read_config(os.path.join(home, "kdir/.config"))
         self.home = home
 
     def _from_path(self, path):
         self.home = None
         self.modules = None
-        self.slowdown = 1
+        self.config = set()
         self.image = path
         if os.path.isdir(path):
             self.image = os.path.join(path, "arch/x86/boot/bzImage")
-            self.slowdown = slowdown(os.path.join(path, ".config"))
+            self.config = read_config(os.path.join(path, ".config"))
         if not os.path.isfile(self.image):
             raise RunnerError(f"--kernel {self.name}: {self.image} does not exist")
         self.version = image_version(self.image)
 
 
-def slowdown(config):
+def read_config(path):
     try:
-        with open(config, encoding="ascii") as file:
-            lines = set(file.read().splitlines())
+        with open(path, encoding="ascii") as file:
+            return set(file.read().splitlines())
     except OSError:
-        return 1
-    return SLOWDOWN if lines.intersection(SLOW_SYMBOLS) else 1
+        return set()
 
 
 def image_version(image):

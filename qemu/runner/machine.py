@@ -286,7 +286,9 @@ class Machine:
 
 def kernel_command_line(options):
     words = ["console=ttyS0", "loglevel=7", "panic=-1", "oops=panic", "random.trust_cpu=on",
-             "tsc=reliable", "no_timer_check"]
+             "tsc=reliable", "no_timer_check",
+             # KASAN reports each error, not the first alone.
+             "kasan_multi_shot"]
     if options.iommu:
         words.append("intel_iommu=on")
     return " ".join(words + [options.append])

@@ -15,7 +15,7 @@ import threading
 import time
 import tty
 
-from . import RunnerError, klog
+from . import RunnerError, checkers, klog
 from .kernel import QEMU_DIR, TOP, Kernel, base_initramfs, read, run_initramfs
 from .machine import Machine, clock_of
 
@@ -178,6 +178,7 @@ class Session:
         self.log = bytearray()
         self.qemu_output = b""
         self.exit_code = None
+        self.state = {}
         self.output_complete = False
         self.machine = None
         self.threads = []
@@ -316,7 +317,9 @@ class Session:
             missing = "end of its clean-up"
             while not (ended and log_complete):
                 kind, text = self._next_event(deadline)
-                ended = ended or (kind == "status" and text == "end")
+                if kind == "status" and text.startswith("end "):
+                    ended = True
+                    self.state = checkers.parse(text[len("end "):])
                 log_complete = log_complete or kind == "log complete"
                 missing = "end of its log" if ended else missing
                 if kind == "qemu ended":
@@ -351,9 +354,12 @@ class Session:
         return bytes(self.log).decode("utf-8", "replace").replace("\r\n", "\n")
 
     def _check_log(self):
-        found = klog.search(self.log_text())
-        if found:
-            raise RunnerError("the kernel log has reports:\n  " + "\n  ".join(found[:10]))
+        reports = klog.Reports(self.log_text())
+        complaints = checkers.judge(self.state, self.kernel.config, reports.found + reports.allowed)
+        if reports.found:
+            complaints.insert(0, "\n  ".join(["the kernel log has reports:"] + reports.found[:10]))
+        if complaints:
+            raise RunnerError("\n".join(complaints))
 
     def _start(self, log_file):
         files = guest_files(self.options, self.kernel, self.nonce)

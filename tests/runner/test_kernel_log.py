@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests of the search through the kernel log."""
+"""Tests of the search through the kernel log, and of the judgement about its checkers."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../qemu"))
 
 # pylint: disable=wrong-import-position
-from runner import klog, reports  # noqa: E402
+from runner import checkers, klog, reports  # noqa: E402
 
 # First lines of reports as kernels print them, for each row of the table.
 REPORTS = {
@@ -289,3 +289,43 @@ def test_log_int3_of_qemu():
     assert klog.patched_int3(INT3.replace("int3", "invalid opcode")) is None
     # Not the first that went wrong.
     assert klog.patched_int3(INT3.replace("[#1]", "[#2]")) is None
+
+
+CONFIG = set(checkers.STATES)
+STATE = {"taint": "12288", "leaks": "reported", "debug_locks": "1", "dma_debug_disabled": "N",
+         "dma_errors": "0"}
+
+
+def complaints(state, *found, config=frozenset(CONFIG)):
+    return checkers.judge({**STATE, **state}, config, found)
+
+
+def test_state_of_checkers_that_are_well():
+    assert not complaints({})
+    assert not checkers.judge({"taint": "0"}, set(), [])
+    # Out of the tree, without a signature, a test.
+    assert not complaints({"taint": str(1 << 12 | 1 << 13 | 1 << 18)})
+
+
+def test_state_of_checkers_that_are_off_or_silent():
+    for name, value in (("leaks", "unknown"), ("debug_locks", "0"), ("dma_debug_disabled", "Y")):
+        assert len(complaints({name: value})) == 1, name
+    assert len(checkers.judge({"taint": "0"}, CONFIG, [])) == 3
+    assert checkers.judge({}, set(), [])
+
+
+def test_state_of_dma_errors():
+    report = "DMA-API: edu 0000:01:00.0: device driver has pending DMA allocations"
+    assert complaints({"dma_errors": "1"})
+    assert not complaints({"dma_errors": "1"}, report)
+    assert complaints({"dma_errors": "2"}, report)
+    assert not complaints({"dma_errors": "2"}, report, report)
+
+
+def test_state_of_taints():
+    for bit, report in ((4, "mce: [Hardware Error]: CPU 0"), (5, "BUG: KASAN: x"), (7, "x: 0000 [#1]"),
+                        (9, WARNING), (9, "UBSAN: x"), (14, "BUG: soft lockup - CPU#0")):
+        assert len(complaints({"taint": str(1 << bit)})) == 1
+        assert not complaints({"taint": str(1 << bit)}, report)
+    # A module that was forced.
+    assert complaints({"taint": "2"}, WARNING)
