@@ -168,6 +168,7 @@ int outcome(int fd, uint32_t stream, uint64_t point);
 struct paccel_mem_stats mem_stats_of(int fd);
 struct paccel_op op_write(const uint64_t *to, uint64_t value);
 struct paccel_op op_fence(int fd);
+struct paccel_op op_wait(uint32_t stream, uint64_t point);
 
 /* Anonymous pages; bytes before a page that cannot be accessed. */
 void *pages_map(size_t pages);

@@ -20,7 +20,6 @@ endef
 
 $(eval $(call conformance_variant,gcc-asan,gcc,$(UNIT_ASAN)))
 $(eval $(call conformance_variant,clang-asan,clang,$(UNIT_ASAN)))
-$(eval $(call conformance_variant,gcc-tsan,gcc,$(UNIT_TSAN)))
 
 CONFORMANCE_GUEST := $(BUILD)/tests/kselftest/conformance
 CONFORMANCE_GUEST_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(CONFORMANCE_SRC) tests/conformance/target_driver.c)

@@ -63,17 +63,17 @@ static void op_copy(struct world *w, union argument *c)
 static void op_fill(struct world *w, union argument *c)
 {
 	(void)c;
-	w->op = (struct paccel_op){
-		.op = PACCEL_OP_FILL,
-		.fill = { .addr = w->mem, .length = 8, .pattern = 1, .pattern_size = 1 },
-	};
+	w->op = (struct paccel_op){ .op = PACCEL_OP_FILL };
+	w->op.fill.addr = w->mem;
+	w->op.fill.length = 8;
+	w->op.fill.pattern = 1;
+	w->op.fill.pattern_size = 1;
 }
 
 static void op_point(struct world *w, union argument *c)
 {
 	(void)c;
-	w->op = (struct paccel_op){ .op = PACCEL_OP_WAIT_POINT,
-				    .wait = { .stream = w->stream, .point = 1 } };
+	w->op = op_wait(w->stream, 1);
 }
 
 static void op_point_0(struct world *w, union argument *c)
@@ -85,8 +85,9 @@ static void op_point_0(struct world *w, union argument *c)
 static void op_eventfd(struct world *w, union argument *c)
 {
 	(void)c;
-	w->op = (struct paccel_op){ .op = PACCEL_OP_EVENTFD, .flags = PACCEL_OP_ALWAYS,
-				    .fd = { .fd = w->eventfd } };
+	w->op = op_fence(w->eventfd);
+	w->op.op = PACCEL_OP_EVENTFD;
+	w->op.flags = PACCEL_OP_ALWAYS;
 }
 
 static void op_ended_fence(struct world *w, union argument *c)
@@ -114,7 +115,8 @@ static void eventfd_is_dmabuf(struct world *w, union argument *c)
 static void op_time(struct world *w, union argument *c)
 {
 	(void)c;
-	w->op = (struct paccel_op){ .op = PACCEL_OP_TIME, .write = { .addr = (uintptr_t)w->own } };
+	w->op = op_write(w->own, 0);
+	w->op.op = PACCEL_OP_TIME;
 }
 
 static void op_beyond(struct world *w, union argument *c)
@@ -188,9 +190,7 @@ static void dependent_waits(struct world *w, union argument *c)
 	MUST(w->extra.fence >= 0);
 	w->extra.stream = stream_create(w->fd);
 	submit(w, w->extra.stream, op_fence(w->extra.fence));
-	submit(w, w->extra.stream,
-	       (struct paccel_op){ .op = PACCEL_OP_WAIT_POINT,
-				   .wait = { .stream = w->stream, .point = 2 } });
+	submit(w, w->extra.stream, op_wait(w->stream, 2));
 }
 
 static void op_plain(struct world *w, union argument *c)

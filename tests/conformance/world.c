@@ -104,15 +104,34 @@ struct paccel_mem_stats mem_stats_of(int fd)
 	return stats;
 }
 
+/*
+ * Operations are assigned member by member: behind a member of a union that is initialized the bytes
+ * may be anything, and those of an operation must be 0.
+ */
 struct paccel_op op_write(const uint64_t *to, uint64_t value)
 {
-	return (struct paccel_op){ .op = PACCEL_OP_WRITE,
-				   .write = { .addr = (uintptr_t)to, .value = value } };
+	struct paccel_op op = { .op = PACCEL_OP_WRITE };
+
+	op.write.addr = (uintptr_t)to;
+	op.write.value = value;
+	return op;
 }
 
 struct paccel_op op_fence(int fd)
 {
-	return (struct paccel_op){ .op = PACCEL_OP_WAIT_FENCE, .fd = { .fd = fd } };
+	struct paccel_op op = { .op = PACCEL_OP_WAIT_FENCE };
+
+	op.fd.fd = fd;
+	return op;
+}
+
+struct paccel_op op_wait(uint32_t stream, uint64_t point)
+{
+	struct paccel_op op = { .op = PACCEL_OP_WAIT_POINT };
+
+	op.wait.stream = stream;
+	op.wait.point = point;
+	return op;
 }
 
 void *pages_map(size_t pages)
