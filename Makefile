@@ -32,7 +32,7 @@ MODULE    := $(BUILD)/kernel/6.12/paccel.ko
 # names, gets it as environment, which it does not listen to.
 MAKEOVERRIDES :=
 UNTIL ?=
-export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS
+export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 
 # The sets of packages that the goals need (qemu/setup.d/packages.sh): `run` for what the demo is made of,
 # the set of its own name for a target that has one, `check` for all else; what check-full runs in parts
@@ -59,7 +59,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian \
-	run-paddle bench install clean FORCE
+	run-paddle bench coverage install clean FORCE
 
 all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
 
@@ -165,6 +165,10 @@ $(filter-out storm-long-debug,$(KERNELS:%=storm-long-%)): STORM := PACCEL_OPS=10
 $(KERNELS:%=storm-long-%): storm-long-%: $(BUILD)/kernel/%/paccel.ko kselftest ringdev
 	@qemu/run --kernel $* $(STORM_CARD) --timeout 1200 -- \
 		env $(STORM) tests/kselftest/run limit=1100 storm faults
+
+# A build of its own, with all instrumented for gcov.
+coverage: ## lines and branches of driver and libraries that tests reach: build/coverage/index.html
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/coverage/build PACCEL_GCOV=y coverage-run
 
 bench: $(MODULE) ## ratios against the card's limit, a table and build/bench.json
 

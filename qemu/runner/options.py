@@ -2,9 +2,12 @@
 """The command line of qemu/run."""
 
 import argparse
+import os
 import re
+import shlex
 
 from . import BadOption, RunnerError, disk
+from .kernel import TOP
 
 DEFAULT_TIMEOUT = 120
 
@@ -183,6 +186,15 @@ def choose_clock(options):
     return "virtual" if options.cards and not options.rings and not options.tty else "real"
 
 
+def collect_coverage(options, folder):
+    """`make coverage` sets PACCEL_COVERAGE to a folder. What the instrumented driver and libraries
+    have counted comes out of the guest through a port of its own, into a file of this run there."""
+    archive = os.path.abspath(os.path.join(folder, f"{os.getpid()}.tar.gz"))
+    options.qemu += (f" -chardev file,id=coverage,path={shlex.quote(archive)}"
+                     " -device virtserialport,chardev=coverage,name=paccel.coverage")
+    options.command = [os.path.join(TOP, "tests/coverage/guest")] + options.command
+
+
 def parse(argv):
     if "--" in argv:
         split = argv.index("--")
@@ -195,6 +207,8 @@ def parse(argv):
     if options.smp < 1:
         raise RunnerError("--smp: a guest needs a CPU")
     options.command = command
+    if folder := os.environ.get("PACCEL_COVERAGE"):
+        collect_coverage(options, folder)
     options.boots_once = False
     options.cards, options.rings = make_cards(options.card)
     options.clock = choose_clock(options)

@@ -103,7 +103,7 @@ def guest_files(options, kernel, nonce):
         "PATH": ":".join([f"{build}/tools", "/run/paccel", "/usr/local/sbin", "/usr/local/bin",
                           "/usr/sbin", "/usr/bin", "/sbin", "/bin"]),
         "LD_LIBRARY_PATH": f"{build}/lib",
-        "HOME": "/tmp", "TERM": os.environ.get("TERM", "dumb"), "LANG": "C.UTF-8",
+        "BUILD": build, "HOME": "/tmp", "TERM": os.environ.get("TERM", "dumb"), "LANG": "C.UTF-8",
         "KVER": kernel.version, "PACCEL_KERNEL": kernel.name, "PACCEL_KO": env["PACCEL_KO"],
         "PACCEL_SLOWDOWN": kernel.slowdown, "PACCEL_CLOCK": clock_of(options), "PACCEL_TOP": TOP,
     }

@@ -23,7 +23,7 @@ declare -A package_sets=(
 	[check-quick]='@run @programs @unit @static @client'
 	[check]='@check-quick @clang-tree @disk'
 	[check-full]='@check @root'
-	[coverage]='@check'
+	[coverage]='@check gcovr'
 	[fuzz]='@run @programs @kernel'
 	[bench]='@run @programs @disk'
 )

@@ -143,13 +143,13 @@ JOBS = [
     host("static-module", "full", "tests/static/run module"),
     # Two devices of one process, which reach each other's memory.
     kselftest("peers-6.1", "full", f"--kernel 6.1 {PEERS}", "peers"),
-    guest("p2p-6.12", "full", PEERS, "build/tests/guest/p2p", suite="p2p",
+    guest("p2p-6.12", "full", PEERS, f"{BUILD}/tests/guest/p2p", suite="p2p",
           builds=("guest-programs",)),
-    guest("p2p-staged", "full", PEERS.replace("force", "auto"), "build/tests/guest/p2p",
+    guest("p2p-staged", "full", PEERS.replace("force", "auto"), f"{BUILD}/tests/guest/p2p",
           suite="p2p", builds=("guest-programs",)),
     guest("fail-nth-peers", "full",
           "--kernel debug --card ring,mem=32M,engines=2,cards=2 --module 'p2p=force scrub=0'",
-          "build/tests/kselftest/fail_nth -v register_peer", builds=("kselftest",)),
+          f"{BUILD}/tests/kselftest/fail_nth -v register_peer", builds=("kselftest",)),
     # Random work against a model, and a storm of faults under it.
     kselftest("storm-6.12", "full", STORM_CARD, "storm"),
     kselftest("storm-debug", "full", f"--kernel debug {STORM_CARD}", "storm"),

@@ -22,6 +22,9 @@ UNIT_THREADED := threads stream peer staged pool_arena pool_stream resource
 UNIT_ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 UNIT_TSAN := -fsanitize=thread
 UNIT_VARIANTS := gcc-asan clang-asan gcc-tsan clang-tsan
+# Not one of `make unit`: see tests/coverage/rules.mk. -O0, so that each branch is the source's own.
+# gcov's fork() would drop what handlers of pthread_atfork() have counted in the child.
+UNIT_GCOV := -O0 --coverage -fprofile-update=atomic -fno-builtin-fork
 
 # unit_variant(name, compiler, flags, tests): objects of their own, and a program per test
 define unit_variant
@@ -42,6 +45,7 @@ $(eval $(call unit_variant,gcc-asan,gcc,$(UNIT_ASAN),$(UNIT_TESTS)))
 $(eval $(call unit_variant,clang-asan,clang,$(UNIT_ASAN),$(UNIT_TESTS)))
 $(eval $(call unit_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(UNIT_THREADED)))
 $(eval $(call unit_variant,clang-tsan,clang,$(UNIT_TSAN),$(UNIT_THREADED)))
+$(eval $(call unit_variant,gcov,gcc,$(UNIT_GCOV),$(UNIT_TESTS)))
 
 include tests/conformance/rules.mk
 
@@ -80,5 +84,5 @@ unit: $(UNIT_RUN:%=unit-%)
 		/usr/bin/python3 -m pytest -p no:xdist tests/conformance || status=1;) \
 	exit $$status
 
--include tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/rmm/rules.mk \
+-include tests/coverage/rules.mk tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/rmm/rules.mk \
 	tests/clients/acl/rules.mk

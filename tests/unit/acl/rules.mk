@@ -25,5 +25,6 @@ $(eval $(call acl_variant,gcc-asan,gcc,$(UNIT_ASAN),$(ACL_TESTS)))
 $(eval $(call acl_variant,clang-asan,clang,$(UNIT_ASAN),$(ACL_TESTS)))
 $(eval $(call acl_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(filter $(ACL_TESTS),$(ACL_THREADED))))
 $(eval $(call acl_variant,clang-tsan,clang,$(UNIT_TSAN),$(filter $(ACL_TESTS),$(ACL_THREADED))))
+$(eval $(call acl_variant,gcov,gcc,$(UNIT_GCOV),$(ACL_TESTS)))
 
 UNIT_PROGS += $(foreach variant,$(UNIT_VARIANTS),$(ACL_PROGS_$(variant)))

@@ -27,6 +27,7 @@ $(eval $(call paddle_variant,gcc-asan,gcc,$(UNIT_ASAN),$(PADDLE_TESTS)))
 $(eval $(call paddle_variant,clang-asan,clang,$(UNIT_ASAN),$(PADDLE_TESTS)))
 $(eval $(call paddle_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(PADDLE_THREADED)))
 $(eval $(call paddle_variant,clang-tsan,clang,$(UNIT_TSAN),$(PADDLE_THREADED)))
+$(eval $(call paddle_variant,gcov,gcc,$(UNIT_GCOV),$(PADDLE_TESTS)))
 
 UNIT_PROGS += $(foreach variant,$(UNIT_VARIANTS),$(PADDLE_PROGS_$(variant)))
 

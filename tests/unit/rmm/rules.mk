@@ -24,5 +24,6 @@ endef
 $(eval $(call rmm_variant,gcc-asan,g++,c++17,$(UNIT_ASAN)))
 $(eval $(call rmm_variant,clang-asan,clang++,c++20,$(UNIT_ASAN)))
 $(eval $(call rmm_variant,gcc-tsan,g++,c++20,$(UNIT_TSAN)))
+$(eval $(call rmm_variant,gcov,g++,c++17,$(UNIT_GCOV)))
 
 UNIT_PROGS += $(RMM_PROGS_gcc-asan) $(RMM_PROGS_clang-asan) $(RMM_PROGS_gcc-tsan)

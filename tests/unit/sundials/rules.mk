@@ -50,10 +50,12 @@ $(eval $(call sundials_objects,gcc-asan,$(SUNDIALS_TESTS)))
 $(eval $(call sundials_objects,clang-asan,$(SUNDIALS_TESTS)))
 $(eval $(call sundials_objects,gcc-tsan,$(filter $(SUNDIALS_TESTS),$(SUNDIALS_THREADED))))
 $(eval $(call sundials_objects,clang-tsan,$(filter $(SUNDIALS_TESTS),$(SUNDIALS_THREADED))))
+$(eval $(call sundials_objects,gcov,$(SUNDIALS_TESTS)))
 $(foreach release,$(SUNDIALS_RELEASES),\
 	$(eval $(call sundials_variant,gcc-asan,gcc,$(UNIT_ASAN),$(SUNDIALS_TESTS) operations,$(release)))\
 	$(eval $(call sundials_variant,clang-asan,clang,$(UNIT_ASAN),$(SUNDIALS_TESTS) operations,$(release)))\
 	$(eval $(call sundials_variant,gcc-tsan,gcc,$(UNIT_TSAN),$(SUNDIALS_THREADED),$(release)))\
 	$(eval $(call sundials_variant,clang-tsan,clang,$(UNIT_TSAN),$(SUNDIALS_THREADED),$(release))))
+$(eval $(call sundials_variant,gcov,gcc,$(UNIT_GCOV),$(SUNDIALS_TESTS) operations,7.9.0))
 
 UNIT_PROGS += $(foreach variant,$(UNIT_VARIANTS),$(SUNDIALS_PROGS_$(variant)))
