@@ -8,66 +8,11 @@
  *
  * Runs with scrub=0, so that allocations cost no transfers.
  */
-#include <sys/syscall.h>
-
+#include "inject.h"
 #include "stream_test.h"
 
-#define DEBUGFS "/sys/kernel/debug/"
 #define LIMIT 400
 #define SIZE 128
-
-/* --- arming -------------------------------------------------------------- */
-
-static bool have_injection(void)
-{
-	const char *settings[][2] = {
-		{ DEBUGFS "failslab/ignore-gfp-wait", "N" },
-		{ DEBUGFS "failslab/verbose", "0" },
-		{ DEBUGFS "fail_page_alloc/ignore-gfp-wait", "N" },
-		{ DEBUGFS "fail_page_alloc/ignore-gfp-highmem", "N" },
-		{ DEBUGFS "fail_page_alloc/min-order", "0" },
-		{ DEBUGFS "fail_page_alloc/verbose", "0" },
-		{ DEBUGFS "fail_usercopy/verbose", "0" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
-		if (file_write(settings[i][0], settings[i][1]))
-			return false;
-	return true;
-}
-
-static int nth_open(void)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/task/%ld/fail-nth", syscall(SYS_gettid));
-	return open(path, O_RDWR | O_CLOEXEC);
-}
-
-static void nth_arm(int nth_fd, int nth)
-{
-	char text[16];
-	int n = snprintf(text, sizeof(text), "%d", nth);
-
-	if (pwrite(nth_fd, text, n, 0) != n)
-		abort();
-}
-
-/*
- * Was the failure taken? Reading and disarming copy to and from user memory, too, so
- * the failure may hit these: then the call before has got through.
- */
-static bool nth_disarm(int nth_fd)
-{
-	char text[16] = {};
-	bool taken = pread(nth_fd, text, sizeof(text) - 1, 0) > 0 && atoi(text) == 0;
-
-	if (pwrite(nth_fd, "0", 1, 0) == 1)
-		return taken;
-	if (pwrite(nth_fd, "0", 1, 0) != 1)
-		abort();
-	return false;
-}
 
 /* --- what is called ------------------------------------------------------ */
 
