@@ -79,7 +79,9 @@ def test_why_the_runner_failed():
 def test_what_counts_as_a_fault_of_qemu():
     died = "qemu/run: QEMU ended with signal 11: "
     again = died + ", before the first program: once more\n"
-    oops = "[    2.1] Oops: int3: 0000 [#1] SMP\n"
+    oops = ("[    2.1] Oops: int3: 0000 [#1] SMP\n"
+            "[    2.1] RIP: 0010:schedule+0x12/0x80\n"
+            "[    2.1] Code: 48 89 e5 0f <1f> 44\n")
     equal(qemu_faults.find("1..1\nok 1 a\n" + died + "\n"), "qemu/run: QEMU ended with signal 11")
     equal(qemu_faults.find("qemu/run: from the kernel log:\n" + oops),
           "[    2.1] Oops: int3: 0000 [#1]")
