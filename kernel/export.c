@@ -243,7 +243,7 @@ static void revoke(struct paccel_export *export)
 	dma_buf_move_notify(export->dmabuf);
 	if (!dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false,
 				   msecs_to_jiffies(PACCEL_REVOKE_MS)))
-		dev_err(&export->buf->pd->dev, "another driver does not let go of device memory\n");
+		dev_err(&export->buf->pd->dev, "another driver does not release device memory\n");
 	dma_resv_unlock(resv);
 }
 
