@@ -292,6 +292,12 @@ static void wait_for_none(struct world *w, union argument *c)
 	c->wait.nr_points = 0;
 }
 
+static void wait_for_any_of_none(struct world *w, union argument *c)
+{
+	wait_for_none(w, c);
+	wait_any(w, c);
+}
+
 static void wait_for_point_0(struct world *w, union argument *c)
 {
 	(void)c;
@@ -440,6 +446,7 @@ const struct test stream_refusals[] = {
 
 	ACCEPT(WAIT, wait_any),
 	ACCEPT(WAIT, wait_for_none),
+	ACCEPT(WAIT, wait_for_any_of_none),
 	ACCEPT(WAIT, wait_for_point_0),
 	DEVIATE(WAIT, E2BIG, more_than_max_points),
 	SET(WAIT, EINVAL, "point_size_0", wait.point_size, 0),
