@@ -11,6 +11,7 @@
 #include "target.h"
 
 #include <linux/paccel.h>
+#include <sys/resource.h>
 
 #define BLOCK 256
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -36,6 +37,8 @@ struct world {
 		int fd, fence;
 		void *range;
 		uint32_t stream;
+		/* The limit of file descriptors, to be set again. */
+		rlim_t files;
 		bool quota;
 	} extra;
 	/* What was in use before: nothing more is afterwards. */

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 static void apply(const struct test *test, struct world *w, union argument *c)
 {
@@ -118,11 +117,13 @@ static void no_memory_to_lock(struct world *w, union argument *c)
 /* The lowest number that is free is above the limit. */
 void no_file_descriptor(struct world *w, union argument *c)
 {
-	int fd = dup(w->fd);
-	struct rlimit limit = { .rlim_cur = (rlim_t)fd, .rlim_max = (rlim_t)fd };
+	struct rlimit limit;
 
 	(void)c;
-	close(fd);
+	MUST(!getrlimit(RLIMIT_NOFILE, &limit));
+	w->extra.files = limit.rlim_cur;
+	limit.rlim_cur = (rlim_t)dup(w->fd);
+	close((int)limit.rlim_cur);
 	MUST(!setrlimit(RLIMIT_NOFILE, &limit));
 }
 

@@ -172,11 +172,11 @@ static long locked_memory(void)
 	char line[256];
 	long sum = 0, kib;
 
-	while (file && fgets(line, sizeof(line), file))
+	MUST(file);
+	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "VmLck: %ld", &kib) == 1 || sscanf(line, "VmPin: %ld", &kib) == 1)
 			sum += kib * 1024;
-	if (file)
-		fclose(file);
+	fclose(file);
 	return sum;
 }
 
@@ -217,10 +217,30 @@ static void open_stream(struct world *w)
 	MUST(!outcome(w->fd, w->stream, 1));
 }
 
+/* What ends by itself after the call that asked for it. */
+#define SOON(condition) \
+	({ \
+		time_t _end = time(NULL) + 60; \
+		while (!(condition) && time(NULL) < _end) \
+			usleep(1000); \
+		condition; \
+	})
+
+/* The end of the context before this one does not wait for its work, which keeps memory. */
+static void wait_for_memory(struct world *w)
+{
+	static uint64_t used_at_first = UINT64_MAX;
+
+	if (used_at_first == UINT64_MAX)
+		used_at_first = mem_stats_of(w->fd).used;
+	ok(SOON(mem_stats_of(w->fd).used == used_at_first));
+}
+
 void world_open(struct world *w)
 {
 	*w = (struct world){ .fd = target_open(O_RDWR | O_CLOEXEC) };
 	MUST(w->fd >= 0);
+	wait_for_memory(w);
 	w->locked_at_first = locked_memory();
 	w->info.size = sizeof(w->info);
 	MUST(!ioctl(w->fd, PACCEL_IOC_DEVICE_INFO, &w->info));
@@ -238,6 +258,14 @@ void world_open(struct world *w)
 
 static void drop_extra(struct world *w)
 {
+	struct rlimit limit;
+
+	if (w->extra.files) {
+		/* What follows opens files of /proc. */
+		MUST(!getrlimit(RLIMIT_NOFILE, &limit));
+		limit.rlim_cur = w->extra.files;
+		MUST(!setrlimit(RLIMIT_NOFILE, &limit));
+	}
 	if (w->extra.fence)
 		target_fence_signal(w->extra.fence);
 	if (w->extra.fence)
@@ -251,15 +279,6 @@ static void drop_extra(struct world *w)
 	if (w->extra.quota)
 		target_quota(0);
 }
-
-/* What ends by itself after the call that asked for it. */
-#define SOON(condition) \
-	({ \
-		time_t _end = time(NULL) + 60; \
-		while (!(condition) && time(NULL) < _end) \
-			usleep(1000); \
-		condition; \
-	})
 
 void world_close(struct world *w)
 {
