@@ -5,6 +5,9 @@
 : "${here?}" "${cache?}"
 
 stock_kernels=(6.1 6.12)
+# Those of `make check` and `make check-full`; what else is in configs/ is built for who names it.
+# shellcheck disable=SC2034 # used by qemu/setup
+check_kernels=("${stock_kernels[@]}" debug)
 
 all_kernels() {
 	local config

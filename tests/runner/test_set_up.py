@@ -2,6 +2,7 @@
 """Tests that qemu/setup trusts nothing that was interrupted."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -330,6 +331,22 @@ def test_setup_no_install_names_all():
         equal(result.returncode, 1)
         for item in ("kernel 6.1", "kernel 6.12", "paddle 3.3.1"):
             contains(result.stderr, f"NO_INSTALL is set and {item} is not in ")
+
+
+def test_setup_all_leaves_out_kernels_that_take_longer():
+    """A configuration more in qemu/configs is a kernel, but none of `all`."""
+    with tempfile.TemporaryDirectory() as top, tempfile.TemporaryDirectory() as cache:
+        shutil.copytree(os.path.join(TOP, "qemu"), f"{top}/qemu", symlinks=True)
+        shutil.copy(f"{top}/qemu/configs/debug.config", f"{top}/qemu/configs/other.config")
+        # Instead of building it.
+        with open(f"{top}/qemu/setup.d/own.sh", "a", encoding="ascii") as file:
+            file.write('\nsetup_own() { die "building kernel $1"; }\n')
+        for words, built in ((["kernel", "other"], ["other"]), (["all"], ["debug"])):
+            result = subprocess.run([f"{top}/qemu/setup", *words], capture_output=True, text=True,
+                                    check=False, env={**os.environ, "XDG_CACHE_HOME": cache,
+                                                      "NO_INSTALL": "1"})
+            equal(result.returncode, 1)
+            equal(re.findall("building kernel (.*)", result.stderr), built)
 
 
 def test_setup_bad_words():
