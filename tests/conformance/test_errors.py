@@ -47,7 +47,7 @@ def documented(source):
     return found
 
 
-def tested():
+def read_program():
     """{what it is about: {errno: a test, or "in" and a file}}"""
     found = {}
     listing = subprocess.run([PROGRAM, "--errors"], check=True, capture_output=True, text=True)
@@ -67,7 +67,7 @@ TEXTS = documented(read(UAPI))
 
 @pytest.fixture(scope="module", name="tests")
 def list_tests():
-    return tested()
+    return read_program()
 
 
 def test_every_command_has_a_text(tests):
