@@ -109,7 +109,7 @@ docs: ## the reference of the interfaces, from the headers, in build/docs
 
 # --- guests ------------------------------------------------------------------------
 
-# As many steps at a time as there are CPUs, where make was not told a number.
+# One step for each CPU at a time, unless make was given a number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 run: ## boots a guest with a card and copies a file through it: FILE=path CARD=edu

@@ -120,7 +120,7 @@ JOBS = [
     kselftest("races-debug", "check", f"--kernel debug --clock real {TWO_CARDS} --mem 1G", "races"),
     kselftest("kselftest-debug-ring", "check", f"--kernel debug {RING_CARDS} {IOMEM} --mem 1G",
               "device", skips=2, limit=2700),
-    kselftest("kselftest-6.12-edu", "check", f"{TWO_CARDS} {IOMEM}", skips=1),
+    kselftest("kselftest-6.12-edu", "check", f"{TWO_CARDS} {IOMEM}"),
     kselftest("races-6.12", "check", f"--clock real {TWO_CARDS}", "races"),
     kselftest("kselftest-6.12-ring", "check", f"{RING_CARDS} {IOMEM}", "device", skips=1),
     paddle("3.3.1", "check"),
@@ -189,6 +189,11 @@ JOBS = [
     unit("clang-asan", "full"),
     unit("clang-tsan", "full"),
     kselftest("storm-6.1", "full", f"--kernel 6.1 {STORM_CARD}", "storm"),
+    # The README's first command on a clean Debian.
+    host("fresh-debian-12", "full", "tests/setup/fresh-debian bookworm", setup=("root bookworm",)),
+    host("fresh-debian-13", "full", "tests/setup/fresh-debian trixie", setup=("root trixie",)),
+    host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1",),
+         builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs")),
     host("docs-mutations", "full", "pytest-3 tests/docs/test_proof.py"),
 
     # --- long ----------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ VARIANTS = [(re.compile(pattern), name) for pattern, name in [
     (r"^(?:gcc|clang)-(?:asan|tsan)/", ""),
     (r"^(?:gcc|clang)/", ""),
     (r"^(sundials)-[\d.]+_", r"\1_"),
+    # Conformance over the mock or in a guest: the program's name, and the kind of device.
+    (rf"^conformance[. ]{KIND}\.", "conformance."),
     # Programs of tests/kselftest, on a kind of device.
     (rf"^([\w-]+)\.{KIND}\.", r"\1."),
     # Containers of RMM: release, compiler, kind of device.
@@ -32,3 +34,13 @@ def test_of(name):
     for pattern, replacement in VARIANTS:
         name = pattern.sub(replacement, name, count=1)
     return name
+
+
+# Programs that jobs of several suites run: over the mock on the host, and in a guest.
+SHARED = ("conformance.",)
+
+
+def identity(suite, name):
+    """What a result is counted under."""
+    test = test_of(name)
+    return test if test.startswith(SHARED) else f"{suite}: {test}"

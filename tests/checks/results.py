@@ -125,8 +125,7 @@ class Total:
 
     def add(self, job, report):
         for name, outcome, _ in report.results:
-            test = f"{job.suite}: {names.test_of(name)}"
-            self.outcomes.setdefault(test, set()).add(outcome)
+            self.outcomes.setdefault(names.identity(job.suite, name), set()).add(outcome)
         for problem in report.problems:
             self.fail(f"{job.name}: {problem}")
         self.results += len(report.results)

@@ -515,7 +515,7 @@ TEST_F(fence, of_another_process)
 	close(fence);
 }
 
-/* Nobody waits for ever for somebody who is dead. */
+/* A wait for a process that has been killed ends. */
 TEST_F(fence, of_a_process_that_is_killed)
 {
 	struct line line = line_open();
@@ -536,7 +536,7 @@ TEST_F(fence, of_a_process_that_is_killed)
 
 /* --- a wait that follows a transfer --------------------------------------- */
 
-#define NOBODY 65534
+#define UNPRIVILEGED 65534
 
 /*
  * A sync_file of a dma-buf that has no fence holds the kernel's stub fence, which is signalled. All
@@ -584,7 +584,7 @@ TEST(fence_lock_is_not_taken_in_interrupts)
 	int fence;
 
 	ASSERT_EQ(0, rig_open(&r, 64));
-	ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
+	ASSERT_EQ(0, setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED));
 	for (int i = 0; i < 2; i++) {
 		test_cmd_mem_export(r.fd, PACCEL_EXPORT_HOST, (uintptr_t)r.own, &thread[i].dmabuf);
 		ASSERT_EQ(0, pthread_create(&thread[i].id, NULL, make_stub_fences, &thread[i]));

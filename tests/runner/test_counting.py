@@ -137,6 +137,12 @@ def test_a_test_counts_once():
     equal(total_of((one, passed), (other, failed)).closing_line(), "0 passed, 1 failed")
 
 
+def test_conformance_of_mock_and_driver_counts_once():
+    mock = (a_job("unit", suite="unit"), "1..1\nok 1 - gcc-asan/conformance edu.copy.width_0\n")
+    driver = (a_job("guest", suite="kselftest"), "1..1\nok 1 conformance.ring.copy.width_0\n")
+    equal(total_of(mock, driver).closing_line(), "1 passed, 0 failed")
+
+
 def test_a_test_is_skipped_if_it_ran_nowhere():
     skipping = a_job(skips=1)
     skipped = "1..1\nok 1 copy.edu.a # SKIP no device\n"

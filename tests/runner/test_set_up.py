@@ -89,7 +89,7 @@ class Archive:
         """A package with files: their contents, or None for a module."""
         with tempfile.TemporaryDirectory() as root:
             files = {"DEBIAN/control": f"Package: {name}\nVersion: 1\nArchitecture: all\n"
-                                       f"Maintainer: nobody <nobody@localhost>\n{depends}"
+                                       f"Maintainer: maintainers <root@localhost>\n{depends}"
                                        "Description: a test\n", **(files or {})}
             for path, content in files.items():
                 path = os.path.join(root, path)
