@@ -621,6 +621,8 @@ static int make_job(struct file *file, struct paccel_submit *cmd, struct job **m
 	struct job *job = calloc(1, sizeof(*job) + cmd->nr_ops * sizeof(job->works[0]));
 	int err = 0;
 
+	if (!job)
+		return ENOMEM;
 	for (cmd->bad_op = 0; cmd->bad_op < cmd->nr_ops; cmd->bad_op++) {
 		struct work *work = &job->works[job->nr++];
 

@@ -26,6 +26,10 @@ UNIT_VARIANTS := gcc-asan clang-asan gcc-tsan clang-tsan
 # gcov's fork() would drop what handlers of pthread_atfork() have counted in the child.
 UNIT_GCOV := -O0 --coverage -fprofile-update=atomic -fno-builtin-fork
 
+# What fails on request.
+UNIT_WRAP_no_memory := -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
+	-Wl,--wrap=aligned_alloc
+
 # unit_variant(name, compiler, flags, tests): objects of their own, and a program per test
 define unit_variant
 UNIT_LIB_$(1) := $$(LIB_SRC:%.c=$$(UNIT_OUT)/$(1)/%.o) $$(UNIT_MOCK:%.c=$$(UNIT_OUT)/$(1)/%.o)
@@ -36,7 +40,7 @@ $$(UNIT_OUT)/$(1)/%.o: %.c tests/unit/rules.mk
 	$$(call step,CC)$(2) $$(UNIT_CFLAGS) $(3) -MMD -MP -c -o $$@ $$<
 
 $$(UNIT_PROGS_$(1)): $$(UNIT_OUT)/$(1)/%: $$(UNIT_OUT)/$(1)/tests/unit/test_%.o $$(UNIT_LIB_$(1))
-	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) -pthread
+	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) $$(UNIT_WRAP_$$*) -pthread
 
 -include $$(UNIT_LIB_$(1):.o=.d) $$(patsubst %,$$(UNIT_OUT)/$(1)/tests/unit/test_%.d,$(4))
 endef
