@@ -104,7 +104,7 @@ docs: ## the reference of the interfaces, from the headers, in build/docs
 	lib/acl/torch/rules.mk lib/python/rules.mk
 -include tools/rules.mk examples/rules.mk
 -include qemu/ringdev/rules.mk
--include tests/ringdev/rules.mk tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk
+-include tests/ringdev/rules.mk tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk tests/fuzz/rules.mk
 -include Documentation/rules.mk
 
 # --- guests ------------------------------------------------------------------------
@@ -169,6 +169,8 @@ $(KERNELS:%=storm-long-%): storm-long-%: $(BUILD)/kernel/%/paccel.ko kselftest r
 # A build of its own, with all instrumented for gcov.
 coverage: ## lines and branches of driver and libraries that tests reach: build/coverage/index.html
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/coverage/build PACCEL_GCOV=y coverage-run
+
+fuzz: ## random programs against the driver, on the debug kernel: SECONDS=60
 
 bench: $(MODULE) ## ratios against the card's limit, a table and build/bench.json
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The generator of the fuzzer, without a guest. `test_program NAME` is one test, `test_program`
+ * lists them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "program.h"
+
+#define CHECK(condition) check(condition, __func__, __LINE__, #condition)
+
+static bool failed;
+
+static void check(bool good, const char *function, int line, const char *text)
+{
+	if (!good && !failed)
+		printf("%s:%d: not so: %s\n", function, line, text);
+	failed |= !good;
+}
+
+#define PROGRAMS 3000
+
+static struct program generated(u64 seed)
+{
+	struct random r;
+	struct program p;
+
+	random_seed(&r, seed);
+	program_generate(&p, &r);
+	return p;
+}
+
+static bool survives_text(const struct program *p)
+{
+	char text[MAX_TEXT];
+	struct program back;
+	size_t n = program_format(p, text);
+
+	return n < MAX_TEXT && program_parse(&back, text) && !memcmp(p, &back, sizeof(back));
+}
+
+static void programs_are_valid(void)
+{
+	for (u64 seed = 1; seed <= PROGRAMS; seed++) {
+		struct program p = generated(seed);
+
+		CHECK(program_is_valid(&p));
+	}
+}
+
+static void seed_decides(void)
+{
+	struct program one = generated(5), same = generated(5), other = generated(6);
+
+	CHECK(!memcmp(&one, &same, sizeof(one)));
+	CHECK(memcmp(&one, &other, sizeof(one)));
+}
+
+static void text_and_back(void)
+{
+	for (u64 seed = 1; seed <= PROGRAMS; seed++) {
+		struct program p = generated(seed);
+
+		CHECK(survives_text(&p));
+	}
+}
+
+static void every_call_is_generated(void)
+{
+	bool seen[NR_CALLS] = { false };
+
+	for (u64 seed = 1; seed <= PROGRAMS; seed++) {
+		struct program p = generated(seed);
+
+		for (unsigned int i = 0; i < p.nr; i++)
+			seen[p.calls[i].type] = true;
+	}
+	for (int i = 0; i < NR_CALLS; i++)
+		CHECK(seen[i]);
+}
+
+static void changed_programs_are_valid(void)
+{
+	struct program p = generated(1), before = p, other = generated(2);
+	struct random r;
+	unsigned int changed = 0;
+
+	random_seed(&r, 3);
+	for (int i = 0; i < PROGRAMS; i++) {
+		program_mutate(&p, &other, &r);
+		changed += !!memcmp(&p, &before, sizeof(p));
+		before = p;
+		CHECK(program_is_valid(&p));
+		CHECK(survives_text(&p));
+	}
+	CHECK(changed > PROGRAMS / 2);
+}
+
+static void shortened_programs_are_valid(void)
+{
+	for (u64 seed = 1; seed <= PROGRAMS; seed++) {
+		struct program p = generated(seed);
+
+		while (p.nr > 1) {
+			program_remove(&p, (unsigned int)(seed % p.nr));
+			CHECK(program_is_valid(&p));
+		}
+	}
+}
+
+static void bad_lines_are_refused(void)
+{
+	static const char *const good = "1 open 0x0 0x2; mem_stats r0\n";
+	static const char *const bad[] = {
+		"", "\n", "1\n", "1 open 0x0 0x2", "3 open 0x0 0x2\n", "0 open 0x0 0x2\n",
+		"1 opem 0x0 0x2\n", "1 open 0x0\n", "1 open 0x0 0x2 0x3\n", "1 open 0x0 0x2;\n",
+		"1 mem_stats r0\n", "1 open 0x0 0x2; mem_stats r1\n",
+		"1 open 0x0 0x2; mem_stats 0x0\n", "1 open 0x0 0x2; mem_stats r\n",
+		/* A stream is no file. */
+		"1 open 0x0 0x2; stream_create r0; mem_stats r1\n",
+	};
+	struct program p;
+
+	CHECK(program_parse(&p, good));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK(!program_parse(&p, bad[i]));
+}
+
+#define TEST(name) { #name, name }
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	TEST(programs_are_valid), TEST(seed_decides), TEST(text_and_back),
+	TEST(every_call_is_generated), TEST(changed_programs_are_valid),
+	TEST(shortened_programs_are_valid), TEST(bad_lines_are_refused),
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (argc < 2)
+			puts(tests[i].name);
+		else if (!strcmp(argv[1], tests[i].name))
+			tests[i].run();
+	}
+	return failed;
+}
