@@ -12,18 +12,18 @@ FUZZ_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(USER_WARNINGS) -pthread -Iinclude/uapi
 
 $(FUZZ_OUT)/%.o: $(FUZZ_DIR)/%.c $(FUZZ_DIR)/rules.mk
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(FUZZ_CFLAGS) -MMD -MP -c $< -o $@
+	$(call step,CC)$(CC) $(CFLAGS) $(FUZZ_CFLAGS) -MMD -MP -c $< -o $@
 
 # Linked statically: its processes are forked all the time.
 $(FUZZ_OUT)/fuzz: $(FUZZ_OBJS) $(KSELFTEST_OUT)/card.o $(KSELFTEST_OUT)/util.o
-	$(CC) $(CFLAGS) -pthread -static $^ -o $@
+	$(call step,LD)$(CC) $(CFLAGS) -pthread -static $^ -o $@
 
 -include $(FUZZ_OBJS:.o=.d) $(FUZZ_OUT)/test_program.d
 
 $(FUZZ_OUT)/test_program: $(FUZZ_OUT)/test_program.o \
 		$(filter $(FUZZ_OUT)/calls_% %/grammar.o %/program.o %/text.o,$(FUZZ_OBJS)) \
 		$(KSELFTEST_OUT)/card.o $(KSELFTEST_OUT)/util.o
-	$(CC) $(CFLAGS) -pthread -static $^ -o $@
+	$(call step,LD)$(CC) $(CFLAGS) -pthread -static $^ -o $@
 
 .PHONY: fuzz fuzz-test
 tests: $(FUZZ_OUT)/fuzz $(FUZZ_OUT)/test_program
