@@ -132,6 +132,7 @@ JOBS = [
           builds=("guest-programs", "examples")),
     guest("drm", "check", f"--card edu {GPU}", "tests/guest/run-drm", suite="drm",
           builds=("guest-programs", "examples")),
+    host("fuzz-test", "check", "make -s fuzz-test"),
     host("docs", "check", "pytest-3 tests/docs/test_pages.py"),
     guest("docs-programs", "check", "--card edu", "tests/docs/run-readme", suite="docs-programs",
           builds=("docs-programs",)),
@@ -189,6 +190,8 @@ JOBS = [
     unit("clang-asan", "full"),
     unit("clang-tsan", "full"),
     kselftest("storm-6.1", "full", f"--kernel 6.1 {STORM_CARD}", "storm"),
+    host("fuzz", "full", "tests/fuzz/run 300", setup=("kernel debug",),
+         builds=(f"{BUILD}/kernel/debug/paccel.ko", f"{BUILD}/tests/fuzz/fuzz", "ringdev")),
     # The README's first command on a clean Debian.
     host("fresh-debian-12", "full", "tests/setup/fresh-debian bookworm", setup=("root bookworm",)),
     host("fresh-debian-13", "full", "tests/setup/fresh-debian trixie", setup=("root trixie",)),

@@ -23,7 +23,7 @@
 #include "../kselftest/card.h"
 #include "../kselftest/util.h"
 
-#define NOBODY 65534
+#define UNPRIVILEGED 65534
 #define ARENA_SLOTS 64
 #define MAX_CHILDREN 4
 
@@ -105,7 +105,7 @@ void calls_drop_privileges(void)
 		{ .effective = keep, .permitted = keep },
 	};
 
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || setresuid(NOBODY, NOBODY, NOBODY) ||
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED) ||
 	    syscall(SYS_capset, &header, data) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
 		abort();
 }
