@@ -91,7 +91,7 @@ const struct call_type call_types[NR_CALLS] = {
 	TYPE(reset, 1, NONE) ARGS(RESULT(DEVICE)), .disturbs = true },
 	TYPE(command, 2, NONE) ARGS(RESULT(DEVICE),
 				    VALUES(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18),
-				    VALUES(8, 16, 24, 32, 40, 64, 72, 4096, 4097, 0),
+				    VALUES(8, 16, 24, 32, 40, 64, 72, 152, 176, 4096, 4097, 0),
 				    VALUES(0, 4, 8, 16, 24, 32, 48, 4088), VALUES(0, 1, ~0ull)) },
 
 	TYPE(stream_create, 6, STREAM) ARGS(RESULT(DEVICE)) },

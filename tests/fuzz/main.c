@@ -19,6 +19,8 @@
 #define STUCK_MS 180000
 /* One of the processes is killed in the middle of its work once in so many seconds. */
 #define KILL_SECONDS 3
+/* A call that fails so often is one that the grammar makes wrong. */
+#define MADE_WITHOUT_SUCCESS 1000
 
 struct shared *shared;
 
@@ -184,15 +186,20 @@ static u64 sum(const u64 *counts, bool progress)
 	return n;
 }
 
-/* Every call that needs no privileges must have succeeded at least once in a run of a minute. */
+static bool must_succeed(int call)
+{
+	return call == CALL_submit || call == CALL_copy || call == CALL_mem_alloc ||
+	       call == CALL_mem_export;
+}
+
+/* Without success nothing is tested: of these calls at least once, of others in so many. */
 static void check_progress(void)
 {
 	for (int i = 0; i < NR_CALLS; i++) {
-		const struct call_type *type = &call_types[i];
-
-		if (type->disturbs || shared->succeeded[i] || (options.seconds < 60 && shared->made[i]))
+		if (shared->succeeded[i] || call_types[i].disturbs ||
+		    (shared->made[i] < MADE_WITHOUT_SUCCESS && !must_succeed(i)))
 			continue;
-		printf("%s: made %llu times, has never succeeded\n", type->name,
+		printf("%s: made %llu times, has never succeeded\n", call_types[i].name,
 		       (unsigned long long)shared->made[i]);
 		failed = true;
 	}
