@@ -159,6 +159,8 @@ JOBS = [
     kselftest("silence-6.1", "full", "--kernel 6.1 --card ring,mem=16M,engines=1 --mem 1G", "silence"),
     kselftest("full", "full", "--card ring,mem=1G,engines=4 --mem 1G", "full"),
     kselftest("suspend", "full", BOTH_KINDS, "suspend"),
+    # Errors of the bus, probing that fails.
+    kselftest("errors-6.12", "full", f"{BOTH_KINDS} {IOMEM} --mem 1G", "errors probe", skips=9),
     # Machines of other shapes; what the driver should make of them stands behind `run`.
     smoke("256M", "--card edu --mem 256M", "dma=direct"),
     smoke("2G", f"{BOTH_KINDS} --mem 2G", "dma=bounce"),
