@@ -210,6 +210,7 @@ enum paccel_pages_kind {
  *	under pd->detach_lock
  * @sgt: the mapping
  * @sync: the CPU's view and the card's of some of it are made the same by dma_sync_*() only
+ * @give_ups: of the device, when they were mapped
  */
 struct paccel_pages {
 	enum paccel_pages_kind kind;
@@ -225,6 +226,7 @@ struct paccel_pages {
 	struct list_head mapped;
 	struct sg_table sgt;
 	bool sync;
+	unsigned int give_ups;
 };
 
 /* A place in the segments of a mapping: walking on from it is cheap. All 0 is the start. */
@@ -692,6 +694,7 @@ struct paccel_counters {
  * @gone: unplugged; read in paccel_enter() sections or where a late answer does no harm
  * @failed: out of service until a reset succeeds; changed under @reset_lock
  * @unsafe: given up and perhaps still writing host memory, until a reset succeeds
+ * @give_ups: how often @unsafe became true; changed under @reset_lock
  * @direct: host memory may be mapped for the card
  * @bounce_size: bytes of an engine's bounce buffer
  * @reset_lock: one at a time stops or starts the card
@@ -728,6 +731,7 @@ struct paccel_device {
 	bool gone;
 	bool failed;
 	bool unsafe;
+	unsigned int give_ups;
 	bool direct;
 	u32 bounce_size;
 	struct mutex reset_lock;	/* one at a time stops or starts the card */

@@ -198,6 +198,7 @@ static void map_locked(struct paccel_pages *p)
 		return;
 	}
 	p->sync = needs_sync(p);
+	p->give_ups = READ_ONCE(p->pd->give_ups);
 	list_add(&p->mapped, &p->pd->mapped);
 }
 
@@ -243,13 +244,17 @@ void paccel_pages_unmap_all(struct paccel_device *pd)
 	mutex_unlock(&pd->mapped_lock);
 }
 
-/* False if the card may still write the pages and cannot be stopped: they are lost, on purpose. */
+/*
+ * False if the device may still write the pages and cannot be stopped: they are lost, on purpose. It
+ * has no request for pages that were mapped after it was given up, since its engines take none.
+ */
 static bool unmap(struct paccel_pages *p)
 {
 	bool lost;
 
 	mutex_lock(&p->pd->mapped_lock);
-	lost = p->pd->unsafe && !list_empty(&p->mapped);
+	lost = p->pd->unsafe && !list_empty(&p->mapped) &&
+	       p->give_ups != READ_ONCE(p->pd->give_ups);
 	if (lost)
 		list_del_init(&p->mapped);
 	else

@@ -18,8 +18,10 @@ void paccel_give_up(struct paccel_device *pd)
 {
 	lockdep_assert_held(&pd->reset_lock);
 	pci_clear_master(pd->pdev);
-	if (!(pd->info.flags & PACCEL_HW_BM_STOPS) && pci_device_is_present(pd->pdev))
+	if (!(pd->info.flags & PACCEL_HW_BM_STOPS) && pci_device_is_present(pd->pdev)) {
+		WRITE_ONCE(pd->give_ups, pd->give_ups + !pd->unsafe);
 		pd->unsafe = true;
+	}
 }
 
 void paccel_count_leak(struct paccel_device *pd, unsigned long pages)

@@ -2,7 +2,8 @@
 /*
  * Processes that use the card in every way at once, and somebody who kills them, resets
  * the card and takes it away, all at random. What a copy brings back must be what was
- * sent, errors must be those that the events explain, and in the end nothing is left.
+ * sent, errors must be those that the events explain, each process gets on all the same,
+ * nothing fails any more when the events are over, and in the end nothing is left.
  *
  * PACCEL_SEED=N repeats the choices (not their timing), PACCEL_CHAOS_MS=N is how long.
  */
@@ -13,12 +14,17 @@
 
 #define WORKERS 4
 #define THREADS 2
+#define COPIES 10	/* that each process, with those in its place, gets done between events */
 #define MAX 300		/* bytes of a block */
 
 /* Found by anybody, reported by the test. */
 struct report {
-	int wrong_bytes, wrong_error, rounds;
+	int wrong_bytes, wrong_error;
 	int last_error, last_line;
+	int copies[WORKERS];	/* that went well */
+	bool calm;		/* there are no more events */
+	/* Of rounds on files that were opened since: */
+	int right[WORKERS][THREADS], failed;
 };
 
 static struct report *report;
@@ -35,7 +41,8 @@ static void wrong_error(int line, int rc)
 struct user {
 	pthread_t thread;
 	unsigned int seed;
-	int fd;
+	int worker, number, fd;
+	bool calm;	/* since the file was opened */
 	u8 *host;	/* two pages */
 	bool registered, own, spoiled;
 	u64 offset;
@@ -125,6 +132,14 @@ static void disturb(struct user *u)
 	}
 }
 
+/* Counts one that went well. */
+static int copied(struct user *u, int rc)
+{
+	if (!rc)
+		__atomic_fetch_add(&report->copies[u->worker], 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
 /* There and back. If both went well the bytes are right, whatever else happened. */
 static int round_trip(struct user *u, u64 mem, u64 n)
 {
@@ -135,12 +150,12 @@ static int round_trip(struct user *u, u64 mem, u64 n)
 	int rc;
 
 	pattern_fill(to, n, seed);
-	rc = EXPLAINED(_test_cmd_copy_h2d(u->fd, mem, to, n), dead);
+	rc = copied(u, EXPLAINED(_test_cmd_copy_h2d(u->fd, mem, to, n), dead));
 	if (!rc && n > 16 && draw(u, 3) == 0)
 		rc = EXPLAINED(_test_cmd_copy_d2d(u->fd, mem + n / 2 + 1, mem, n / 4), 0) ?:
 		     EXPLAINED(_test_cmd_copy_h2d(u->fd, mem, to, n), dead);
 	if (!rc)
-		rc = EXPLAINED(_test_cmd_copy_d2h(u->fd, from, mem, n), dead);
+		rc = copied(u, EXPLAINED(_test_cmd_copy_d2h(u->fd, from, mem, n), dead));
 	if (!rc && pattern_diff(from, n, seed) >= 0)
 		__atomic_fetch_add(&report->wrong_bytes, 1, __ATOMIC_RELAXED);
 	return rc;
@@ -161,31 +176,47 @@ static int one_round(struct user *u)
 		EXPLAINED(_test_cmd_fill(u->fd, mem, n, 1, 1), 0);
 	host_end(u);
 	EXPLAINED(_test_cmd_mem_free(u->fd, mem, n), 0);
-	__atomic_fetch_add(&report->rounds, 1, __ATOMIC_RELAXED);
+	if (u->calm && !rc)
+		__atomic_fetch_add(&report->right[u->worker][u->number], 1, __ATOMIC_RELAXED);
+	else if (u->calm && rc != -EFAULT)
+		__atomic_fetch_add(&report->failed, 1, __ATOMIC_RELAXED);
 	return rc;
+}
+
+static bool calm_now(void)
+{
+	return __atomic_load_n(&report->calm, __ATOMIC_ACQUIRE);
 }
 
 static void *use_the_card(void *arg)
 {
 	struct user *u = arg;
 
-	while (one_round(u) != -ENODEV && draw(u, 8))
+	while (one_round(u) != -ENODEV && draw(u, 8) && u->calm == calm_now())
 		;
 	return NULL;
 }
 
+struct job {
+	int number;
+	unsigned int seed;
+};
+
 /* Until it is killed. */
 static int worker(void *arg)
 {
-	unsigned int seed = *(unsigned int *)arg;
+	struct job job = *(struct job *)arg;
 	struct user u[THREADS];
+	bool calm;
 	int fd;
 
 	for (;;) {
+		calm = calm_now();
 		if (!WAIT_FOR((fd = card_open()) >= 0, 1000))
 			continue;
 		for (int i = 0; i < THREADS; i++) {
-			u[i] = (struct user){ .fd = fd, .seed = seed++ };
+			u[i] = (struct user){ .fd = fd, .seed = job.seed++, .calm = calm,
+					      .worker = job.number, .number = i };
 			if (pthread_create(&u[i].thread, NULL, use_the_card, &u[i]))
 				abort();
 		}
@@ -225,9 +256,9 @@ FIXTURE_SETUP(chaos)
 
 static void start_worker(FIXTURE_DATA(chaos) *self, int i)
 {
-	unsigned int seed = rand_r(&self->seed);
+	struct job job = { .number = i, .seed = rand_r(&self->seed) };
 
-	self->pid[i] = spawn(worker, &seed);
+	self->pid[i] = spawn(worker, &job);
 }
 
 static void stop_worker(struct __test_metadata *_metadata, FIXTURE_DATA(chaos) *self,
@@ -296,24 +327,49 @@ static void one_event(struct __test_metadata *_metadata, FIXTURE_DATA(chaos) *se
 	}
 }
 
+/* Has each process got on, in spite of all that happens? */
+static bool all_have_copied(void)
+{
+	for (int i = 0; i < WORKERS; i++)
+		if (__atomic_load_n(&report->copies[i], __ATOMIC_RELAXED) < COPIES)
+			return false;
+	return true;
+}
+
+static bool all_were_right(void)
+{
+	for (int i = 0; i < WORKERS * THREADS; i++)
+		if (!__atomic_load_n(&report->right[i / THREADS][i % THREADS], __ATOMIC_RELAXED))
+			return false;
+	return true;
+}
+
 TEST_F(chaos, everything_at_once)
 {
 	const char *ms = getenv("PACCEL_CHAOS_MS");
-	u64 end = now_ms() + (ms ? strtoul(ms, NULL, 0) : 6000);
+	u64 start = now_ms(), end = start + (ms ? strtoul(ms, NULL, 0) : 6000);
+	u64 limit = end + 20000 * slow_factor();
 
 	for (int i = 0; i < WORKERS; i++)
 		start_worker(self, i);
-	while (now_ms() < end) {
+	while (now_ms() < end || (!all_have_copied() && now_ms() < limit)) {
 		/* The time between two events is what is random here. */
 		usleep(rand_r(&self->seed) % 200000);
 		one_event(_metadata, self);
 	}
+	for (int i = 0; i < WORKERS; i++) {
+		printf("# process %d: %d copies in %llu ms\n", i, report->copies[i],
+		       (unsigned long long)(now_ms() - start));
+		EXPECT_LE(COPIES, report->copies[i]);
+	}
+	__atomic_store_n(&report->calm, true, __ATOMIC_RELEASE);
+	EXPECT_TRUE(WAIT_FOR(all_were_right(), 20000));
+	EXPECT_EQ(0, report->failed);
 	for (int i = 0; i < WORKERS; i++)
 		stop_worker(_metadata, self, i);
 	EXPECT_EQ(0, report->wrong_bytes);
 	EXPECT_EQ(0, report->wrong_error) TH_LOG("last: %d in line %d",
 						 report->last_error, report->last_line);
-	printf("# %d rounds\n", report->rounds);
 }
 
 PACCEL_TEST_MAIN

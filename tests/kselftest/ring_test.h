@@ -134,33 +134,49 @@ static inline void *call_main(void *arg)
 	return NULL;
 }
 
-/* @a holds pattern 1, @b and the host's side something else. */
-static inline bool call_prepare(struct call *c)
+/* @a holds pattern 1, @b and the host's side something else. Returns 0 or a negative errno. */
+static inline int call_arrange(struct call *c)
 {
+	int rc;
+
 	words_fill(c->host, c->length, 1);
-	if (_test_cmd_copy_h2d(c->fd, c->a, c->host, c->length) ||
-	    _test_cmd_fill(c->fd, c->b, c->length, 0, 1))
-		return false;
+	rc = _test_cmd_copy_h2d(c->fd, c->a, c->host, c->length);
+	if (!rc)
+		rc = _test_cmd_fill(c->fd, c->b, c->length, 0, 1);
 	words_fill(c->host, c->length, 2);
-	return true;
+	return rc;
 }
 
-/* Is it where it should be, of a call that went well? */
-static inline bool call_check(struct call *c)
+static inline bool call_prepare(struct call *c)
+{
+	return !call_arrange(c);
+}
+
+/*
+ * Looks at what a call that went well has moved: 0, -EBADMSG if that is wrong, or another negative
+ * errno if it could not be read back.
+ */
+static inline int call_verify(struct call *c)
 {
 	u8 *got = map_pages((c->length + page_size - 1) / page_size);
 	bool same = true;
+	int rc = 0;
 
 	if (c->what == 1)
 		same = words_same(c->host, c->length, 1);
-	else if (_test_cmd_copy_d2h(c->fd, got, c->what == 2 ? c->b : c->a, c->length))
-		same = false;
-	else if (c->what < 3)
-		same = words_same(got, c->length, c->what == 0 ? 2 : 1);
 	else
-		same = got[0] == FILLED && !memcmp(got, got + 1, c->length - 1);
+		rc = _test_cmd_copy_d2h(c->fd, got, c->what == 2 ? c->b : c->a, c->length);
+	if (!rc && (c->what == 0 || c->what == 2))
+		same = words_same(got, c->length, c->what == 0 ? 2 : 1);
+	else if (!rc && c->what == 3)
+		same = all_bytes(got, c->length, FILLED);
 	munmap(got, c->length);
-	return same;
+	return same ? rc : -EBADMSG;
+}
+
+static inline bool call_check(struct call *c)
+{
+	return !call_verify(c);
 }
 
 static inline bool call_open(struct call *c, int fd, u64 length)
