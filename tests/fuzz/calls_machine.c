@@ -37,7 +37,8 @@ static unsigned int arena_used;
 static pid_t children[MAX_CHILDREN];
 static unsigned int nr_children;
 static bool in_child;
-static __thread sigjmp_buf *fault;
+/* volatile: only the signal handler reads it between its two values. */
+static __thread sigjmp_buf *volatile fault;
 static __thread int nth_fd = -1;
 
 int call_result(int rc)
@@ -142,13 +143,25 @@ void calls_clean_up(void)
 	arena_used = 0;
 }
 
-/* --- failures on demand: fail-nth of Documentation/fault-injection of the kernel ------------- */
+/* --- failures on demand: fail-nth of the kernel's Documentation/fault-injection ---------------- */
+
+static void mask_signals(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(how, &set, NULL);
+}
 
 void calls_fail_nth(unsigned int nth)
 {
 	char path[64], text[16];
 	int n = snprintf(text, sizeof(text), "%u", nth);
 
+	/* The kernel kills a process if it cannot write the frame of a signal. */
+	mask_signals(SIG_BLOCK);
 	snprintf(path, sizeof(path), "/proc/self/task/%ld/fail-nth", syscall(SYS_gettid));
 	nth_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (nth_fd >= 0 && pwrite(nth_fd, text, n, 0) != n)
@@ -164,6 +177,7 @@ void calls_fail_none(void)
 		abort();
 	close(nth_fd);
 	nth_fd = -1;
+	mask_signals(SIG_UNBLOCK);
 }
 
 /* --- files ------------------------------------------------------------------- */

@@ -164,7 +164,8 @@ long call_submit(const u64 *a)
 		.op_size = sizeof(ops[0]),
 	};
 
-	for (u64 i = 0; i < a[2] && cmd.nr_ops + nr_gathered <= MAX_SUBMITTED; i++) {
+	for (u64 i = 0; i < a[2] && i < MAX_SUBMITTED &&
+	     cmd.nr_ops + nr_gathered <= MAX_SUBMITTED; i++) {
 		memcpy(&ops[cmd.nr_ops], gathered, nr_gathered * sizeof(ops[0]));
 		cmd.nr_ops += nr_gathered;
 	}

@@ -150,6 +150,15 @@ static void add_operations(struct program *p, u64 owner, struct random *r)
 			 owner, r);
 }
 
+/*
+ * Touching memory may need the frame of a signal, which must not fail. The kernel warns if another
+ * exporter has no memory for a dma-buf.
+ */
+static bool can_fail(u16 type)
+{
+	return type != CALL_touch && type != CALL_host_dmabuf;
+}
+
 /* With the calls that it needs before it; their reference, or 0 if there is no room. */
 static u64 add_call(struct program *p, u16 type, u64 owner, struct random *r)
 {
@@ -162,7 +171,7 @@ static u64 add_call(struct program *p, u16 type, u64 owner, struct random *r)
 	pick_args(p, &call, owner, r);
 	if (p->nr >= MAX_CALLS)
 		return 0;
-	if (one_in(r, 150))
+	if (one_in(r, 150) && can_fail(type))
 		call.fail = (u16)(1 + random_below(r, 20));
 	p->calls[p->nr++] = call;
 	return p->nr;
@@ -265,6 +274,11 @@ static void append(struct program *p, const struct program *other)
 	}
 }
 
+static void change_fail(struct call *call, struct random *r)
+{
+	call->fail = can_fail(call->type) ? (u16)random_below(r, 24) : 0;
+}
+
 static void mutate_once(struct program *p, const struct program *other, struct random *r)
 {
 	u64 kind = random_below(r, 16);
@@ -276,7 +290,7 @@ static void mutate_once(struct program *p, const struct program *other, struct r
 	else if (kind < 12)
 		p->threads = 3 - p->threads;
 	else if (kind < 13)
-		p->calls[random_below(r, p->nr)].fail = (u16)random_below(r, 24);
+		change_fail(&p->calls[random_below(r, p->nr)], r);
 	else if (kind < 14)
 		append(p, other);
 	else if (p->nr > 1)
