@@ -245,8 +245,8 @@ void paccel_pages_unmap_all(struct paccel_device *pd)
 }
 
 /*
- * False if the device may still write the pages and cannot be stopped: they are lost, on purpose. It
- * has no request for pages that were mapped after it was given up, since its engines take none.
+ * False if the device may still write the pages and cannot be stopped: they are lost, on purpose.
+ * It has no request for pages that were mapped after it went out of service: its engines take none.
  */
 static bool unmap(struct paccel_pages *p)
 {

@@ -47,7 +47,7 @@ FIXTURE_TEARDOWN(silence)
 	EXPECT_TRUE(WAIT_FOR(pins() - self->pinned == leaked, 5000))
 		TH_LOG("%llu leaked, %lld pinned", (unsigned long long)leaked,
 		       (long long)(pins() - self->pinned));
-	/* For whoever looks at the pins of the whole guest: `run` adds them up. */
+	/* `run` adds these up, and compares them with the pins of the whole guest. */
 	printf("# leaked: %llu pages\n", (unsigned long long)leaked);
 	/* What is not down does not mind. */
 	ring_order("%s", variant->up);
@@ -89,7 +89,7 @@ TEST_F(silence, given_up)
 		EXPECT_TRUE(c[i].rc == -ETIMEDOUT || c[i].rc == -EIO) TH_LOG("%d", c[i].rc);
 		EXPECT_GE(limit, c[i].took);
 	}
-	printf("# given up after %llu ms\n", (unsigned long long)(now_ms() - start));
+	printf("# out of service after %llu ms\n", (unsigned long long)(now_ms() - start));
 	ASSERT_TRUE(WAIT_FOR(card_health_is("failed"), 5000));
 	EXPECT_TRUE(all_bytes(buffer, 256 * page_size, 0x11));
 	/* Of the calls the pages of the copy above were the only ones that ended with it. */
@@ -152,7 +152,7 @@ TEST_F(silence, for_a_moment)
 
 #define WORKERS 4
 
-/* Copies and looks at them until the card is gone, which has to be told. */
+/* Copies and looks at them until the device is gone, which a call must report. */
 static int worker_main(void *arg)
 {
 	struct line *l = arg;
@@ -176,7 +176,7 @@ static int worker_main(void *arg)
 	/* None of its calls runs any more. */
 	say(l, 1);
 	CHILD_CHECK(hear(l, 1));
-	/* Whoever is told so may go on asking. */
+	/* Later calls are refused in the same way. */
 	CHILD_CHECK(WAIT_FOR(_test_cmd_fill(fd, c.a, 8, 0, 1) < 0, 10000));
 	return 0;
 }
@@ -233,9 +233,9 @@ FIXTURE_TEARDOWN(replug)
 }
 
 /*
- * The process of the device is killed, and nobody can say that it has stopped to write. No call runs
- * any more when all workers have been told, and their registrations are there yet: what has leaked
- * until then is what the calls had pinned.
+ * The process of the device is killed, so the driver cannot know that it no longer writes. When all
+ * workers have got an error, no call runs and their registrations still exist: the pages leaked until
+ * then are those that the calls had pinned.
  */
 static void kill_device(struct __test_metadata *_metadata, FIXTURE_DATA(replug) *self,
 			const char *order, struct line lines[WORKERS])
