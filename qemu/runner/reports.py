@@ -43,7 +43,9 @@ REPORTS = {
     "kmemleak": r"unreferenced object|kmemleak: .*([Dd]isabled|[Uu]nknown object|Cannot |Memory pool empty"
                 r"|by alias|Scan area larger|Failed to create)",
     # kernel/dma.
-    "DMA-API": r"DMA-API: (?!preallocated |debugging enabled by kernel config|dma_debug_entry pool grown)",
+    # "Mapped at:" is the end of a report.
+    "DMA-API": r"DMA-API: (?!preallocated |debugging enabled by kernel config|dma_debug_entry pool grown"
+               r"|Mapped at:)",
     "swiotlb": r"swiotlb buffer is full",
     # drivers/iommu/intel: faults, page requests, the invalidation queue.
     "DMAR": r"DMAR: (\[|DRHD: handling fault|VT-d detected|ERROR|IOMMU: .*(request|canonical|overflow)"

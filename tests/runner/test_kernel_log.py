@@ -232,7 +232,7 @@ KEPT = [
     "[count=1]",
     "One of leaked entries details: [device address=0x1000] [size=4096 bytes] [mapped as coherent]",
     "WARNING: CPU: 0 PID: 71 at kernel/dma/debug.c:877 dma_debug_device_change+0x1/0x2",
-    "Call Trace:", "---[ end trace 0 ]---",
+    "Call Trace:", "---[ end trace 0 ]---", "DMA-API: Mapped at:",
 ]
 
 
