@@ -36,6 +36,7 @@ struct world {
 	struct {
 		int fd, fence;
 		void *range;
+		void *mapped; /* a page of device memory */
 		uint32_t stream;
 		/* The limit of file descriptors, to be set again. */
 		rlim_t files;

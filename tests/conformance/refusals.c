@@ -202,10 +202,12 @@ static void register_device_memory(struct world *w, union argument *c)
 {
 	void *at = (uint8_t *)pages_guard(1) + 1;
 
-	if (w->info.caps & PACCEL_CAP_MAPPABLE)
+	if (w->info.caps & PACCEL_CAP_MAPPABLE) {
 		at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
 			  (off_t)(PACCEL_MMAP_DEVICE + w->mem));
-	MUST(at != MAP_FAILED);
+		MUST(at != MAP_FAILED);
+		w->extra.mapped = at;
+	}
 	c->host_register.addr = (uintptr_t)at;
 }
 

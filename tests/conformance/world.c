@@ -272,6 +272,8 @@ static void drop_extra(struct world *w)
 		close(w->extra.fence);
 	if (w->extra.fd)
 		close(w->extra.fd);
+	if (w->extra.mapped)
+		munmap(w->extra.mapped, PAGE);
 	if (w->extra.range)
 		host_free(w->fd, w->extra.range, 0);
 	if (w->extra.stream)
