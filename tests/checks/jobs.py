@@ -109,7 +109,7 @@ def clients(name, tier, which):
 JOBS = [
     # --- quick ---------------------------------------------------------------------------------
     unit("gcc-asan", "quick"),
-    host("static", "quick", "tests/static/run -module", setup=("source",)),
+    host("static", "quick", "tests/static/run -module -cxx", setup=("source",)),
     kselftest("quick", "quick", BOTH_KINDS, "quick"),
 
     # --- check: all that can find a regression of the product ----------------------------------
@@ -132,6 +132,7 @@ JOBS = [
           builds=("guest-programs", "examples")),
     guest("drm", "check", f"--card edu {GPU}", "tests/guest/run-drm", suite="drm",
           builds=("guest-programs", "examples")),
+    host("static-cxx", "check", "tests/static/run cxx"),
     host("fuzz-test", "check", "make -s fuzz-test"),
     host("docs", "check", "pytest-3 tests/docs/test_pages.py"),
     guest("docs-programs", "check", "--card edu", "tests/docs/run-readme", suite="docs-programs",
