@@ -119,10 +119,10 @@ JOBS = [
     # In real time: what pulls devices, and races between CPUs.
     kselftest("races-debug", "check", f"--kernel debug --clock real {TWO_CARDS} --mem 1G", "races"),
     kselftest("kselftest-debug-ring", "check", f"--kernel debug {RING_CARDS} {IOMEM} --mem 1G",
-              "device", skips=2, limit=2700),
+              "device", limit=2700),
     kselftest("kselftest-6.12-edu", "check", f"{TWO_CARDS} {IOMEM}"),
     kselftest("races-6.12", "check", f"--clock real {TWO_CARDS}", "races"),
-    kselftest("kselftest-6.12-ring", "check", f"{RING_CARDS} {IOMEM}", "device", skips=1),
+    kselftest("kselftest-6.12-ring", "check", f"{RING_CARDS} {IOMEM}", "device"),
     paddle("3.3.1", "check"),
     clients("clients", "check", "sundials rmm python acl"),
     unit("gcc-tsan", "check"),
@@ -161,7 +161,7 @@ JOBS = [
     kselftest("full", "full", "--card ring,mem=1G,engines=4 --mem 1G", "full"),
     kselftest("suspend", "full", BOTH_KINDS, "suspend"),
     # Errors of the bus, probing that fails.
-    kselftest("errors-6.12", "full", f"{BOTH_KINDS} {IOMEM} --mem 1G", "errors probe", skips=9),
+    kselftest("errors-6.12", "full", f"{BOTH_KINDS} {IOMEM} --mem 1G", "errors probe", skips=8),
     # Machines of other shapes; what the driver should make of them stands behind `run`.
     smoke("256M", "--card edu --mem 256M", "dma=direct"),
     smoke("2G", f"{BOTH_KINDS} --mem 2G", "dma=bounce"),

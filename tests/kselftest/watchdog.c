@@ -195,7 +195,7 @@ TEST_F(watchdog, out_of_service)
 				  .shape = { SIZE, 1, 0, 0 } };
 	struct side_call behind = { .fn = side_copy, .fd = card_open(),
 				    .dir = PACCEL_COPY_H2D, .shape = { 8, 1, 0, 0 } };
-	u64 xfers = stats_of(self->fd).xfers, addr, offset;
+	u64 xfers = stats_of(self->fd).xfers, leaked, addr, offset;
 	int stream;
 	u8 *own;
 
@@ -230,10 +230,15 @@ TEST_F(watchdog, out_of_service)
 	EXPECT_EQ(-EINVAL, standing(self->fd, stream, 1));
 	EXPECT_EQ(xfers, stats_of(self->fd).xfers);
 	/* What does not need it works, so that a program can clean up. */
+	leaked = counter("leaked_pages");
 	test_cmd_host_alloc(self->fd, 1, &offset);
 	test_cmd_host_free(self->fd, NULL, offset);
+	EXPECT_EQ(leaked, counter("leaked_pages"));
 	test_cmd_mem_free(behind.fd, behind.dst, 8);
+	/* Lost are pages that the device was given before, if it may still write them. */
+	munmap((void *)behind.src, page_size);
 	close(behind.fd);
+	EXPECT_TRUE(WAIT_FOR(counter("leaked_pages") == leaked + !card_can_be_cut_off(), 5000));
 
 	/* The transfer ends now, long after it was given up. */
 	card_ignore_stop(false);
@@ -245,7 +250,6 @@ TEST_F(watchdog, out_of_service)
 	test_cmd_mem_alloc(self->fd, 1, 0, &addr);
 	test_cmd_mem_free(self->fd, addr, 1);
 	munmap(own, page_size);
-	munmap((void *)behind.src, page_size);
 	if (!card_can_be_cut_off())
 		bind_again(_metadata, self);
 }
