@@ -125,19 +125,19 @@ run-paddle: all ## trains a small network with PaddlePaddle on a ring card, draw
 
 # --- tests -------------------------------------------------------------------------
 
-check-quick: ## in 3 minutes: unit tests, static checks, one guest
+check-quick: ## before a commit: unit tests, static checks, one guest
 	@tests/check --tier quick
 
-check: ## in 15 minutes: all that can find a regression; the last line counts the tests
+check: ## before a push: all that can find a regression; the last line counts the tests
 	@tests/check --tier check
 
-check-full: ## in 50 minutes: every kernel, compiler, machine shape and fuzzer
+check-full: ## every kernel, compiler, machine shape and fuzzer
 	@tests/check --tier full
 
 check-rest: ## what check-full has and check has not, until UNTIL (seconds since the epoch)
 	@tests/check --rest full $(if $(UNTIL),--until $(UNTIL))
 
-check-long: ## a kernel with KCSAN, and hours of random work
+check-long: ## peers on the debug kernel, and hours of random work
 	@tests/check --tier long
 	@$(MAKE) --no-print-directory storm-long
 	@$(MAKE) --no-print-directory ringdev-fuzz FUZZ_SECONDS=600

@@ -252,3 +252,4 @@ def test_every_job_has_a_name_of_its_own():
     found = [job.name for job in jobs.JOBS]
     equal(len(found), len(set(found)))
     assert {job.tier for job in jobs.JOBS} <= set(jobs.TIERS)
+    assert jobs.UNSEEN <= set(found)
