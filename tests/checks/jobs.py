@@ -141,7 +141,7 @@ JOBS = [
     # --- full: the rest, by priority -----------------------------------------------------------
     kselftest("kselftest-6.1-edu", "full", f"--kernel 6.1 {TWO_CARDS} {IOMEM}", skips=1),
     kselftest("races-6.1", "full", f"--kernel 6.1 --clock real {TWO_CARDS}", "races"),
-    kselftest("kselftest-6.1-ring", "full", f"--kernel 6.1 {RING_CARDS} {IOMEM}", "device", skips=1),
+    kselftest("kselftest-6.1-ring", "full", f"--kernel 6.1 {RING_CARDS} {IOMEM}", "device"),
     host("static-module", "full", "tests/static/run module"),
     # Two devices of one process, which reach each other's memory.
     kselftest("peers-6.1", "full", f"--kernel 6.1 {PEERS}", "peers"),
