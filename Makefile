@@ -104,7 +104,8 @@ docs: ## the reference of the interfaces, from the headers, in build/docs
 	lib/acl/torch/rules.mk lib/python/rules.mk
 -include tools/rules.mk examples/rules.mk
 -include qemu/ringdev/rules.mk
--include tests/ringdev/rules.mk tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk tests/fuzz/rules.mk
+-include tests/ringdev/rules.mk tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk \
+	tests/fuzz/rules.mk tests/runner/rules.mk
 -include Documentation/rules.mk
 
 # --- guests ------------------------------------------------------------------------
