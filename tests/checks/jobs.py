@@ -222,7 +222,8 @@ UNSEEN = {
     "fail-nth-peers", "storm-6.12", "storm-debug", "storm-6.1", "faults-6.12", "silence-6.1", "full",
     "smoke-5G", "smoke-intx-debug", "smoke-iommu-debug", "library-ring", "library-debug", "drm-ring",
     "drm-debug", "runner", "ringdev", "ringdev-fuzz", "fuzz", "bench", "fresh-debian-12",
-    "fresh-debian-13", "docs-mutations", "unit-clang-asan", "unit-clang-tsan",
+    "fresh-debian-13", "docs-mutations", "unit-clang-asan", "unit-clang-tsan", "kselftest-6.1-edu",
+    "library-6.1", "share-256M",
 }
 
 
