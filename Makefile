@@ -36,10 +36,9 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 
 # The sets of packages that the goals need (qemu/setup.d/packages.sh): `run` for what the demo is made of,
 # the set of its own name for a target that has one, `check` for all else; what check-full runs in parts
-# needs its set. A make that is called by this
-# one has no other needs.
-GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,\
-	$(filter-out help clean,$(or $(MAKECMDGOALS),all))))
+# needs its set. A make that is called by this one has no other needs.
+GOALS := $(filter-out help clean,$(or $(MAKECMDGOALS),all))
+GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
 RUN_GOALS := all lib tools ringdev run shell install run-paddle check-paddle check-paddle-all check-torch $(MODULE)
 OWN_SETS := check-quick check-full coverage fuzz bench
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
