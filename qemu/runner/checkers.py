@@ -13,6 +13,7 @@ STATES = {
     "CONFIG_DEBUG_KMEMLEAK=y": ("leaks", "reported"),
     "CONFIG_LOCKDEP=y": ("debug_locks", "1"),
     "CONFIG_DMA_API_DEBUG=y": ("dma_debug_disabled", "N"),
+    "CONFIG_KCSAN=y": ("kcsan", "1"),
 }
 
 DMA_REPORT = re.compile(r"DMA-API: \S+ \S+: ")

@@ -191,6 +191,19 @@ def test_reports_of_the_checkers():
     contains(result.stderr.decode(), "a checker is off: debug_locks is 0, not 1")
 
 
+@pytest.mark.long
+def test_reports_of_races():
+    result, log = provoke("kcsan", """
+        order race &
+        order race &
+        wait_for 'BUG: KCSAN: '
+        order release
+        wait
+    """)
+    contains(log, "BUG: KCSAN: data-race in provoke_race")
+    ended(result, FAILED)
+
+
 # --- checkers that are off, and errors that they do not show ---------------------------------------
 
 def test_states_of_the_checkers():
@@ -222,6 +235,13 @@ def test_states_of_the_checkers():
         "a checker is off: debug_locks is 0, not 1",
         "a checker is off: dma_debug_disabled is Y, not N",
         "the DMA-API debugger counted 1 errors, the log has 0"])
+
+
+@pytest.mark.long
+def test_races_that_are_not_looked_for():
+    result, _ = provoke("kcsan", "echo off >/sys/kernel/debug/kcsan")
+    ended(result, FAILED)
+    equal(complaints(result), ["a checker is off: kcsan is 0, not 1"])
 
 
 def test_a_warning_that_the_console_does_not_show():

@@ -177,6 +177,17 @@ static void provoke_flood(void)
 	console_unlock();
 }
 
+/* Two that run at the same time race. */
+static void provoke_race(void)
+{
+	static int count;
+
+	while (!READ_ONCE(released)) {
+		count++;
+		cond_resched();
+	}
+}
+
 static void provoke_hung_task(void)
 {
 	wait_event(release_wait, READ_ONCE(released));
@@ -336,6 +347,7 @@ static const struct {
 	{ "dma", provoke_dma },
 	{ "many-mappings", provoke_many_mappings },
 	{ "flood", provoke_flood },
+	{ "race", provoke_race },
 	{ "hung-task", provoke_hung_task },
 	{ "busy", provoke_busy },
 	{ "release", release },
