@@ -77,8 +77,9 @@ setup: ## packages, kernels, kernel source, PaddlePaddle: all that is outside of
 
 kernel: $(KERNELS:%=$(BUILD)/kernel/%/paccel.ko) ## paccel.ko for every kernel
 
-.PHONY: $(KERNELS:%=setup-%)
-$(KERNELS:%=setup-%): setup-%:
+SETUP_KERNELS := $(patsubst %,setup-%,$(KERNELS) kcsan)
+.PHONY: $(SETUP_KERNELS)
+$(SETUP_KERNELS): setup-%:
 	@qemu/setup kernel $*
 
 $(BUILD)/kernel/%/paccel.ko: setup-% FORCE
@@ -137,7 +138,7 @@ check-full: ## every kernel, compiler, machine shape and fuzzer
 check-rest: ## what check-full has and check has not, until UNTIL (seconds since the epoch)
 	@tests/check --rest full $(if $(UNTIL),--until $(UNTIL))
 
-check-long: ## peers on the debug kernel, and hours of random work
+check-long: ## data races (KCSAN), and hours of random work
 	@tests/check --tier long
 	@$(MAKE) --no-print-directory storm-long
 	@$(MAKE) --no-print-directory ringdev-fuzz FUZZ_SECONDS=600

@@ -116,16 +116,14 @@ JOBS = [
     # A guest with edu alone runs in virtual time. Programs that any device will do for run there only.
     kselftest("kselftest-debug-edu", "check", f"--kernel debug {TWO_CARDS} {IOMEM} --mem 1G",
               skips=1, limit=2700),
-    # In real time: what pulls devices, and races between CPUs.
-    kselftest("races-debug", "check", f"--kernel debug --clock real {TWO_CARDS} --mem 1G", "races"),
     kselftest("kselftest-debug-ring", "check", f"--kernel debug {RING_CARDS} {IOMEM} --mem 1G",
               "device", limit=2700),
     kselftest("kselftest-6.12-edu", "check", f"{TWO_CARDS} {IOMEM}"),
+    # In real time: what pulls devices, and races between CPUs. On debug, kselftest-debug-ring has them.
     kselftest("races-6.12", "check", f"--clock real {TWO_CARDS}", "races"),
     kselftest("kselftest-6.12-ring", "check", f"{RING_CARDS} {IOMEM}", "device"),
     paddle("3.3.1", "check"),
     clients("clients", "check", "sundials rmm python acl"),
-    unit("gcc-tsan", "check"),
     unit("scripts", "check"),
     unit("python", "check"),
     guest("library-6.12", "check", TWO_CARDS, "tests/guest/run", suite="library",
@@ -142,6 +140,9 @@ JOBS = [
     kselftest("kselftest-6.1-edu", "full", f"--kernel 6.1 {TWO_CARDS} {IOMEM}", skips=1),
     kselftest("races-6.1", "full", f"--kernel 6.1 --clock real {TWO_CARDS}", "races"),
     kselftest("kselftest-6.1-ring", "full", f"--kernel 6.1 {RING_CARDS} {IOMEM}", "device"),
+    kselftest("races-debug", "full", f"--kernel debug --clock real {TWO_CARDS} --mem 1G",
+              "cycles=20 races"),
+    unit("gcc-tsan", "full"),
     host("static-module", "full", "tests/static/run module"),
     # Two devices of one process, which reach each other's memory.
     kselftest("peers-6.1", "full", f"--kernel 6.1 {PEERS}", "peers"),
@@ -160,6 +161,13 @@ JOBS = [
     kselftest("silence-6.1", "full", "--kernel 6.1 --card ring,mem=16M,engines=1 --mem 1G", "silence"),
     kselftest("full", "full", "--card ring,mem=1G,engines=4 --mem 1G", "full"),
     kselftest("suspend", "full", BOTH_KINDS, "suspend"),
+    # The same where KASAN and lockdep see how the driver recovers.
+    kselftest("faults-debug", "full", "--kernel debug --card ring,mem=16M,engines=1 --mem 1G",
+              "faults-one silence"),
+    kselftest("full-debug", "full", "--kernel debug --card ring,mem=1G,engines=4 --mem 1G", "full"),
+    kselftest("suspend-debug", "full", f"--kernel debug {BOTH_KINDS} --mem 1G", "suspend"),
+    kselftest("peers-debug", "full", f"--kernel debug {PEERS} --mem 1G", "peers"),
+    kselftest("errors-debug", "full", f"--kernel debug {BOTH_KINDS} {IOMEM} --mem 1G", "errors probe"),
     # Errors of the bus, probing that fails.
     kselftest("errors-6.12", "full", f"{BOTH_KINDS} {IOMEM} --mem 1G", "errors probe", skips=8),
     # Machines of other shapes; what the driver should make of them stands behind `run`.
@@ -186,7 +194,7 @@ JOBS = [
           builds=("guest-programs", "examples")),
     guest("drm-debug", "full", f"--kernel debug --card edu {GPU}", "tests/guest/run-drm", suite="drm",
           builds=("guest-programs", "examples")),
-    host("runner", "full", "pytest-3 -n 3 tests/runner", setup=("kernel 6.12", "kernel 6.1", "kernel debug"),
+    host("runner", "full", "pytest-3 -n 3 -m 'not long' tests/runner", setup=("kernel 6.12", "kernel 6.1", "kernel debug"),
          builds=("kernel", "ringdev", "kselftest")),
     host("ringdev", "full", "make -s ringdev-test", load=1, builds=("ringdev-programs",)),
     host("ringdev-fuzz", "full", "make -s ringdev-fuzz", load=1, builds=("ringdev-programs",)),
@@ -203,7 +211,12 @@ JOBS = [
     host("docs-mutations", "full", "pytest-3 tests/docs/test_proof.py"),
 
     # --- long ----------------------------------------------------------------------------------
-    kselftest("peers-debug", "long", f"--kernel debug {PEERS}", "peers"),
+    # Data races of the driver, and the test that they are reported.
+    host("runner-kcsan", "long", "pytest-3 -m long tests/runner", setup=("kernel kcsan",)),
+    kselftest("kcsan-edu", "long", f"--kernel kcsan --clock real {TWO_CARDS} --mem 1G",
+              "races concurrency streams"),
+    kselftest("kcsan-ring", "long", f"--kernel kcsan {STORM_CARD} --card ring,mem=16M,engines=1",
+              "concurrency streams unplug storm"),
 
     # --- by name only, as the targets of `make` that have their names --------------------------
     *[clients(name, "named", name) for name in ("sundials", "rmm", "python", "acl")],
@@ -223,7 +236,8 @@ UNSEEN = {
     "smoke-5G", "smoke-intx-debug", "smoke-iommu-debug", "library-ring", "library-debug", "drm-ring",
     "drm-debug", "runner", "ringdev", "ringdev-fuzz", "fuzz", "bench", "fresh-debian-12",
     "fresh-debian-13", "docs-mutations", "unit-clang-asan", "unit-clang-tsan", "kselftest-6.1-edu",
-    "library-6.1", "share-256M",
+    "library-6.1", "share-256M", "races-debug", "faults-debug", "full-debug", "suspend-debug",
+    "peers-debug", "errors-debug",
 }
 
 
