@@ -112,11 +112,17 @@ TEST_F(reset, during_a_copy)
 	EXPECT_EQ(self->resets + 1, resets());
 }
 
-/* Scrubbing is nobody's operation: it begins again. */
+/*
+ * Scrubbing is nobody's operation: it begins again. The reset also retries what was set aside, so
+ * only the log tells whether it had failed before.
+ */
 TEST_F(reset, during_a_scrub)
 {
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	u64 xfers = stats_of(self->fd).xfers;
 
+	ASSERT_LE(0, log);
+	lseek(log, 0, SEEK_END);
 	card_slow();
 	test_cmd_mem_free(self->fd, self->mem, SIZE);
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
@@ -124,6 +130,8 @@ TEST_F(reset, during_a_scrub)
 	EXPECT_EQ(0, stats_of(self->fd).set_aside);
 	EXPECT_TRUE(card_settle(self->fd));
 	EXPECT_EQ(0, stats_of(self->fd).set_aside);
+	EXPECT_FALSE(log_says(log, "set aside"));
+	close(log);
 }
 
 static int side_reset(struct side_call *c)
