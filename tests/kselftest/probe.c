@@ -173,12 +173,21 @@ TEST_F(probe, edu_does_not_stop)
 	expect_nothing_left(_metadata);
 }
 
+#define RING_CONTROL 0x100
+#define RING_COMMAND 0x104
+
+/* It may write for an earlier driver: it is asked to stop, and not made a bus master before it has. */
 TEST_F(probe, ring_does_not_answer_a_reset)
 {
+	u32 command = reg_read(self, RING_COMMAND);
+
 	if (strcmp(card_kind(), "ring"))
 		SKIP(return, "about ring only");
 	ASSERT_EQ(0, ring_order("stop"));
+	reg_write(self, RING_CONTROL, 0);
 	EXPECT_EQ(-ETIMEDOUT, bind_impatiently());
+	EXPECT_NE(command, reg_read(self, RING_COMMAND));
+	EXPECT_EQ(0, reg_read(self, RING_CONTROL));
 	ASSERT_EQ(0, ring_order("cont"));
 	expect_nothing_left(_metadata);
 }
