@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from . import RunnerError, disk
+from . import RunnerError, disk, tsc
 from .child import stay_with_parent
 from .ring import RingProcess
 from .room import Room
@@ -292,6 +292,9 @@ def kernel_command_line(options):
              "tsc=reliable", "no_timer_check",
              # KASAN reports each error, not the first alone.
              "kasan_multi_shot"]
+    khz = tsc.khz(clock_of(options))
+    if khz:
+        words.append(f"tsc_early_khz={khz}")
     if options.iommu:
         words.append("intel_iommu=on")
     return " ".join(words + [options.append])

@@ -10,7 +10,7 @@ from guests import FAILED, TOP, ended, failed, run
 
 sys.path.insert(0, os.path.join(TOP, "qemu"))
 # pylint: disable=wrong-import-position
-from runner import machine, options  # noqa: E402
+from runner import machine, options, tsc  # noqa: E402
 
 # More seconds than the time limit of the guests here.
 SLEEP = 1000
@@ -46,3 +46,27 @@ def test_waiting_takes_no_time():
     ended(result, 0)
     before, after = (float(word) for word in result.stdout.split())
     assert SLEEP <= after - before < 2 * SLEEP
+
+
+# A real-time clock counts the host's seconds.
+COUNTED = """
+    now() { cat /sys/class/rtc/rtc0/since_epoch; }
+    before=$(now)
+    sleep 5
+    echo $(($(now) - before))
+"""
+
+
+def seconds_counted(*words):
+    result = run(COUNTED, "--clock", "real", *words)
+    ended(result, 0)
+    return int(result.stdout)
+
+
+@pytest.mark.skipif(machine.kvm_usable(), reason="a guest of KVM has the clock of KVM")
+def test_time_of_a_guest_is_that_of_the_host():
+    assert 4 <= seconds_counted() < 30
+    khz = tsc.khz("real")
+    assert khz
+    # As when it is measured on a busy host.
+    assert seconds_counted("--append", f"tsc_early_khz={khz // 10}") < 4
