@@ -7,7 +7,7 @@ proves nothing. Similar lines that every boot prints are excluded. "N callbacks 
 the table: the first lines of such a burst are in the log.
 
 tests/runner/test_kernel_log.py has samples of each row, tests/runner/test_checkers.py provokes each row
-in a guest.
+in a guest but those that it names with a reason.
 """
 
 import re
@@ -33,6 +33,8 @@ REPORTS = {
                r"|DEBUG_LOCKS_WARN_ON",
     "KASAN": r"KASAN: ",
     "UBSAN": r"UBSAN: ",
+    # mm/page_alloc.c, mm/vmalloc.c.
+    "allocation": r"page allocation failure|vmalloc error: |vmap allocation for size",
     "list": r"list_(add|del) corruption",
     "refcount": r"refcount_t: ",
     # lib/debugobjects.c.

@@ -24,6 +24,7 @@ BUILD = os.path.join(TOP, os.environ.get("BUILD") or "build")
 OOPSES = {
     "warning": {"WARNING": "WARNING: CPU: .* provoke_warning"},
     "refcount": {"refcount": "refcount_t: addition on 0; use-after-free"},
+    "vmalloc": {"allocation": "vmalloc error: size .* exceeds total pages"},
     "irq": {"interrupt": "bogus return value 55"},
     "aer": {"AER": "PCIe Bus Error: severity=Correct"},
     "dma-fault": {"DMAR": r"DMAR: \[DMA Write NO_PASID\] Request device .* fault addr 0xdead000 "},

@@ -106,6 +106,11 @@ DMA-API: cacheline tracking ENOMEM, dma-debug disabled
 DMA-API: debugging disabled on kernel command line
 DMA-API: enable driver filter for driver [e1000]
 """,
+    "allocation": """
+probe: vmalloc error: size 64, vm_struct allocation failed, mode:0xdc0(GFP_KERNEL|__GFP_ZERO), nodemask=(null)
+copy: page allocation failure: order:10, mode:0x40dc0(GFP_KERNEL|__GFP_COMP|__GFP_ZERO), nodemask=(null)
+vmap allocation for size 4198400 failed: use vmalloc=<size> to increase size
+""",
     "swiotlb": "edu 0000:01:00.0: swiotlb buffer is full (sz: 4096 bytes), total 512 (slots), used 512 (slots)",
     "DMAR": """
 DMAR: DRHD: handling fault status reg 2
@@ -293,7 +298,7 @@ def test_log_int3_of_qemu():
 
 CONFIG = set(checkers.STATES)
 STATE = {"taint": "12288", "leaks": "reported", "debug_locks": "1", "dma_debug_disabled": "N",
-         "dma_errors": "0"}
+         "dma_errors": "0", "kcsan": "1"}
 
 
 def complaints(state, *found, config=frozenset(CONFIG)):
@@ -308,9 +313,10 @@ def test_state_of_checkers_that_are_well():
 
 
 def test_state_of_checkers_that_are_off_or_silent():
-    for name, value in (("leaks", "unknown"), ("debug_locks", "0"), ("dma_debug_disabled", "Y")):
+    for name, value in (("leaks", "unknown"), ("debug_locks", "0"), ("dma_debug_disabled", "Y"),
+                        ("kcsan", "0")):
         assert len(complaints({name: value})) == 1, name
-    assert len(checkers.judge({"taint": "0"}, CONFIG, [])) == 3
+    assert len(checkers.judge({"taint": "0"}, CONFIG, [])) == 4
     assert checkers.judge({}, set(), [])
 
 

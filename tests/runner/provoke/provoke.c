@@ -21,6 +21,7 @@
 #include <linux/string.h>
 #include <linux/timer.h>
 #include <linux/uaccess.h>
+#include <linux/vmalloc.h>
 #include <linux/wait.h>
 #include <asm/desc.h>
 
@@ -175,6 +176,12 @@ static void provoke_flood(void)
 	for (i = 0; i < FLOOD_LINES; i++)
 		pr_info("%0500d\n", i);
 	console_unlock();
+}
+
+/* More than there is. */
+static void provoke_vmalloc(void)
+{
+	vfree(vmalloc((totalram_pages() + 1) * PAGE_SIZE));
 }
 
 /* Two that run at the same time race. */
@@ -347,6 +354,7 @@ static const struct {
 	{ "dma", provoke_dma },
 	{ "many-mappings", provoke_many_mappings },
 	{ "flood", provoke_flood },
+	{ "vmalloc", provoke_vmalloc },
 	{ "race", provoke_race },
 	{ "hung-task", provoke_hung_task },
 	{ "busy", provoke_busy },
