@@ -118,6 +118,7 @@ static void meets(struct __test_metadata *_metadata, FIXTURE_DATA(aer) *self, u3
 				  .shape = { SIZE, 1, 0, 0 } };
 	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	u64 xfers = stats_of(self->fd).xfers;
+	int rc;
 
 	ASSERT_LE(0, log);
 	lseek(log, 0, SEEK_END);
@@ -125,7 +126,8 @@ static void meets(struct __test_metadata *_metadata, FIXTURE_DATA(aer) *self, u3
 	side_call_start(&copy);
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
 	ASSERT_EQ(0, inject(error));
-	EXPECT_EQ(strcmp(card_kind(), "edu") ? -EIO : 0, side_call_end(&copy));
+	rc = side_call_end(&copy);
+	EXPECT_TRUE(rc == -EIO || (!rc && !strcmp(card_kind(), "edu"))) TH_LOG("rc %d", rc);
 	EXPECT_TRUE(WAIT_FOR(recovered(self), 10000));
 	EXPECT_TRUE(log_says(log, "a PCI error: out of service until RESET"));
 	close(log);
@@ -161,7 +163,11 @@ TEST_F(aer, device_does_not_come_back)
 	close(self->fd);
 	ASSERT_EQ(0, ring_order("cont"));
 	xfers_note();
+	allow_reports(false);
+	allow_kept_mappings(true);
 	ASSERT_EQ(0, pci_attr_write(card_bdf(), "remove", "1"));
+	allow_kept_mappings(false);
+	allow_reports(true);
 	ASSERT_EQ(0, file_write("/sys/bus/pci/rescan", "1"));
 	self->fd = card_open();
 	ASSERT_LE(0, self->fd);

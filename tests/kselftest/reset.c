@@ -113,8 +113,8 @@ TEST_F(reset, during_a_copy)
 }
 
 /*
- * Scrubbing is nobody's operation: it begins again. The reset also retries what was set aside, so
- * only the log tells whether it had failed before.
+ * Scrubbing is nobody's operation: it begins again. A reset also repeats scrubs that have failed,
+ * so only the log tells whether this one had.
  */
 TEST_F(reset, during_a_scrub)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What can be seen from outside: tracepoints, fdinfo, and in the order of events whose
- * turn it was. Runs with scrub=0.
+ * turn it was.
  */
 #include <sys/stat.h>
 

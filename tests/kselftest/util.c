@@ -94,6 +94,13 @@ bool log_says(int kmsg, const char *text)
 	return false;
 }
 
+void allow_kept_mappings(bool begin)
+{
+	file_write("/dev/kmsg", begin ?
+		   "paccel-test: allow-warning begin dma_debug_device_change|DMA-API: " :
+		   "paccel-test: allow-warning end");
+}
+
 /* --- cards --------------------------------------------------------------- */
 
 /* PCI address of a node of the class. */

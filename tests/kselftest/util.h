@@ -87,6 +87,13 @@ int file_read(const char *path, char *buf, size_t size);
 int file_write(const char *path, const char *text);
 /* Does the kernel log say this, from the present position of the reader on? */
 bool log_says(int kmsg, const char *text);
+
+/*
+ * Nothing proves that a device out of service does not write any more, so it keeps what it had
+ * mapped until the driver has left it. The debugger of the DMA API, where it is there, takes that for
+ * a leak: between begin and end such reports are no failure.
+ */
+void allow_kept_mappings(bool begin);
 /* A line of /proc/PID/status in its own unit (kB or count); -1 if absent. */
 long proc_status(pid_t pid, const char *key);
 /* Pages that this process has charged to RLIMIT_MEMLOCK. */
