@@ -411,8 +411,8 @@ static const char *const orders[] = {
 
 /*
  * After these a device can be out of service with a dma-buf attached, and then a removal of the
- * exporter's device is a use after free, and that of the module waits for ever: issue 18, section 0,
- * rows 2 and 3. They go into the list above when that is mended.
+ * exporter's device is a use after free, and that of the module waits for ever (testing.md, "The fuzzer
+ * of the driver"). They go into the list above when that is mended.
  */
 static const char *const known_orders[] = { "mute ns=3000000000", "link-down", "link-up" };
 
