@@ -113,7 +113,7 @@ TEST_F(reset, during_a_copy)
 }
 
 /*
- * Scrubbing is nobody's operation: it begins again. A reset also repeats scrubs that have failed,
+ * Scrubbing is no operation of a program: it begins again. A reset also repeats scrubs that have failed,
  * so only the log tells whether this one had.
  */
 TEST_F(reset, during_a_scrub)
