@@ -138,7 +138,7 @@ check-full: ## every kernel, compiler, machine shape and fuzzer
 check-rest: ## what check-full has and check has not, until UNTIL (seconds since the epoch)
 	@tests/check --rest full $(if $(UNTIL),--until $(UNTIL))
 
-check-long: ## data races (KCSAN), and hours of random work
+check-long: ## data races (KCSAN), the long storm, the ring device's fuzzer
 	@tests/check --tier long
 	@$(MAKE) --no-print-directory storm-long
 	@$(MAKE) --no-print-directory ringdev-fuzz FUZZ_SECONDS=600

@@ -292,7 +292,8 @@ def kernel_command_line(options):
              "tsc=reliable", "no_timer_check",
              # KASAN reports each error, not the first alone.
              "kasan_multi_shot"]
-    khz = tsc.khz(clock_of(options))
+    # KVM passes the frequency to its guest.
+    khz = None if kvm_usable() else tsc.khz(options.clock)
     if khz:
         words.append(f"tsc_early_khz={khz}")
     if options.iommu:

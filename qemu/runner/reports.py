@@ -34,7 +34,7 @@ REPORTS = {
     "KASAN": r"KASAN: ",
     "UBSAN": r"UBSAN: ",
     # mm/page_alloc.c, mm/vmalloc.c.
-    "allocation": r"page allocation failure|vmalloc error: |vmap allocation for size",
+    "allocation": r"page allocation failure|vmalloc error: |(vmap allocation|vmalloc_node_range) for size",
     "list": r"list_(add|del) corruption",
     "refcount": r"refcount_t: ",
     # lib/debugobjects.c.

@@ -39,8 +39,8 @@ def _of_the_host():
 
 
 def khz(clock):
-    """In kHz, or None where it is not known. In virtual time QEMU counts nanoseconds; else a guest reads
-    the host's counter."""
+    """Returns the frequency in kHz, or None where it is not known. In virtual time QEMU counts nanoseconds;
+    in real time a guest reads the counter of the host."""
     if clock == "virtual":
         return 1000000
     if platform.machine() != "x86_64":

@@ -74,6 +74,9 @@ FIXTURE_SETUP(aer)
 	allow_reports(true);
 	/* No error at all: this only finds out whether the port's AER service runs. */
 	rc = inject(0);
+	/* Without a complete set-up there is no teardown. */
+	if (rc)
+		allow_reports(false);
 	if (rc == -EPROTONOSUPPORT || rc == -ENODEV)
 		SKIP(return, "the kernel does not handle AER of the root port");
 	ASSERT_EQ(0, rc);

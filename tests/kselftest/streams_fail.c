@@ -325,7 +325,10 @@ TEST_F(fail, with_a_full_queue)
 		ASSERT_EQ(0, doomed_open(&self->d, self->in));
 		seen = full_queue_fails(_metadata, &self->r, &self->d, &info);
 	}
-	printf("# tries: fail.with_a_full_queue %d\n", rounds);
+	if (rounds > 1)
+		printf("# tries: fail.with_a_full_queue %d\n", rounds);
+	/* In virtual time the CPUs run in turn, and the emptying may be over in one turn. */
+	EXPECT_TRUE(seen || !strcmp(getenv("PACCEL_CLOCK") ?: "", "virtual"));
 }
 
 /* --- transfers that fail ------------------------------------------------- */

@@ -110,6 +110,7 @@ DMA-API: enable driver filter for driver [e1000]
 probe: vmalloc error: size 64, vm_struct allocation failed, mode:0xdc0(GFP_KERNEL|__GFP_ZERO), nodemask=(null)
 copy: page allocation failure: order:10, mode:0x40dc0(GFP_KERNEL|__GFP_COMP|__GFP_ZERO), nodemask=(null)
 vmap allocation for size 4198400 failed: use vmalloc=<size> to increase size
+vmalloc_node_range for size 4198400 failed: Address range restricted to 0xffffc90000000000 - 0xffffe8ffffffffff
 """,
     "swiotlb": "edu 0000:01:00.0: swiotlb buffer is full (sz: 4096 bytes), total 512 (slots), used 512 (slots)",
     "DMAR": """
