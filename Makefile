@@ -94,7 +94,7 @@ tools: ## accelctl
 ringdev: ## the process that is the ring card
 examples: lib ## the example programs
 tests: lib tools examples ## the test programs
-unit: tests ## runs the unit tests
+unit: ## runs the unit tests
 # A command that does nothing: make says nothing where all is up to date.
 lib tools ringdev examples tests:
 	@:
