@@ -71,7 +71,7 @@ sundials_at() {
 make_in() {
 	local at=$work/$1 target=$2
 	shift 2
-	[ -d "$at" ] || { mkdir "$at" && cp -a "$out/lib" "$out/tools" "$out/packages.mk" "$at"; }
+	[ -d "$at" ] || { mkdir "$at" && cp -a "$out/lib" "$out/tools" "$out/packages" "$at"; }
 	env MAKEFLAGS= "$@" make -s BUILD="$at" "$target"
 }
 
