@@ -306,13 +306,15 @@ static bool full_queue_fails(struct __test_metadata *_metadata, struct rig *r,
  * emptied it cannot be cleared. That takes milliseconds, which a busy machine may let
  * pass unseen: hence some rounds, until it was seen.
  */
+#define ROUNDS 50	/* up to 7 were needed */
+
 TEST_F(fail, with_a_full_queue)
 {
 	struct paccel_device_info info = info_of(self->r.fd);
 	bool seen = full_queue_fails(_metadata, &self->r, &self->d, &info);
 	int rounds = 1;
 
-	for (; !seen && rounds < 8; rounds++) {
+	for (; !seen && rounds < ROUNDS; rounds++) {
 		int stream = stream_create(self->r.fd);
 
 		ASSERT_LT(0, stream);
