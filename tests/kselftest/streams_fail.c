@@ -301,13 +301,13 @@ static bool full_queue_fails(struct __test_metadata *_metadata, struct rig *r,
 	return clear.busy;
 }
 
+#define ROUNDS 50	/* up to 7 were needed */
+
 /*
  * With a queue that is full: whoever waits for room is told, and while it is being
  * emptied it cannot be cleared. That takes milliseconds, which a busy machine may let
  * pass unseen: hence some rounds, until it was seen.
  */
-#define ROUNDS 50	/* up to 7 were needed */
-
 TEST_F(fail, with_a_full_queue)
 {
 	struct paccel_device_info info = info_of(self->r.fd);
