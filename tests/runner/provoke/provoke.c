@@ -188,10 +188,13 @@ static void provoke_vmalloc(void)
 static void provoke_race(void)
 {
 	static int count;
+	int *shared = &count;
 
+	/* Otherwise the compiler leaves the accesses out. */
+	OPTIMIZER_HIDE_VAR(shared);
 	while (!READ_ONCE(released)) {
-		count++;
-		cond_resched();
+		(*shared)++;
+		barrier();
 	}
 }
 
