@@ -241,8 +241,9 @@ static int ring_reset(struct paccel_device *pd)
 	writeq(pci_bus_address(pd->pdev, 2), ring->regs + RING_BAR_ADDRESS);
 	writel(RING_CONTROL_MASTER, ring->regs + RING_CONTROL);
 	ring_bell(ring, 0);
+	/* It answers at once; a model on a busy host took more than a second. */
 	ret = ring_wait(ring->regs + RING_STATUS, RING_STATUS_MASTER, RING_STATUS_MASTER,
-			USEC_PER_SEC);
+			5 * USEC_PER_SEC);
 	for (i = 0; !ret && i < pd->info.engines; i++)
 		ret = ring_begin(&ring->engines[i]);
 	return ret;
