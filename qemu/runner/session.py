@@ -70,7 +70,8 @@ def module_path(options, kernel):
         return kernel.paccel_ko
     if options.module == "none":
         return ""
-    raise RunnerError(f"there is no {kernel.paccel_ko}: build it (make kernel), "
+    target = os.path.relpath(kernel.paccel_ko, TOP)
+    raise RunnerError(f"the driver is not built for this kernel: make {target}, "
                       "or run with --module none")
 
 
@@ -397,7 +398,7 @@ class Session:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda number, _: self.events.put(("signal", number)))
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        log_file = open_log(self.options.log)
+        log_file = open_log(self.options.log, self.options.boots_once)
         saved = enter_raw_mode() if self.options.tty else None
         try:
             return self._converse(log_file)
@@ -446,13 +447,17 @@ def order(card, words):
     return card.ring.order(" ".join(words + [f"card={card.ring.group.cards.index(card)}"]))
 
 
-def open_log(path):
+def open_log(path, append):
+    """Of a second boot: it is appended to the log of the guest that died booting."""
     if not path:
         return None
     try:
-        return open(path, "wb")
+        file = open(path, "ab" if append else "wb")
     except OSError as error:
         raise RunnerError(f"--log {path}: {error.strerror}") from None
+    if append:
+        file.write(b"\nqemu/run: booted once more\n")
+    return file
 
 
 def enter_raw_mode():
