@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What a context can have at once: streams, host ranges, operations that wait. */
+/*
+ * What a context can have at once: streams, host ranges, operations that wait; and what becomes of
+ * those that run and wait when there is a RESET, or another engine.
+ */
 #define _GNU_SOURCE
 #include "contract.h"
 
@@ -209,6 +212,124 @@ static void operations_of_a_context(const struct test *test, const struct comman
 	world_close(&w);
 }
 
+/* ---- Operations that run ---- */
+
+#define ROWS 128 /* more than a device is given at once */
+
+static struct paccel_op op_that_lasts(const struct world *w)
+{
+	struct paccel_op op = { .op = PACCEL_OP_COPY };
+
+	op.copy.dir = PACCEL_COPY_H2D;
+	op.copy.dst = w->mem;
+	op.copy.src = (uintptr_t)w->own;
+	op.copy.width = 1;
+	op.copy.rows = ROWS;
+	op.copy.dst_pitch = op.copy.src_pitch = BLOCK / ROWS;
+	return op;
+}
+
+static struct paccel_op op_short(const struct world *w)
+{
+	struct paccel_op op = { .op = PACCEL_OP_FILL };
+
+	op.fill.addr = w->mem;
+	op.fill.length = 8;
+	op.fill.pattern_size = 1;
+	return op;
+}
+
+static int reset(struct world *w)
+{
+	union argument c = { .reset = { .size = sizeof(c.reset) } };
+
+	return command_call(w->fd, command_named("RESET"), &c);
+}
+
+/* The operation that runs fails, and with it its stream. */
+static void stream_that_runs(const struct test *test, const struct command *command)
+{
+	uint64_t runs, behind;
+	struct world w;
+
+	(void)test;
+	(void)command;
+	world_open(&w);
+	target_hold();
+	runs = submit(&w, w.stream, op_that_lasts(&w));
+	behind = submit(&w, w.stream, op_write(w.own, 1));
+	target_wait_held();
+	ok(!reset(&w));
+	ok(outcome(w.fd, w.stream, runs) == EIO);
+	ok(outcome(w.fd, w.stream, behind) == ECANCELED && !*w.own);
+	world_close(&w);
+}
+
+/* Not for ever: this is what an engine that is busy would make of it. */
+static bool ends(struct world *w, uint32_t stream, uint64_t point)
+{
+	struct paccel_point p = { .stream = stream, .point = point };
+	struct paccel_wait cmd = {
+		.size = sizeof(cmd), .deadline_ns = w->info.clock_ns + 60000000000ull,
+		.points = (uintptr_t)&p, .nr_points = 1, .point_size = sizeof(p)
+	};
+
+	return !ioctl(w->fd, PACCEL_IOC_WAIT, &cmd) && !p.error;
+}
+
+/* While one engine is busy another stream goes on with the next, if there is one. */
+static void engines(const struct test *test, const struct command *command)
+{
+	uint64_t runs, other;
+	struct world w;
+
+	(void)test;
+	(void)command;
+	world_open(&w);
+	w.extra.stream = stream_create(w.fd);
+	target_hold();
+	runs = submit(&w, w.stream, op_that_lasts(&w));
+	target_wait_held();
+	other = submit(&w, w.extra.stream, op_short(&w));
+	if (w.info.engines > 1)
+		ok(ends(&w, w.extra.stream, other));
+	/* By now the first one has not: only this ends it. */
+	ok(!reset(&w));
+	ok(outcome(w.fd, w.stream, runs) == EIO);
+	ok(!outcome(w.fd, w.extra.stream, other));
+	world_close(&w);
+}
+
+static void *copy_that_lasts(void *arg)
+{
+	struct world *w = arg;
+	struct paccel_copy cmd = {
+		.size = sizeof(cmd), .dir = PACCEL_COPY_H2D, .dst = w->mem, .src = (uintptr_t)w->own,
+		.width = 1, .rows = ROWS, .dst_pitch = BLOCK / ROWS, .src_pitch = BLOCK / ROWS
+	};
+
+	return (void *)(uintptr_t)(ioctl(w->fd, PACCEL_IOC_COPY, &cmd) ? errno : 0);
+}
+
+static void copy_that_runs(const struct test *test, const struct command *command)
+{
+	pthread_t thread;
+	struct world w;
+	void *err;
+
+	(void)test;
+	(void)command;
+	world_open(&w);
+	target_hold();
+	MUST(!pthread_create(&thread, NULL, copy_that_lasts, &w));
+	target_wait_held();
+	ok(!reset(&w));
+	pthread_join(thread, &err);
+	ok((uintptr_t)err == EIO);
+	ok(!outcome(w.fd, w.stream, submit(&w, w.stream, op_short(&w))));
+	world_close(&w);
+}
+
 #define QUEUE(_about, _name, _err) { .about = #_about, .name = #_name, .err = _err, .run = _name }
 
 const struct test queues[] = {
@@ -217,5 +338,8 @@ const struct test queues[] = {
 	QUEUE(HOST_ALLOC, ranges, ENOSPC),
 	QUEUE(SUBMIT, operations_of_a_stream, 0),
 	QUEUE(SUBMIT, operations_of_a_context, 0),
+	QUEUE(SUBMIT, engines, 0),
+	QUEUE(RESET, stream_that_runs, 0),
+	QUEUE(RESET, copy_that_runs, 0),
 };
 const size_t nr_queues = COUNT(queues);

@@ -31,6 +31,12 @@ void target_weaken(void);
 void target_lose(void);
 /* Transfers fail until further notice. */
 void target_fail(bool fail);
+/*
+ * The next transfer does not end before a RESET, and keeps its engine; one of edu lasts. Wait until
+ * the device has all that it is given at once: more than 64 transfers fill it.
+ */
+void target_hold(void);
+void target_wait_held(void);
 
 /* A sync_file of another driver, the only one that is not signalled. */
 int target_fence(void);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 static struct foreign foreign;
+static u64 xfers_before;
 
 static void must(bool done, const char *what)
 {
@@ -123,6 +124,29 @@ void target_lose(void)
 void target_fail(bool fail)
 {
 	card_fail(fail);
+}
+
+static u64 xfers(void)
+{
+	int fd = target_open(O_RDONLY | O_CLOEXEC);
+	u64 nr;
+
+	must(fd >= 0, "open");
+	nr = stats_of(fd).xfers;
+	close(fd);
+	return nr;
+}
+
+void target_hold(void)
+{
+	xfers_before = xfers();
+	card_hold();
+}
+
+void target_wait_held(void)
+{
+	must(WAIT_FOR(xfers() >= xfers_before + card_depth() && card_is_held(), 5000),
+	     "waiting for a transfer");
 }
 
 int target_fence(void)

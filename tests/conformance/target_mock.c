@@ -78,6 +78,16 @@ void target_fail(bool fail)
 	mock_fail_operation(0, fail, EIO);
 }
 
+void target_hold(void)
+{
+	mock_stall(0);
+}
+
+void target_wait_held(void)
+{
+	mock_wait_held(0, 1);
+}
+
 int target_fence(void)
 {
 	return mock_fence();

@@ -28,6 +28,7 @@ struct kind {
 	int depth;
 	void (*slow)(unsigned int us);
 	void (*hold)(void);
+	bool (*is_held)(void);
 	void (*pass)(int n);
 	void (*hang)(void);
 	void (*mute_irq)(bool mute);
@@ -41,6 +42,7 @@ struct kind {
 static struct shared {
 	bool changed;
 	bool mute_was_msi;
+	u64 faults;	/* that the device had met before card_hold() */
 } *shared;
 
 __attribute__((constructor)) static void card_init(void)
@@ -68,6 +70,11 @@ static void edu_slow(unsigned int us)
 /* A transfer lasts. */
 static void edu_hold(void)
 {
+}
+
+static bool edu_is_held(void)
+{
+	return true;
 }
 
 static void edu_pass(int n)
@@ -218,7 +225,13 @@ static void ring_slow(unsigned int us)
 
 static void ring_hold(void)
 {
+	shared->faults = ring_stat("faults");
 	obey(ring_order("stall"));
+}
+
+static bool ring_is_held(void)
+{
+	return ring_stat("faults") > shared->faults;
 }
 
 /* The one that is stalled is the first of them. */
@@ -307,10 +320,10 @@ static void ring_bus_master(bool on)
 /* --- whichever it is ----------------------------------------------------- */
 
 static const struct kind kinds[] = {
-	{ "edu", "0x1234", "0x11e8", true, 1, edu_slow, edu_hold, edu_pass, edu_hold,
-	  edu_mute_irq, edu_bus_master, edu_fail, edu_ignore_stop, edu_behave },
-	{ "ring", "0x1af4", "0x1110", false, 64, ring_slow, ring_hold, ring_pass, ring_hang,
-	  ring_mute_irq, ring_bus_master, ring_fail, ring_ignore_stop, ring_behave },
+	{ "edu", "0x1234", "0x11e8", true, 1, edu_slow, edu_hold, edu_is_held, edu_pass,
+	  edu_hold, edu_mute_irq, edu_bus_master, edu_fail, edu_ignore_stop, edu_behave },
+	{ "ring", "0x1af4", "0x1110", false, 64, ring_slow, ring_hold, ring_is_held, ring_pass,
+	  ring_hang, ring_mute_irq, ring_bus_master, ring_fail, ring_ignore_stop, ring_behave },
 };
 
 /* Known while the card is there, and remembered when it is not. */
@@ -357,6 +370,11 @@ void card_hold(void)
 {
 	kind()->hold();
 	shared->changed = true;
+}
+
+bool card_is_held(void)
+{
+	return kind()->is_held();
 }
 
 void card_pass(int n)

@@ -31,6 +31,12 @@ int card_depth(void);
  */
 void card_hold(void);
 
+/*
+ * Has the device begun that transfer? The driver counts one before the device has seen it, and a device
+ * that is reset before that would hold a later one. Always true on edu: ask for the count, too.
+ */
+bool card_is_held(void);
+
 /* Of a device with one engine that is held: n transfers end, and no more. edu goes on by itself. */
 void card_pass(int n);
 

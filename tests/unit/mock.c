@@ -233,6 +233,13 @@ void mock_hold(unsigned int node)
 	pthread_mutex_unlock(&lock);
 }
 
+void mock_stall(unsigned int node)
+{
+	pthread_mutex_lock(&lock);
+	card_at(node)->stall = true;
+	pthread_mutex_unlock(&lock);
+}
+
 void mock_wait_held(unsigned int node, unsigned int copies)
 {
 	struct card *card = card_at(node);

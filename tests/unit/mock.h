@@ -31,7 +31,7 @@ void mock_reset(void);
 /* A card at /dev/paccel<node>, of 4032 bytes unless mock_add_sized(). */
 void mock_add(unsigned int node);
 void mock_add_sized(unsigned int node, uint64_t size, uint64_t model_bytes);
-/* A card whose memory can be mapped: size and granules are whole pages. It has four engines. */
+/* A card like ring: mappable, so that size and granules are whole pages; it verifies; four engines. */
 void mock_add_mappable(unsigned int node, uint64_t size);
 /* Pulls the card: every call on its files is -ENODEV, copies that are held end. */
 void mock_remove(unsigned int node);
@@ -48,6 +48,8 @@ void mock_peers(bool reach);
 void mock_admin(bool admin);
 /* Copies and exports of device memory stop in flight; wait until so many are; let them go on. */
 void mock_hold(unsigned int node);
+/* The next copy, or operation of a stream, stops in flight until a RESET: other engines go on. */
+void mock_stall(unsigned int node);
 void mock_wait_held(unsigned int node, unsigned int copies);
 void mock_release(unsigned int node);
 

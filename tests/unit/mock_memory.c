@@ -211,7 +211,21 @@ int do_mem_stats(const struct file *file, struct paccel_mem_stats *cmd)
 	return 0;
 }
 
-/* What the device holds survives; memory whose scrubbing failed is scrubbed. */
+/* Of those that the card has, only the first ones run: one on each engine. */
+static void fail_what_runs(struct card *card)
+{
+	unsigned int engines = card->engines;
+
+	for (struct held *held = card->in_hand; held && engines; held = held->next, engines--)
+		held->failed = true;
+	card->stall = false;
+	wake_engine();
+}
+
+/*
+ * What the device holds survives; memory whose scrubbing failed is scrubbed. What runs fails, and that
+ * is what a test holds: all else that the mock does takes no time.
+ */
 int do_reset(struct file *file, const struct paccel_reset *cmd)
 {
 	if (!is_admin)
@@ -219,6 +233,7 @@ int do_reset(struct file *file, const struct paccel_reset *cmd)
 	if (cmd->flags)
 		return EINVAL;
 	file->card->set_aside = 0;
+	fail_what_runs(file->card);
 	return 0;
 }
 
@@ -239,7 +254,7 @@ int do_device_info(const struct file *file, struct paccel_device_info *cmd)
 		.dma_bits = 28,
 		.card = "mock",
 		.caps = PACCEL_CAP_MEM_SURVIVES_RESET |
-			(file->card->mappable ? PACCEL_CAP_MAPPABLE : 0),
+			(file->card->mappable ? PACCEL_CAP_MAPPABLE | PACCEL_CAP_VERIFY : 0),
 		.clock_ns = mock_clock(),
 		.max_streams = MOCK_STREAMS,
 		.max_ops = MOCK_OPS,

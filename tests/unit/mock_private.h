@@ -18,8 +18,14 @@
 #define USER_END ((1ull << 47) - PAGE)
 #define MOCK_PAGE_OFFSET (1ull << 43)
 
+/* A copy or fill that the card has in hand, or that waits for one of its engines. */
+struct held {
+	struct held *next;
+	bool listed, failed;
+};
+
 struct card {
-	bool present, foreign, hold, corrupt, mappable;
+	bool present, foreign, hold, stall, corrupt, mappable;
 	int memfd; /* of the memory, if it can be mapped */
 	unsigned int node, engines, held, instance, losses;
 	unsigned int fail_nth;
@@ -28,6 +34,7 @@ struct card {
 	size_t granules;
 	uint8_t *memory, *state; /* of each granule */
 	struct paccel_mem_stats counters;
+	struct held *in_hand; /* in the order in which they came: the engines have the first ones */
 };
 
 struct alloc {
@@ -154,8 +161,9 @@ int check_fill(const struct file *file, const struct paccel_fill *cmd);
 /* Host memory is that of a descriptor, which stands for the address, or of the address if -1. */
 int run_copy(struct file *file, const struct paccel_copy *cmd, int memfd, uint64_t memfd_addr);
 void run_fill(struct file *file, const struct paccel_fill *cmd);
-/* Until the test lets the card go on; without the lock. */
-void wait_hold(struct card *card);
+/* Does the test keep it from going on? Then it is listed, else it is not any more. */
+bool is_held(struct card *card, struct held *held);
+void drop_held(struct card *card, struct held *held);
 /* As the kernel reaches user memory: a bad address is an answer and no signal. */
 bool access_host(uint64_t addr, void *buffer, uint64_t length, bool write);
 /* The live host range that a range lies in wholly, or NULL. */

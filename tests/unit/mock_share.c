@@ -80,6 +80,16 @@ int mock_dmabuf(size_t size)
 	return fd;
 }
 
+/* Until the test lets the card go on. */
+static void wait_hold(struct card *card)
+{
+	card->held++;
+	pthread_cond_broadcast(&moved);
+	while (card->hold && card->present)
+		pthread_cond_wait(&moved, &lock);
+	card->held--;
+}
+
 static int export_device(struct file *file, struct paccel_mem_export *cmd)
 {
 	for (int i = 0; i < ALLOCS; i++) {

@@ -38,7 +38,7 @@ struct work {
 struct job {
 	struct job *next;
 	uint64_t point;
-	bool held;
+	struct held held;
 	unsigned int nr, at;
 	struct work works[];
 };
@@ -184,8 +184,7 @@ static void end_job(struct file *file, unsigned int stream)
 
 	file->streams[stream].jobs = job->next;
 	file->streams[stream].queued -= job->nr;
-	if (job->held)
-		file->card->held--;
+	drop_held(file->card, &job->held);
 	__atomic_store_n(&slot_of(file, stream)->done, job->point, __ATOMIC_RELEASE);
 	end_fences(file, stream);
 	close_works(job);
@@ -243,16 +242,10 @@ static int run_transfer(struct file *file, struct job *job, const struct work *w
 	struct paccel_fill fill = fill_of(&work->op);
 	int err;
 
-	if (file->card->hold) {
-		if (!job->held)
-			file->card->held++;
-		job->held = true;
-		pthread_cond_broadcast(&moved);
+	if (is_held(file->card, &job->held))
 		return EINPROGRESS;
-	}
-	if (job->held)
-		file->card->held--;
-	job->held = false;
+	if (job->held.failed)
+		return EIO;
 	err = take_fault(MOCK_OPERATION);
 	if (!err)
 		err = take_card_fault(file->card);

@@ -437,7 +437,8 @@ static void test_info_of_larger_card(void)
 	expect(accel_device_open(0, &dev), 0);
 	expect(accel_device_info(dev, &info), 0);
 	ok(info.engines == 4 && info.memory_size == MAPPED && info.granule == 4096);
-	ok(info.capabilities == (ACCEL_CAP_MEM_SURVIVES_RESET | ACCEL_CAP_MAPPABLE));
+	ok(info.capabilities ==
+	   (ACCEL_CAP_MEM_SURVIVES_RESET | ACCEL_CAP_MAPPABLE | ACCEL_CAP_VERIFY));
 	expect(accel_device_min_chunk_size(dev, &chunk), 0);
 	ok(chunk == 4096);
 	expect(accel_device_close(dev), 0);
