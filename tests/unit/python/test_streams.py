@@ -468,11 +468,11 @@ class Threads(mock.Card):
             event.record(stream)
             copy = mock.Thread(memory.copy_from, host)
             lib.mock_wait_held(0, 2)
+            calls = lib.mock_calls(mock.WAIT)
             waits = [mock.Thread(stream.synchronize), mock.Thread(event.synchronize)]
-            for function in (memory.free, host.free):
+            lib.mock_wait_calls(mock.WAIT, calls + len(waits))
+            for function in (memory.free, host.free, stream.close, event.close):
                 self.refuses(BufferError, "another thread", function)
-            while not self.busy(stream.close) or not self.busy(event.close):
-                stream, event = self.again(stream, event, waits)
             self.assertEqual(self.fails(errno.EBUSY, self.card.close).errno, errno.EBUSY)
             self.assertFalse(self.card.closed)
         for thread in [copy, *waits]:
@@ -481,29 +481,6 @@ class Threads(mock.Card):
         host.free()
         stream.close()
         event.close()
-
-    @staticmethod
-    def busy(close):
-        try:
-            close()
-        except BufferError:
-            return True
-        return False
-
-    def again(self, stream, event, waits):
-        """A thread had not come to its wait, so what it waits for could be closed."""
-        for thread in waits:
-            if not thread.is_alive() and isinstance(thread.error, ValueError):
-                thread.error = None
-        if stream.closed:
-            stream = self.card.stream()
-            self.card.allocate(8).fill(1, stream)
-            waits.append(mock.Thread(stream.synchronize))
-        if event.closed:
-            event = (stream if not stream.closed else self.card.stream()).record()
-            waits.append(mock.Thread(event.synchronize))
-        time.sleep(0.01)
-        return stream, event
 
     def test_many_threads(self):
         def work(seed):
