@@ -27,8 +27,8 @@ typedef uint8_t u8;
 	/* calls_stream.c */                                                   \
 	X(stream_create) X(stream_destroy) X(stream_clear) X(map_page)         \
 	X(op_copy) X(op_inside) X(op_fill) X(op_wait) X(op_fence) X(op_event)  \
-	X(op_write) X(op_time) X(submit) X(wait) X(fence_export) X(eventfd)    \
-	X(read_event)                                                          \
+	X(op_write) X(op_time) X(submit) X(point) X(wait) X(fence_export)      \
+	X(eventfd) X(read_event)                                               \
 	/* calls_share.c */                                                    \
 	X(mem_export) X(host_export) X(mem_import) X(host_dmabuf)              \
 	X(map_dmabuf) X(dmabuf_sync) X(sync_of) X(sync_into) X(merge)          \

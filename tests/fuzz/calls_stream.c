@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Calls about streams. Operations are gathered until the next SUBMIT of their thread. */
+/* Calls about streams. Operations and points are gathered until the next SUBMIT or WAIT of their thread. */
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,9 +14,12 @@
 
 #define MAX_GATHERED 8
 #define MAX_SUBMITTED 256
+#define MAX_POINTS 8
 
 static __thread struct paccel_op gathered[MAX_GATHERED];
 static __thread u32 nr_gathered;
+static __thread struct paccel_point points[MAX_POINTS];
+static __thread u32 nr_points;
 
 /* file */
 long call_stream_create(const u64 *a)
@@ -181,19 +184,30 @@ static u64 now_ns(void)
 	return (u64)now.tv_sec * 1000000000 + (u64)now.tv_nsec;
 }
 
-/* file, stream, point, flags, milliseconds */
+/* stream, point */
+long call_point(const u64 *a)
+{
+	/* One is WAIT's own. */
+	if (nr_points == MAX_POINTS - 1)
+		return -ENOSPC;
+	points[nr_points++] = (struct paccel_point){ .stream = (u32)a[0], .point = a[1] };
+	return 0;
+}
+
+/* file, stream, point, flags, milliseconds: this point and those that were gathered */
 long call_wait(const u64 *a)
 {
-	struct paccel_point point = { .stream = (u32)a[1], .point = a[2] };
 	struct paccel_wait cmd = {
 		.size = sizeof(cmd),
 		.flags = (u32)a[3],
 		.deadline_ns = now_ns() + a[4] % 1000 * 1000000,
-		.points = (uintptr_t)&point,
-		.nr_points = 1,
-		.point_size = sizeof(point),
+		.points = (uintptr_t)points,
+		.nr_points = nr_points + 1,
+		.point_size = sizeof(points[0]),
 	};
 
+	points[nr_points] = (struct paccel_point){ .stream = (u32)a[1], .point = a[2] };
+	nr_points = 0;
 	return call_result(ioctl((int)a[0], PACCEL_IOC_WAIT, &cmd));
 }
 

@@ -150,6 +150,19 @@ static void add_operations(struct program *p, u64 owner, struct random *r)
 			 owner, r);
 }
 
+/* Beside the one that WAIT has anyway. Few programs have two streams by themselves. */
+static void add_points(struct program *p, u64 owner, struct random *r)
+{
+	u64 n = random_below(r, 4);
+
+	if (n && one_in(r, 2)) {
+		add_call(p, CALL_stream_create, owner, r);
+		add_call(p, CALL_submit, owner, r);
+	}
+	for (; n; n--)
+		add_call(p, CALL_point, owner, r);
+}
+
 /*
  * Touching memory may need the frame of a signal, which must not fail. The kernel warns if another
  * exporter has no memory for a dma-buf.
@@ -168,6 +181,8 @@ static u64 add_call(struct program *p, u16 type, u64 owner, struct random *r)
 		return 0;
 	if (type == CALL_submit && !one_in(r, 30))
 		add_operations(p, owner, r);
+	if (type == CALL_wait)
+		add_points(p, owner, r);
 	pick_args(p, &call, owner, r);
 	if (p->nr >= MAX_CALLS)
 		return 0;
@@ -196,9 +211,11 @@ static void extend(struct program *p, struct random *r)
 	u64 owner = find_result(p, K_DEVICE, 0, r);
 	u16 type = pick_type(r);
 
-	/* Operations come with their SUBMIT. */
+	/* Operations come with their SUBMIT, points with their WAIT. */
 	if (is_operation(type))
 		type = CALL_submit;
+	if (type == CALL_point)
+		type = CALL_wait;
 	add_call(p, type, owner ?: add_call(p, CALL_open, 0, r), r);
 }
 

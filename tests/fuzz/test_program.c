@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <linux/paccel.h>
+
 #include "program.h"
 
 #define CHECK(condition) check(condition, __func__, __LINE__, #condition)
@@ -80,6 +82,27 @@ static void every_call_is_generated(void)
 		CHECK(seen[i]);
 }
 
+/* For one of several points, and for all of them; not only for points of one stream. */
+static void waits_have_points(void)
+{
+	unsigned int several[2] = { 0 }, streams = 0;
+
+	for (u64 seed = 1; seed <= PROGRAMS; seed++) {
+		struct program p = generated(seed);
+
+		for (unsigned int i = 1; i < p.nr; i++) {
+			const struct call *point = &p.calls[i - 1], *wait = &p.calls[i];
+
+			if (wait->type != CALL_wait || point->type != CALL_point)
+				continue;
+			several[wait->args[3] & PACCEL_WAIT_ANY]++;
+			streams += point->args[0] != wait->args[1];
+		}
+	}
+	CHECK(several[0] > PROGRAMS / 100 && several[PACCEL_WAIT_ANY] > PROGRAMS / 100);
+	CHECK(streams > PROGRAMS / 100);
+}
+
 static void changed_programs_are_valid(void)
 {
 	struct program p = generated(1), before = p, other = generated(2);
@@ -134,8 +157,9 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	TEST(programs_are_valid), TEST(seed_decides), TEST(text_and_back),
-	TEST(every_call_is_generated), TEST(changed_programs_are_valid),
-	TEST(shortened_programs_are_valid), TEST(bad_lines_are_refused),
+	TEST(every_call_is_generated), TEST(waits_have_points),
+	TEST(changed_programs_are_valid), TEST(shortened_programs_are_valid),
+	TEST(bad_lines_are_refused),
 };
 
 int main(int argc, char **argv)
