@@ -202,6 +202,33 @@ TEST_F(alloc, exhaustion_to_the_last_granule)
 	EXPECT_EQ(self->base + 5 * self->granule, addr);
 }
 
+/*
+ * Every second granule is a hole, and none of them is aligned. On a ring device they are more than the 64
+ * that the allocator tries before it looks for a larger one.
+ */
+TEST_F(alloc, aligned_place_among_many_holes)
+{
+	u64 g = self->granule, n = self->total / g & ~1ull, place = self->base + 8 * g, addr;
+
+	for (u64 i = 0; i < self->total / g; i++)
+		ASSERT_EQ(self->base + i * g, ALLOC(1));
+	ASSERT_EQ(0, self->base % (2 * g));
+	for (u64 i = 1; i < n; i += 2)
+		FREE(self->base + i * g, 1);
+	test_err_mem_alloc(ENOMEM, self->fd, g, 2 * g);
+	/* A hole of two granules, of which the first is aligned. */
+	test_cmd_mem_alloc(self->fd, g, 0, &addr);
+	EXPECT_EQ(self->base + g, addr);
+	FREE(self->base + 2 * g, 1);
+	test_cmd_mem_alloc(self->fd, g, 2 * g, &addr);
+	EXPECT_EQ(self->base + 2 * g, addr);
+	/* A hole of three has an aligned granule wherever it begins. */
+	FREE(place, 1);
+	test_cmd_mem_alloc(self->fd, g, 2 * g, &addr);
+	EXPECT_EQ(place, addr);
+	test_err_mem_alloc(ENOMEM, self->fd, g, 2 * g);
+}
+
 TEST_F(alloc, whole_card_at_once)
 {
 	u64 addr;

@@ -71,11 +71,15 @@ TEST_F(cards, each_has_its_own_memory)
 }
 
 /*
- * A transfer is 100 ms of waiting and no work: waiting for eight takes no longer. The
- * limit is half way between that and one after the other.
+ * A transfer of edu is 100 ms of waiting and no work: waiting for eight takes no longer. The
+ * limit is half way between that and one after the other. A transfer of a ring device is work of
+ * the host, which may have no more than one CPU for all devices.
  */
 TEST_F(cards, work_at_the_same_time)
 {
+	if (strcmp(card_kind(), "edu"))
+		SKIP(return, "the first card's transfers are work, not waiting");
+
 	u64 one = copy_on(_metadata, self, 1, long_copy(ROWS));
 	u64 all = copy_on(_metadata, self, self->n, long_copy(ROWS));
 

@@ -201,10 +201,10 @@ TEST_F(dump, of_a_card_out_of_service)
 	EXPECT_TRUE(strstr(self->text, "card 000: ffffffff ffffffff "));
 	EXPECT_TRUE(strstr(self->text, "\nthen: the card does not become idle\n"));
 	EXPECT_EQ(0, ring_order("link-up"));
-	allow_kept_mappings(true);
+	allow_warnings(KEPT_MAPPINGS);
 	rig_close(&self->r);
 	EXPECT_TRUE(reload());
-	allow_kept_mappings(false);
+	allow_warnings(NULL);
 	EXPECT_TRUE(card_health_is("ok"));
 	ASSERT_EQ(0, rig_open(&self->r, SIZE));
 }

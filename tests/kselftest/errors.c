@@ -22,12 +22,8 @@ struct aer_error_inj {
 	u32 uncorrectable, correctable, header[4], domain;
 };
 
-/* The log's reports of injected errors are ours. */
-static void allow_reports(bool begin)
-{
-	file_write("/dev/kmsg", begin ? "paccel-test: allow-warning begin AER|PCIe Bus Error" :
-					"paccel-test: allow-warning end");
-}
+/* Reports of the errors that a test has injected. */
+#define INJECTED "AER|PCIe Bus Error"
 
 static bool have_aer_inject(void)
 {
@@ -71,12 +67,12 @@ FIXTURE_SETUP(aer)
 
 	if (!have_aer_inject())
 		SKIP(return, "this kernel has no aer_inject");
-	allow_reports(true);
+	allow_warnings(INJECTED);
 	/* No error at all: this only finds out whether the port's AER service runs. */
 	rc = inject(0);
 	/* Without a complete set-up there is no teardown. */
 	if (rc)
-		allow_reports(false);
+		allow_warnings(NULL);
 	if (rc == -EPROTONOSUPPORT || rc == -ENODEV)
 		SKIP(return, "the kernel does not handle AER of the root port");
 	ASSERT_EQ(0, rc);
@@ -92,7 +88,7 @@ FIXTURE_SETUP(aer)
 FIXTURE_TEARDOWN(aer)
 {
 	EXPECT_EQ(0, module_param_set("quiesce_ms", self->patience));
-	allow_reports(false);
+	allow_warnings(NULL);
 	close(self->fd);
 }
 
@@ -119,15 +115,14 @@ static void meets(struct __test_metadata *_metadata, FIXTURE_DATA(aer) *self, u3
 	struct side_call copy = { .fn = side_copy, .fd = self->fd, .dir = PACCEL_COPY_D2H,
 				  .src = self->mem, .dst = (uintptr_t)self->host,
 				  .shape = { SIZE, 1, 0, 0 } };
-	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int log = kmsg_open();
 	u64 xfers = stats_of(self->fd).xfers;
 	int rc;
 
 	ASSERT_LE(0, log);
-	lseek(log, 0, SEEK_END);
-	card_slow();
+	card_hold();
 	side_call_start(&copy);
-	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers) && card_is_held(), 5000));
 	ASSERT_EQ(0, inject(error));
 	rc = side_call_end(&copy);
 	EXPECT_TRUE(rc == -EIO || (!rc && !strcmp(card_kind(), "edu"))) TH_LOG("rc %d", rc);
@@ -151,12 +146,11 @@ TEST_F(aer, error_that_is_not_fatal)
 /* It counts as disconnected, until the PCI core finds it anew. */
 TEST_F(aer, device_does_not_come_back)
 {
-	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int log = kmsg_open();
 
 	if (strcmp(card_kind(), "ring"))
 		SKIP(return, "a %s always answers", card_kind());
 	ASSERT_LE(0, log);
-	lseek(log, 0, SEEK_END);
 	ASSERT_EQ(0, module_param_set("quiesce_ms", "100"));
 	ASSERT_EQ(0, ring_order("stop"));
 	ASSERT_EQ(0, inject(DATA_LINK_PROTOCOL));
@@ -166,11 +160,11 @@ TEST_F(aer, device_does_not_come_back)
 	close(self->fd);
 	ASSERT_EQ(0, ring_order("cont"));
 	xfers_note();
-	allow_reports(false);
-	allow_kept_mappings(true);
+	allow_warnings(NULL);
+	allow_warnings(KEPT_MAPPINGS);
 	ASSERT_EQ(0, pci_attr_write(card_bdf(), "remove", "1"));
-	allow_kept_mappings(false);
-	allow_reports(true);
+	allow_warnings(NULL);
+	allow_warnings(INJECTED);
 	ASSERT_EQ(0, file_write("/sys/bus/pci/rescan", "1"));
 	self->fd = card_open();
 	ASSERT_LE(0, self->fd);
@@ -195,9 +189,8 @@ TEST(importer_does_not_release)
 	ASSERT_LE(0, fd);
 	if (!foreign_open(&foreign) || !foreign.sw_sync)
 		SKIP(return, "no sw_sync: fences of vgem end by themselves");
-	log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	log = kmsg_open();
 	ASSERT_LE(0, log);
-	lseek(log, 0, SEEK_END);
 	test_cmd_mem_alloc(fd, SIZE, 0, &mem);
 	test_cmd_mem_export(fd, PACCEL_EXPORT_DEVICE, mem, &dmabuf);
 	import.fd = foreign_fence(&foreign);

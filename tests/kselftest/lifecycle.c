@@ -166,6 +166,32 @@ TEST_F(life, killed_while_the_card_writes)
 	ended_during_copies(_metadata, self, (struct worker){ .dir = PACCEL_COPY_D2H });
 }
 
+/*
+ * Memory of a killed process is not reused while the device still has a transfer of it. A transfer of edu
+ * cannot be held for so long.
+ */
+TEST_F(life, memory_of_a_killed_process_is_kept_for_its_transfer)
+{
+	struct worker w = { .dir = PACCEL_COPY_D2H, .total = self->total, .line = &self->line,
+			    .rows = FEW_ROWS };
+	u64 xfers = stats_of(self->fd).xfers;
+	pid_t pid;
+
+	if (strcmp(card_kind(), "ring"))
+		SKIP(return, "a transfer of %s cannot be held", card_kind());
+	card_hold();
+	pid = spawn(copy_for_long, &w);
+	ASSERT_TRUE(hear(&self->line, 0));
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers) && card_is_held(), 5000));
+	kill(pid, SIGKILL);
+	EXPECT_EQ(128 + SIGKILL, reap(pid));
+	/* At once: a driver that had freed it would have it scrubbed by another engine, and give it out. */
+	test_err_mem_alloc(ENOMEM, self->fd, self->total, 0);
+	card_behave();
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0, 10000));
+	NOTHING_LEFT();
+}
+
 TEST_F(life, killed_with_a_registration)
 {
 	ended_during_copies(_metadata, self, (struct worker){ .dir = PACCEL_COPY_D2H,
@@ -306,6 +332,8 @@ TEST_F(life, memory_freed_under_a_copy)
 	side_call_start(&copy);
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
 	test_cmd_mem_free(self->fd, mem, 64);
+	/* At once: a driver that had freed it would wait until it is scrubbed, and give it out. */
+	test_err_mem_alloc(ENOMEM, self->fd, self->total, 0);
 	EXPECT_FALSE(side_call_done(&copy));
 	test_err_mem_free(ENOENT, self->fd, mem, 64);
 	test_err_copy_d2h(EFAULT, self->fd, self->host + 100, mem, 1);

@@ -547,6 +547,7 @@ TEST_F(map, next_owners_bytes_are_never_seen)
 	       (unsigned long long)came_back);
 	EXPECT_LT(0, looker[0].missed);
 	EXPECT_LT(0, looker[0].saw);
+	EXPECT_LT(0, came_back);
 	kill(child, SIGKILL);
 	EXPECT_EQ(128 + SIGKILL, reap(child));
 }

@@ -232,7 +232,7 @@ TEST_F(module, bad_parameters_are_refused)
 		{ "p2p", "invalid for parameter `p2p'" },
 		{ "edu_dma_bits=many", "edu_dma_bits" },
 	};
-	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int kmsg = kmsg_open();
 
 	ASSERT_LE(0, kmsg);
 	ASSERT_TRUE(unload());

@@ -43,9 +43,8 @@ FIXTURE_SETUP(probe)
 	close(fd);
 	xfers_note();
 	ASSERT_EQ(0, driver_unbind(card_bdf()));
-	self->log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	self->log = kmsg_open();
 	ASSERT_LE(0, self->log);
-	lseek(self->log, 0, SEEK_END);
 	self->regs = map_registers();
 	ASSERT_NE(MAP_FAILED, self->regs);
 }
@@ -72,7 +71,7 @@ static void binds_and_works(struct __test_metadata *_metadata)
 FIXTURE_TEARDOWN(probe)
 {
 	/* What a test that ended early has left. */
-	file_write("/dev/kmsg", "paccel-test: allow-warning end");
+	allow_warnings(NULL);
 	pci_attr_write(card_bdf(), "enable", "0");
 	munmap((void *)self->regs, page_size);
 	close(self->log);
@@ -281,7 +280,7 @@ TEST_F(probe, allocations_fail_one_by_one)
 	ASSERT_LE(0, nth_fd);
 	/* Routing an interrupt runs ACPI's interpreter, which a failed allocation leaves unusable. */
 	ASSERT_EQ(0, pci_attr_write(card_bdf(), "enable", "1"));
-	file_write("/dev/kmsg", "paccel-test: allow-warning begin " NO_MEMORY);
+	allow_warnings(NO_MEMORY);
 	for (nth = 1; taken && nth < LIMIT; nth++) {
 		nth_arm(nth_fd, nth);
 		rc = driver_bind(card_bdf());
@@ -294,7 +293,7 @@ TEST_F(probe, allocations_fail_one_by_one)
 			ASSERT_EQ(0, driver_unbind(card_bdf()));
 		expect_nothing_left(_metadata);
 	}
-	file_write("/dev/kmsg", "paccel-test: allow-warning end");
+	allow_warnings(NULL);
 	printf("# %d of %d failures stop it\n", failed, nth - 2);
 	EXPECT_EQ(0, pci_attr_write(card_bdf(), "enable", "0"));
 	EXPECT_LT(20, failed);

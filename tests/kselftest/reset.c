@@ -99,7 +99,8 @@ TEST_F(reset, during_a_copy)
 	card_hold();
 	side_call_start(&run);
 	/* All that the device is given at once is of this copy. */
-	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).xfers == xfers + card_depth(), 5000));
+	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).xfers == xfers + card_depth() && card_is_held(),
+			     5000));
 	side_call_start(&wait);
 	ASSERT_TRUE(WAIT_FOR(card_jobs() == 2, 5000));
 	test_cmd_reset(self->fd);
@@ -118,18 +119,17 @@ TEST_F(reset, during_a_copy)
  */
 TEST_F(reset, during_a_scrub)
 {
-	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int log = kmsg_open();
 	u64 xfers = stats_of(self->fd).xfers;
 	char node[32], failure[64];
 
 	ASSERT_LE(0, log);
-	lseek(log, 0, SEEK_END);
 	/* Another program may run on another device. */
 	ASSERT_TRUE(card_node(card_bdf(), node));
 	snprintf(failure, sizeof(failure), " %s: scrubbing ", node);
-	card_slow();
+	card_hold();
 	test_cmd_mem_free(self->fd, self->mem, SIZE);
-	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers) && card_is_held(), 5000));
 	test_cmd_reset(self->fd);
 	EXPECT_EQ(0, stats_of(self->fd).set_aside);
 	EXPECT_TRUE(card_settle(self->fd));

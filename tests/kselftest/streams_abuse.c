@@ -258,7 +258,7 @@ TEST_F(abuse, out_of_memory)
 	 * The kernel may kill it, and then shows a trace, which belongs to no report that
 	 * could be allowed: so there is one.
 	 */
-	file_write("/dev/kmsg", "paccel-test: allow-warning begin out of memory on purpose");
+	allow_warnings("out of memory on purpose");
 	file_write("/dev/kmsg", "WARNING: out of memory on purpose");
 	pid = spawn(queue_without_end, &v);
 	fence = receive_fd(self->line.fd[0]);
@@ -268,7 +268,7 @@ TEST_F(abuse, out_of_memory)
 	hear(&self->line, 0);
 	kill(pid, SIGKILL);
 	EXPECT_EQ(128 + SIGKILL, reap(pid));
-	file_write("/dev/kmsg", "paccel-test: allow-warning end");
+	allow_warnings(NULL);
 	EXPECT_EQ(-ECANCELED, fence_outcome(fence));
 	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0, 10000));
 	/* Nothing of it was run. */

@@ -81,6 +81,15 @@ int file_write(const char *path, const char *text)
 	return rc;
 }
 
+int kmsg_open(void)
+{
+	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (kmsg >= 0)
+		lseek(kmsg, 0, SEEK_END);
+	return kmsg;
+}
+
 bool log_says(int kmsg, const char *text)
 {
 	char record[1024];
@@ -94,11 +103,25 @@ bool log_says(int kmsg, const char *text)
 	return false;
 }
 
-void allow_kept_mappings(bool begin)
+static void mark_warnings(const char *how, const char *regex)
 {
-	file_write("/dev/kmsg", begin ?
-		   "paccel-test: allow-warning begin dma_debug_device_change|DMA-API: " :
-		   "paccel-test: allow-warning end");
+	char mark[256];
+
+	snprintf(mark, sizeof(mark), "paccel-test: %s-warning %s%s", how, regex ? "begin " : "end",
+		 regex ?: "");
+	file_write("/dev/kmsg", mark);
+}
+
+void allow_warnings(const char *regex)
+{
+	mark_warnings("allow", regex);
+}
+
+void expect_kept_mappings(void)
+{
+	const char *how = access("/sys/kernel/debug/dma-api", F_OK) ? "allow" : "expect";
+
+	mark_warnings(how, KEPT_MAPPINGS);
 }
 
 /* --- cards --------------------------------------------------------------- */

@@ -85,15 +85,21 @@ void xfers_at_exit(void);
 
 int file_read(const char *path, char *buf, size_t size);
 int file_write(const char *path, const char *text);
+/* A reader of the kernel log, which begins behind what is there. -1 with errno. */
+int kmsg_open(void);
 /* Does the kernel log say this, from the present position of the reader on? */
 bool log_says(int kmsg, const char *text);
 
+/* Reports that match are no failure from here on, until the next call with NULL. */
+void allow_warnings(const char *regex);
 /*
  * Nothing proves that a device out of service does not write any more, so it keeps what it had
- * mapped until the driver has left it. The debugger of the DMA API, where it is there, takes that for
- * a leak: between begin and end such reports are no failure.
+ * mapped until the driver has left it. The debugger of the DMA API, where it is there, takes that
+ * for a leak.
  */
-void allow_kept_mappings(bool begin);
+#define KEPT_MAPPINGS "dma_debug_device_change|DMA-API: "
+/* Where that debugger is there, it has to say so from here on, until allow_warnings(NULL). */
+void expect_kept_mappings(void);
 /* A line of /proc/PID/status in its own unit (kB or count); -1 if absent. */
 long proc_status(pid_t pid, const char *key);
 /* Pages that this process has charged to RLIMIT_MEMLOCK. */

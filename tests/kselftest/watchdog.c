@@ -173,9 +173,9 @@ static void bind_again(struct __test_metadata *_metadata, FIXTURE_DATA(watchdog)
 	snprintf(bdf, sizeof(bdf), "%s", card_bdf());
 	close(self->fd);
 	xfers_note();
-	allow_kept_mappings(true);
+	allow_warnings(KEPT_MAPPINGS);
 	EXPECT_EQ(0, driver_unbind(bdf));
-	allow_kept_mappings(false);
+	allow_warnings(NULL);
 	EXPECT_EQ(0, driver_bind(bdf));
 	ASSERT_TRUE(WAIT_FOR((self->fd = card_open()) >= 0, 5000));
 	test_cmd_mem_alloc(self->fd, SIZE, 0, &self->mem);
@@ -263,7 +263,7 @@ TEST_F(watchdog, bus_master_lost_in_flight)
 	memset(self->host, 0, SIZE);
 	card_hold();
 	side_call_start(&copy);
-	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers) && card_is_held(), 5000));
 	card_bus_master(false);
 	card_behave();
 	EXPECT_EQ(-EIO, side_call_end(&copy));
@@ -282,7 +282,7 @@ TEST_F(watchdog, bus_master_lost_under_a_stream)
 	EXPECT_EQ(1, submit(r.fd, r.stream, op_d2h(&r.own[0], r.mem, 16),
 			    op_write(&r.own[4], 0)));
 	EXPECT_EQ(2, submit(r.fd, r.stream, op_d2h(&r.own[2], r.mem, 16)));
-	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers), 5000));
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers) && card_is_held(), 5000));
 	card_bus_master(false);
 	card_behave();
 	EXPECT_EQ(-EIO, outcome(r.fd, r.stream, 1));
