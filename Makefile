@@ -32,6 +32,8 @@ MODULE    := $(BUILD)/kernel/6.12/paccel.ko
 # names, gets it as environment, which it does not listen to.
 MAKEOVERRIDES :=
 UNTIL ?=
+# The jobs run make, too.
+unexport UNTIL
 export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 
 # The sets of packages that the goals need (qemu/setup.d/packages.sh): `run` for what the demo is made of,
@@ -129,8 +131,9 @@ run-paddle: all ## trains a small network with PaddlePaddle on a ring card, draw
 check-quick: ## before a commit: unit tests, static checks, one guest
 	@tests/check --tier quick
 
+# UNTIL ends it early, in seconds since the epoch: then it has failed.
 check: ## before a push: all that can find a regression; the last line counts the tests
-	@tests/check --tier check
+	@tests/check --tier check $(if $(UNTIL),--until $(UNTIL))
 
 check-full: ## every kernel, compiler, machine shape and fuzzer
 	@tests/check --tier full
@@ -140,8 +143,6 @@ check-rest: ## what check-full has and check has not, until UNTIL (seconds since
 
 check-long: ## data races (KCSAN), the long storm, the ring device's fuzzer
 	@tests/check --tier long
-	@$(MAKE) --no-print-directory storm-long
-	@$(MAKE) --no-print-directory ringdev-fuzz FUZZ_SECONDS=600
 
 check-paddle: ## of these, PaddlePaddle 3.3.1 itself on the devices of a guest
 	@tests/check paddle-3.3.1
@@ -155,17 +156,6 @@ check-torch: ## PyTorch itself on the devices of a guest, through torch_npu and 
 check-sundials-debian: $(MODULE) lib tools ringdev ## SUNDIALS 7.1.1 as Debian 13 has it, in a guest
 	@tests/clients/sundials/build-7.1
 	@tests/check sundials-debian
-
-# Random work against a model, and a storm of faults: 1e6 operations and 5 minutes for each kernel, a
-# tenth on debug. And each fault alone where there are several engines.
-STORM_CARD := --card ring,mem=64M,engines=4 --mem 1G
-.PHONY: storm-long $(KERNELS:%=storm-long-%)
-storm-long: $(KERNELS:%=storm-long-%)
-storm-long-debug: STORM := PACCEL_OPS=100000 PACCEL_SECONDS=30
-$(filter-out storm-long-debug,$(KERNELS:%=storm-long-%)): STORM := PACCEL_OPS=1000000 PACCEL_SECONDS=300
-$(KERNELS:%=storm-long-%): storm-long-%: $(BUILD)/kernel/%/paccel.ko kselftest ringdev
-	@qemu/run --kernel $* $(STORM_CARD) --timeout 1200 -- \
-		env $(STORM) tests/kselftest/run limit=1100 storm faults
 
 # A build of its own, with all instrumented for gcov.
 coverage: ## lines and branches of driver and libraries that tests reach: build/coverage/index.html

@@ -117,11 +117,14 @@ def judge(job, text, code):
 @dataclass
 class Total:
     """Of all jobs: each test counts once, however many kernels, devices and compilers ran it. It has
-    passed if it passed somewhere and failed nowhere."""
+    passed if it passed somewhere and failed nowhere. `again` and `rebooted` are numbers of jobs that ran
+    twice, and of those with a guest that booted twice."""
 
     outcomes: dict = field(default_factory=dict)
     results: int = 0
     tries: dict = field(default_factory=dict)
+    again: int = 0
+    rebooted: int = 0
 
     def add(self, job, report):
         for name, outcome, _ in report.results:
@@ -131,6 +134,11 @@ class Total:
         self.results += len(report.results)
         for test, tries in report.tries.items():
             self.tries[test] = self.tries.get(test, 0) + tries
+
+    def note(self, outcome):
+        """What a job met that is no failure of it."""
+        self.again += bool(outcome.again)
+        self.rebooted += bool(outcome.rebooted)
 
     def fail(self, why):
         self.outcomes.setdefault(why, set()).add(FAILED)
@@ -142,16 +150,19 @@ class Total:
 
     def to_json(self):
         return {"outcomes": {test: sorted(found) for test, found in self.outcomes.items()},
-                "results": self.results, "tries": self.tries}
+                "results": self.results, "tries": self.tries,
+                "again": self.again, "rebooted": self.rebooted}
 
     @classmethod
     def from_json(cls, data):
         return cls({test: set(found) for test, found in data["outcomes"].items()},
-                   data["results"], data["tries"])
+                   data["results"], data["tries"], data["again"], data["rebooted"])
 
-    def closing_line(self, rebooted=0):
+    def closing_line(self):
         """What the last line of a run says."""
         line = f"{self.count(PASSED)} passed, {self.count(FAILED)} failed"
         if skipped := self.count(SKIPPED):
             line += f", {skipped} skipped"
-        return line + (f", {rebooted} run again" if rebooted else "")
+        if self.again:
+            line += f", {self.again} run again"
+        return line + (f", {self.rebooted} booted twice" if self.rebooted else "")

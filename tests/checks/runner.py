@@ -18,15 +18,16 @@ ROOM = 4
 
 @dataclass
 class Outcome:
-    """Of one job: what it printed, its exit status, how long it took, and why it ran twice (or "").
-    `started` is false for a job that was not started for lack of time; `ended` is true for one that
-    ran when the time was over."""
+    """Of one job: what it printed, its exit status, how long it took, why it ran twice, and why a guest
+    of it booted twice (or ""). `started` is false for a job that was not started for lack of time; `ended`
+    is true for one that ran when the time was over."""
 
     job: object
     text: str = ""
     code: int = 0
     seconds: float = 0
     again: str = ""
+    rebooted: str = ""
     started: bool = True
     ended: bool = False
 
@@ -88,10 +89,12 @@ class Runner:
             start = time.monotonic()
             outcome = Outcome(job)
             outcome.text, outcome.code = self._run(job, job.name)
+            outcome.rebooted = qemu_faults.reboot(outcome.text)
             outcome.again = qemu_faults.find(outcome.text) or ""
             if outcome.again and not self.stopped:
                 # Both logs are kept.
                 outcome.text, outcome.code = self._run(job, f"{job.name}.again")
+                outcome.rebooted = outcome.rebooted or qemu_faults.reboot(outcome.text)
             outcome.ended = self.time_is_over
             outcome.seconds = time.monotonic() - start
             self._give_back(job)

@@ -218,12 +218,13 @@ def test_states_of_the_checkers():
         order dma
         mark dma-off
         cd /sys/kernel/debug/fail_page_alloc
-        echo 100 >probability
+        # Only the task that asks for it, before anything can fail at all.
+        echo Y >task-filter
         echo -1 >times
         echo 0 >min-order
         echo N >ignore-gfp-wait
-        echo Y >task-filter
         echo 0 >verbose
+        echo 100 >probability
         order many-mappings
         mark kmemleak-off
         echo off >/sys/kernel/debug/kmemleak

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Tests of tests/check: how it counts, orders, runs again and ends in time."""
 
+import dataclasses
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, TESTS)
 
 # pylint: disable=wrong-import-position
 from checks import history, jobs, names, qemu_faults, results, runner  # noqa: E402
@@ -157,8 +161,9 @@ def test_problems_count_as_failures():
 
 def test_totals_survive_a_file():
     total = total_of((a_job(), "1..1\n# tries: a 3\nok 1 a\n"))
+    total.note(runner.Outcome(a_job(), again="a crash", rebooted="a panic"))
     copied = results.Total.from_json(total.to_json())
-    equal(copied.closing_line(1), "1 passed, 0 failed, 1 run again")
+    equal(copied.closing_line(), "1 passed, 0 failed, 1 run again, 1 booted twice")
     equal(copied.tries, {"a": 3})
 
 
@@ -252,4 +257,199 @@ def test_every_job_has_a_name_of_its_own():
     found = [job.name for job in jobs.JOBS]
     equal(len(found), len(set(found)))
     assert {job.tier for job in jobs.JOBS} <= set(jobs.TIERS)
-    assert jobs.UNSEEN <= set(found)
+
+
+def test_a_covered_job_runs_in_its_own_tier_only():
+    for job in filter(lambda job: job.covered, jobs.JOBS):
+        equal([tier for tier in jobs.TIERS if job in jobs.of_tier(tier)], [job.tier])
+
+
+# --- tests/check itself, with other jobs -------------------------------------------------------
+
+WITH_JOBS = """
+import json, runpy, sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, "tests")
+from checks import jobs
+jobs.JOBS = [jobs.Job(**job) for job in json.loads(sys.argv.pop())]
+runpy.run_path("tests/check", run_name="__main__")
+"""
+
+
+def check(there, listed, *arguments):
+    """What it prints, and its exit status. `there` is its build folder, and where it finds programs
+    first."""
+    given = json.dumps([dataclasses.asdict(job) for job in listed])
+    result = subprocess.run(
+        [sys.executable, "-c", WITH_JOBS, *arguments, given], cwd=os.path.dirname(TESTS),
+        env={**os.environ, "BUILD": str(there), "XDG_CACHE_HOME": str(there),
+             "PATH": f"{there}:{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=600, check=False)
+    return result.stdout.decode().splitlines(), result.returncode
+
+
+def contains(lines, line):
+    assert line in lines, "\n".join([f"there is no {line!r} in:", *lines])
+
+
+def test_a_guest_that_booted_twice_is_shown_and_counted(tmp_path):
+    died = "qemu/run: Kernel panic - not syncing: x, before the first program: once more"
+    lines, code = check(tmp_path, [shell("booted", f"echo '{died}'"), shell("other", "true")],
+                        "--tier", "check")
+    contains(lines, "       booted twice: Kernel panic - not syncing: x")
+    equal((lines[-1], code), ("2 passed, 0 failed, 1 booted twice", 0))
+
+
+CRASH = "qemu/run: QEMU ended with signal 11: "
+
+
+def crashing(there, name):
+    """A guest that meets a fault of QEMU in its first run; each run leaves a kernel log."""
+    klog = f"{there}/check/{name}.klog"
+    return shell(name, f"echo of $$ >{klog}; mkdir {there}/{name} || exit 0; echo '{CRASH}'; exit 125")
+
+
+def test_more_than_two_jobs_run_again_are_a_failure(tmp_path):
+    for names_of_jobs, last, code in ((("a", "b"), "2 passed, 0 failed, 2 run again", 0),
+                                      (("c", "d", "e"), "3 passed, 1 failed, 3 run again", 1)):
+        found = check(tmp_path, [crashing(tmp_path, name) for name in names_of_jobs], "--tier", "check")
+        equal((found[0][-1], found[1]), (last, code))
+    contains(found[0], "FAIL 3 jobs met a fault of QEMU; more than 2 are none")
+
+
+def test_both_kernel_logs_of_a_job_run_again_are_kept(tmp_path):
+    check(tmp_path, [crashing(tmp_path, "a")], "--tier", "check")
+    logs = sorted((tmp_path / "check").glob("a.*"))
+    equal([path.name for path in logs], ["a.again.klog", "a.again.log", "a.klog", "a.log"])
+    assert logs[0].read_text() != logs[2].read_text()
+
+
+def of_full(job):
+    return dataclasses.replace(job, tier="full")
+
+
+def a_program(there, name, script):
+    """What a program is for tests/check."""
+    (there / name).write_text("#!/bin/sh\n" + script)
+    (there / name).chmod(0o755)
+
+
+def took(there, **seconds):
+    """How long jobs took the last time."""
+    (there / "paccel").mkdir(exist_ok=True)
+    (there / "paccel/job-seconds.json").write_text(json.dumps(seconds))
+
+
+def test_a_run_that_does_not_get_to_its_end_fails_the_rest_too(tmp_path):
+    a_program(tmp_path, "make", "exit 2")
+    rest = of_full(shell("rest", "true"))
+    for early, last in ((shell("early", "true"), "2 passed, 0 failed"),
+                        (shell("early", "true", setup=("nosuch",)), "1 passed, 1 failed"),
+                        (shell("early", "true", builds=("nosuch",)), "1 passed, 1 failed"),
+                        (shell("early", "kill -KILL $PPID"), "1 passed, 1 failed")):
+        lines, code = check(tmp_path, [early, rest], "--tier", "check")
+        equal(code == 0, last.endswith("0 failed"))
+        if early.setup or early.builds:
+            equal(lines[-1], "0 passed, 1 failed")
+        lines, code = check(tmp_path, [early, rest], "--rest", "full")
+        equal((lines[-1], code == 0), (last, last.endswith("0 failed")))
+
+
+def test_a_rest_that_cannot_be_built_is_added_as_a_failure(tmp_path):
+    listed = [shell("early", "true"), of_full(shell("rest", "true", setup=("nosuch",)))]
+    check(tmp_path, listed, "--tier", "check")
+    lines, code = check(tmp_path, listed, "--rest", "full")
+    contains(lines, "FAIL `qemu/setup nosuch` failed")
+    equal((lines[-1], code), ("1 passed, 1 failed", 1))
+
+
+def test_nothing_begins_when_the_time_is_over(tmp_path):
+    a_program(tmp_path, "make", f"touch {tmp_path}/built")
+    late = shell("late", "true", setup=("nosuch",), builds=("nosuch",))
+    lines, code = check(tmp_path, [late], "--tier", "check", "--until", "1")
+    contains(lines, "not started for lack of time: late")
+    equal((lines[-1], code), ("0 passed, 1 failed", 1))
+    assert not (tmp_path / "built").exists()
+    assert not (tmp_path / "check/late.log").exists()
+
+
+def test_no_build_begins_when_set_up_took_all_the_time(tmp_path):
+    a_program(tmp_path, "make", f"touch {tmp_path}/built")
+    # qemu/setup asks it.
+    a_program(tmp_path, "nproc", "sleep 3; echo 1")
+    lines, code = check(tmp_path, [shell("late", "true", setup=("--help",), builds=("it",))],
+                        "--tier", "check", "--until", str(time.time() + 2))
+    contains(lines, "not started for lack of time: late")
+    equal((lines[-1], code), ("0 passed, 1 failed", 1))
+    assert not (tmp_path / "built").exists()
+
+
+def test_only_the_rest_may_be_cut_short(tmp_path):
+    took(tmp_path, a=1, c=1)
+    listed = [shell("a", "true"), shell("b", "true"), of_full(shell("c", "true")),
+              of_full(shell("d", "true"))]
+    soon = ["--until", str(time.time() + 100)]
+    for options, missing, last, code in (
+            (["--tier", "check"], None, "2 passed, 0 failed", 0),
+            (["--rest", "full", *soon], "d", "3 passed, 0 failed", 0),
+            (["--tier", "check", *soon], "b", "1 passed, 1 failed", 1),
+            (["--rest", "full"], None, "3 passed, 1 failed", 1)):
+        took(tmp_path, a=1, c=1)
+        lines, got = check(tmp_path, listed, *options)
+        equal([line for line in lines if "lack of time: " in line],
+              [f"not started for lack of time: {missing}"] if missing else [])
+        equal((lines[-1], got), (last, code))
+
+
+def test_a_job_of_check_that_is_ended_for_lack_of_time_is_a_failure(tmp_path):
+    took(tmp_path, endless=0)
+    # Time enough to start it, on a busy host too.
+    lines, code = check(tmp_path, [shell("endless", "sleep 1000")],
+                        "--tier", "check", "--until", str(time.time() + 10))
+    contains(lines, "not finished for lack of time: endless")
+    equal((lines[-1], code), ("0 passed, 1 failed", 1))
+
+
+def test_the_long_jobs_first_and_the_rest_by_priority(tmp_path):
+    listed = [shell(name, f"echo {name} >>{tmp_path}/order", load=runner.ROOM) for name in "abc"]
+    listed += [of_full(dataclasses.replace(job, name=job.name + "-rest")) for job in listed]
+    took(tmp_path, **{job.name: number for number, job in enumerate(listed)})
+    later = ["--until", str(time.time() + 1000)]
+    for options, order in ((["--tier", "check"], "cba"), (["--tier", "check", *later], "cba"),
+                           (["--rest", "full", *later], "abc")):
+        check(tmp_path, listed, *options)
+        equal((tmp_path / "order").read_text().split(), list(order))
+        (tmp_path / "order").unlink()
+        took(tmp_path, **{job.name: number for number, job in enumerate(listed)})
+
+
+def submission(there, make):
+    """What .ci/run prints with such a make, as words, and its exit status."""
+    a_program(there, "make", make)
+    result = subprocess.run([os.path.join(os.path.dirname(TESTS), ".ci/run")],
+                            env={**os.environ, "BUILD": str(there),
+                                 "PATH": f"{there}:{os.environ['PATH']}"},
+                            stdout=subprocess.PIPE, timeout=600, check=False)
+    return result.stdout.decode().split(), result.returncode
+
+
+def test_both_parts_of_a_submission_end_at_the_same_time(tmp_path):
+    now = time.time()
+    said, code = submission(tmp_path,
+                            'mkdir -p "$BUILD/check"; touch "$BUILD/check/counts.json"; echo "$@"\n')
+    until = said[1].removeprefix("UNTIL=")
+    equal((said, code), (["check", f"UNTIL={until}", "check-rest", f"UNTIL={until}"], 0))
+    assert 0 <= int(until) - int(now) - 74 * 60 < 60
+
+
+def test_a_submission_whose_first_part_does_not_begin(tmp_path):
+    said, code = submission(tmp_path, "exit 2\n")
+    equal((said, code), ("0 passed, 1 failed".split(), 1))
+
+
+def test_make_passes_the_end_of_time_on():
+    for target, options in (("check", "--tier check"), ("check-rest", "--rest full")):
+        for setting, until in (["UNTIL=5"], " --until 5"), ([], ""):
+            said = subprocess.run(["make", "-s", "-n", target, *setting], cwd=os.path.dirname(TESTS),
+                                  stdout=subprocess.PIPE, check=True).stdout.decode()
+            equal(said.strip(), f"tests/check {options}{until}")

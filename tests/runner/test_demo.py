@@ -51,5 +51,5 @@ def test_demo_of_a_file_on_a_ring_device(tmp_path):
 def test_demo_that_fails(setting, why):
     result = make_run(setting)
     ended(result, MAKE_FAILED)
-    contains(result.stderr.decode(), why)
+    contains((result.stdout + result.stderr).decode(), why)
     assert "bytes came back" not in result.stdout.decode()
