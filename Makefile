@@ -161,7 +161,7 @@ check-sundials-debian: $(MODULE) lib tools ringdev ## SUNDIALS 7.1.1 as Debian 1
 coverage: ## lines and branches of driver and libraries that tests reach: build/coverage/index.html
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/coverage/build PACCEL_GCOV=y coverage-run
 
-fuzz: ## random programs against the driver, on the debug kernel: SECONDS=60
+fuzz: ## random programs against the driver: SECONDS=60 KERNEL=debug
 
 bench: $(MODULE) ## ratios against the card's limit, a table and build/bench.json
 

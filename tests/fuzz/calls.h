@@ -80,6 +80,8 @@ void *arena_address(void);
 long arena_map(size_t length, int prot, int flags, int fd, u64 offset);
 /* The mailboxes of give and take. */
 void share_init(void);
+/* Has this kernel sw_sync? */
+bool share_has_timelines(void);
 /* What a system call has returned, or a negative errno. */
 int call_result(int rc);
 

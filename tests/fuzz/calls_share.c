@@ -17,6 +17,8 @@
 
 #include "calls.h"
 
+#define SW_SYNC "/sys/kernel/debug/sync/sw_sync"
+
 /* --- paccel -------------------------------------------------------------------- */
 
 static long export(int fd, u32 kind, u64 addr)
@@ -114,13 +116,17 @@ long call_udmabuf(const u64 *a)
 	return fd;
 }
 
-/* length */
+/* length: a heap has no limit, and a larger buffer could be all memory of the machine */
 long call_heap(const u64 *a)
 {
 	struct dma_heap_allocation_data data = { .len = a[0], .fd_flags = O_RDWR | O_CLOEXEC };
-	int heap = open("/dev/dma_heap/system", O_RDWR | O_CLOEXEC);
-	long rc = ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &data) ? -errno : (int)data.fd;
+	int heap;
+	long rc;
 
+	if (data.len > ARENA_SLOT)
+		return -ENOMEM;
+	heap = open("/dev/dma_heap/system", O_RDWR | O_CLOEXEC);
+	rc = ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &data) ? -errno : (int)data.fd;
 	close(heap);
 	return rc;
 }
@@ -160,7 +166,12 @@ struct sw_sync_create_fence_data {
 long call_timeline(const u64 *a)
 {
 	(void)a;
-	return call_result(open("/sys/kernel/debug/sync/sw_sync", O_RDWR | O_CLOEXEC));
+	return call_result(open(SW_SYNC, O_RDWR | O_CLOEXEC));
+}
+
+bool share_has_timelines(void)
+{
+	return !access(SW_SYNC, F_OK);
 }
 
 /* timeline, value */

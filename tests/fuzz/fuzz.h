@@ -27,6 +27,7 @@ struct slot {
  * only grow, bits are only set, and an entry of the corpus is read when its flag is set.
  */
 struct shared {
+	bool covered;
 	u64 programs;
 	u64 made[NR_CALLS];
 	u64 succeeded[NR_CALLS];
@@ -38,7 +39,7 @@ struct shared {
 	unsigned int nr_imports;
 	unsigned int next_import;
 	struct program imports[MAX_CORPUS];
-	/* What has reached something new in this run. */
+	/* What has reached something new in this run; without coverage, what was imported. */
 	unsigned int nr_corpus;
 	bool ready[MAX_CORPUS];
 	struct program corpus[MAX_CORPUS];

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# The fuzzer of the driver. `make fuzz SECONDS=60` runs it in a guest. Included by ../../Makefile after
+# The fuzzer of the driver. `make fuzz SECONDS=60 KERNEL=debug` runs it in a guest. Included by ../../Makefile after
 # tests/kselftest/rules.mk, of which it takes what knows the devices of a guest.
 
 SECONDS ?= 60
+KERNEL ?= debug
 FUZZ_DIR := tests/fuzz
 FUZZ_OUT := $(BUILD)/tests/fuzz
 FUZZ_SRCS := $(filter-out $(FUZZ_DIR)/test_%,$(sort $(wildcard $(FUZZ_DIR)/*.c)))
@@ -31,5 +32,5 @@ tests: $(FUZZ_OUT)/fuzz $(FUZZ_OUT)/test_program
 fuzz-test: $(FUZZ_OUT)/fuzz $(FUZZ_OUT)/test_program ## tests of the fuzzer itself, without a guest
 	@tests/fuzz/test
 
-fuzz: $(BUILD)/kernel/debug/paccel.ko $(FUZZ_OUT)/fuzz ringdev
-	@tests/fuzz/run $(SECONDS)
+fuzz: $(BUILD)/kernel/$(KERNEL)/paccel.ko $(FUZZ_OUT)/fuzz ringdev
+	@KERNEL=$(KERNEL) tests/fuzz/run $(SECONDS)

@@ -111,17 +111,17 @@ static void make_program(struct program *p)
 static void run_one(void)
 {
 	const struct program *import = next_import();
-	struct new_edges found = { .nr = 0 };
+	struct new_edges found = { .nr = 0 }, *guide = shared->covered ? &found : NULL;
 	struct program p;
 
 	if (import) {
-		run(import, &found);
-		if (found.nr)
+		run(import, guide);
+		if (found.nr || !guide)
 			keep(import);
 		return;
 	}
 	make_program(&p);
-	run(&p, &found);
+	run(&p, guide);
 	if (found.nr)
 		minimise(&p, &found);
 }
@@ -132,7 +132,7 @@ void worker_run(unsigned int number, u64 seed)
 	random_seed(&dice, seed);
 	/* One slot keeps the privileges, and makes the calls that need them. */
 	how.may_disturb = !slot;
-	if (!coverage_open()) {
+	if (shared->covered && !coverage_open()) {
 		fprintf(stderr, "no coverage: the kernel has no KCOV, or paccel.ko is built without\n");
 		exit(1);
 	}
