@@ -84,16 +84,23 @@ uint64_t submit(struct world *w, uint32_t stream, struct paccel_op op)
 	return cmd.point;
 }
 
-int outcome(int fd, uint32_t stream, uint64_t point)
+int outcome_by(int fd, uint32_t stream, uint64_t point, uint64_t deadline_ns)
 {
 	struct paccel_point p = { .stream = stream, .point = point, .error = 1 };
 	struct paccel_wait cmd = {
-		.size = sizeof(cmd), .deadline_ns = UINT64_MAX, .points = (uintptr_t)&p,
+		.size = sizeof(cmd), .deadline_ns = deadline_ns, .points = (uintptr_t)&p,
 		.nr_points = 1, .point_size = sizeof(p)
 	};
 
-	MUST(!ioctl(fd, PACCEL_IOC_WAIT, &cmd));
-	return -p.error;
+	if (!ioctl(fd, PACCEL_IOC_WAIT, &cmd))
+		return -p.error;
+	MUST(errno == ETIME);
+	return ETIME;
+}
+
+int outcome(int fd, uint32_t stream, uint64_t point)
+{
+	return outcome_by(fd, stream, point, UINT64_MAX);
 }
 
 struct paccel_mem_stats mem_stats_of(int fd)
