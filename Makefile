@@ -141,7 +141,7 @@ check-full: ## every kernel, compiler, machine shape and fuzzer
 check-rest: ## what check-full has and check has not, until UNTIL (seconds since the epoch)
 	@tests/check --rest full $(if $(UNTIL),--until $(UNTIL))
 
-check-long: ## data races (KCSAN), the long storm, the ring device's fuzzer
+check-long: ## data races (KCSAN), the long storm, longer fuzzing
 	@tests/check --tier long
 
 check-paddle: ## of these, PaddlePaddle 3.3.1 itself on the devices of a guest

@@ -235,6 +235,8 @@ JOBS = [
               "concurrency streams unplug storm"),
     *[storm_long(kernel) for kernel in ("6.12", "6.1")],
     storm_long("debug", operations=100000, seconds=30),
+    host("fuzz-long", "long", "env KERNEL=6.12 tests/fuzz/run 1800", setup=("kernel 6.12",), limit=2700,
+         builds=(f"{BUILD}/kernel/6.12/paccel.ko", f"{BUILD}/tests/fuzz/fuzz", "ringdev")),
     host("ringdev-fuzz-long", "long", "make -s ringdev-fuzz FUZZ_SECONDS=600", load=1,
          builds=("ringdev-programs",)),
 

@@ -100,7 +100,8 @@ static void make_program(struct program *p)
 {
 	const struct program *kept = any_kept(), *other = any_kept();
 
-	if (!kept || !other || one_in(&dice, 6)) {
+	/* Without coverage nothing new is kept, so more has to be new. */
+	if (!kept || !other || one_in(&dice, shared->covered ? 6 : 2)) {
 		program_generate(p, &dice);
 		return;
 	}
