@@ -56,9 +56,17 @@ def failed(result, code, why):
 
 
 def qemu_of(process):
-    """The children of a runner: QEMU."""
+    """QEMU, of a runner's children: before the runner is Python it may be a script that looks for it."""
     with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
+        return [int(pid) for pid in file.read().split() if name_of(pid).startswith("qemu-system")]
+
+
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            return file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def wait_until(condition, what):
