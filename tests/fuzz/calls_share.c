@@ -96,6 +96,24 @@ long call_sync_into(const u64 *a)
 	return call_result(ioctl((int)a[0], DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &cmd));
 }
 
+/*
+ * The first synchronization of a udmabuf makes its table, without a lock: of two at once one leaks it. So
+ * that is done before anything else can have the file.
+ */
+static int with_table(int fd)
+{
+	struct dma_buf_sync begin = { .flags = DMA_BUF_SYNC_RW | DMA_BUF_SYNC_START };
+	struct dma_buf_sync end = { .flags = DMA_BUF_SYNC_RW | DMA_BUF_SYNC_END };
+	int rc = ioctl(fd, DMA_BUF_IOCTL_SYNC, &begin) ? -errno : 0;
+
+	if (rc || ioctl(fd, DMA_BUF_IOCTL_SYNC, &end)) {
+		rc = rc ?: -errno;
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
 /* length */
 long call_udmabuf(const u64 *a)
 {
@@ -110,7 +128,7 @@ long call_udmabuf(const u64 *a)
 	if (!ftruncate((int)create.memfd, (off_t)a[0]) &&
 	    !fcntl((int)create.memfd, F_ADD_SEALS, F_SEAL_SHRINK))
 		fd = ioctl(dev, UDMABUF_CREATE, &create);
-	fd = fd < 0 ? -errno : fd;
+	fd = fd < 0 ? -errno : with_table(fd);
 	close(dev);
 	close((int)create.memfd);
 	return fd;
