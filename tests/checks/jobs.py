@@ -217,7 +217,7 @@ JOBS = [
     unit("clang-asan", "full"),
     unit("clang-tsan", "full"),
     kselftest("storm-6.1", "full", f"--kernel 6.1 {STORM_CARD}", "storm"),
-    host("fuzz", "full", "tests/fuzz/run 300", setup=("kernel debug",),
+    host("fuzz", "full", "env KERNEL=debug tests/fuzz/run 300", setup=("kernel debug",), limit=2700,
          builds=(f"{BUILD}/kernel/debug/paccel.ko", f"{BUILD}/tests/fuzz/fuzz", "ringdev")),
     # The README's first command on a clean Debian.
     host("fresh-debian-12", "full", "tests/setup/fresh-debian bookworm", setup=("root bookworm",)),

@@ -62,6 +62,8 @@ unsigned int calls_init(void);
 void calls_drop_privileges(void);
 /* The end of a program: children are killed, files closed, mappings removed. */
 void calls_clean_up(void);
+/* What the calling thread has gathered for SUBMIT and WAIT. */
+void calls_forget(void);
 /* True in a child of call_fork(). */
 bool calls_in_child(void);
 /* Between these two the @nth allocation or user copy of this thread that can fail does. */
@@ -80,7 +82,7 @@ void *arena_address(void);
 long arena_map(size_t length, int prot, int flags, int fd, u64 offset);
 /* The mailboxes of give and take. */
 void share_init(void);
-/* Has this kernel sw_sync? */
+/* True if this kernel has sw_sync. */
 bool share_has_timelines(void);
 /* What a system call has returned, or a negative errno. */
 int call_result(int rc);

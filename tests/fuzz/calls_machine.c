@@ -132,6 +132,7 @@ void calls_clean_up(void)
 	static const struct itimerval never;
 
 	setitimer(ITIMER_REAL, &never, NULL);
+	calls_forget();
 	note_first_fd();
 	for (unsigned int i = 0; i < nr_children; i++)
 		kill(children[i], SIGKILL);

@@ -21,6 +21,12 @@ static __thread u32 nr_gathered;
 static __thread struct paccel_point points[MAX_POINTS];
 static __thread u32 nr_points;
 
+void calls_forget(void)
+{
+	nr_gathered = 0;
+	nr_points = 0;
+}
+
 /* file */
 long call_stream_create(const u64 *a)
 {

@@ -38,6 +38,7 @@ struct shared {
 	/* Of the runs before, to be run again. */
 	unsigned int nr_imports;
 	unsigned int next_import;
+	unsigned int imports_done;	/* a process that is killed does not come to the end of its own */
 	struct program imports[MAX_CORPUS];
 	/* What has reached something new in this run; without coverage, what was imported. */
 	unsigned int nr_corpus;

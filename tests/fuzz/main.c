@@ -280,7 +280,7 @@ static int run(void)
 	mark_log(allow);
 	run_processes();
 	mark_log("paccel-test: allow-warning end\n");
-	if (shared->next_import >= shared->nr_imports)
+	if (shared->imports_done == shared->nr_imports)
 		log_imported();
 	print_results();
 	check_progress();

@@ -164,12 +164,13 @@ static void add_points(struct program *p, u64 owner, struct random *r)
 }
 
 /*
- * Touching memory may need the frame of a signal, which must not fail. The kernel warns if another
- * exporter has no memory for a dma-buf.
+ * Allocations fail in calls to the driver only. The kernel warns of some of its own that fail: a stack in
+ * fork(), the frame of a signal, or what the exporter of a dma-buf needs to register it.
  */
 static bool can_fail(u16 type)
 {
-	return type != CALL_touch && type != CALL_host_dmabuf;
+	return type != CALL_host_dmabuf &&
+	       (type == CALL_open || call_types[type].args[0].kind == K_DEVICE);
 }
 
 /* With the calls that it needs before it; their reference, or 0 if there is no room. */

@@ -120,6 +120,25 @@ static void changed_programs_are_valid(void)
 	CHECK(changed > PROGRAMS / 2);
 }
 
+/* Where allocations of the kernel itself would fail, it warns, and that would count as a report. */
+static void only_calls_to_the_driver_fail(void)
+{
+	struct program p = generated(1), other = generated(2);
+	unsigned int fail[NR_CALLS] = {};
+	struct random r;
+
+	random_seed(&r, 4);
+	for (int i = 0; i < 10 * PROGRAMS; i++) {
+		if (i % 20 == 0)
+			p = generated((u64)i + 1);
+		program_mutate(&p, &other, &r);
+		for (unsigned int c = 0; c < p.nr; c++)
+			fail[p.calls[c].type] += !!p.calls[c].fail;
+	}
+	CHECK(fail[CALL_open] && fail[CALL_submit] && fail[CALL_copy] && fail[CALL_mem_import]);
+	CHECK(!fail[CALL_fork] && !fail[CALL_touch] && !fail[CALL_host_dmabuf] && !fail[CALL_heap]);
+}
+
 static void shortened_programs_are_valid(void)
 {
 	for (u64 seed = 1; seed <= PROGRAMS; seed++) {
@@ -158,8 +177,8 @@ static const struct {
 } tests[] = {
 	TEST(programs_are_valid), TEST(seed_decides), TEST(text_and_back),
 	TEST(every_call_is_generated), TEST(waits_have_points),
-	TEST(changed_programs_are_valid), TEST(shortened_programs_are_valid),
-	TEST(bad_lines_are_refused),
+	TEST(changed_programs_are_valid), TEST(only_calls_to_the_driver_fail),
+	TEST(shortened_programs_are_valid), TEST(bad_lines_are_refused),
 };
 
 int main(int argc, char **argv)

@@ -119,6 +119,7 @@ static void run_one(void)
 		run(import, guide);
 		if (found.nr || !guide)
 			keep(import);
+		__atomic_fetch_add(&shared->imports_done, 1, __ATOMIC_RELAXED);
 		return;
 	}
 	make_program(&p);
