@@ -448,7 +448,7 @@ def order(card, words):
 
 
 def open_log(path, append):
-    """Of a second boot: it is appended to the log of the guest that died booting."""
+    """With `append`, of a second boot, it goes on behind the log of the guest that died booting."""
     if not path:
         return None
     try:

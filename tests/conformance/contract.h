@@ -169,7 +169,7 @@ void stream_destroy(int fd, uint32_t stream);
 uint64_t submit(struct world *w, uint32_t stream, struct paccel_op op);
 /* How the point has ended, which is waited for: 0 or an errno. */
 int outcome(int fd, uint32_t stream, uint64_t point);
-/* ETIME, too, if it has not ended by then. */
+/* As outcome(), but ETIME if the point has not ended by @deadline_ns (CLOCK_MONOTONIC). */
 int outcome_by(int fd, uint32_t stream, uint64_t point, uint64_t deadline_ns);
 struct paccel_mem_stats mem_stats_of(int fd);
 struct paccel_op op_write(const uint64_t *to, uint64_t value);

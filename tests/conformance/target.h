@@ -32,8 +32,9 @@ void target_lose(void);
 /* Transfers fail until further notice. */
 void target_fail(bool fail);
 /*
- * The next transfer does not end before a RESET, and keeps its engine; one of edu lasts. Wait until
- * the device has all that it is given at once: more than 64 transfers fill it.
+ * target_hold(): the next transfer stalls until a RESET and keeps its engine. On edu nothing stalls, but a
+ * transfer takes 100 ms. target_wait_held(): waits until the device has begun that transfer and has as many
+ * as it takes at once, which are 64 on a ring device: the operation must have more.
  */
 void target_hold(void);
 void target_wait_held(void);

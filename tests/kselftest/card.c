@@ -231,7 +231,9 @@ static void ring_hold(void)
 
 static bool ring_is_held(void)
 {
-	return ring_stat("faults") > shared->faults;
+	u64 faults = ring_stat("faults");
+
+	return faults != ~0ull && faults > shared->faults;
 }
 
 /* The one that is stalled is the first of them. */

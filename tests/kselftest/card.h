@@ -32,8 +32,9 @@ int card_depth(void);
 void card_hold(void);
 
 /*
- * Has the device begun that transfer? The driver counts one before the device has seen it, and a device
- * that is reset before that would hold a later one. Always true on edu: ask for the count, too.
+ * True once the device has begun the transfer that card_hold() stalls. The driver increments `xfers` before
+ * that, and a reset in between leaves the stall to a later transfer. edu does not say when it begins one:
+ * the result is true at once, and `xfers` has to be checked as well.
  */
 bool card_is_held(void);
 

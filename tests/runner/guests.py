@@ -56,7 +56,8 @@ def failed(result, code, why):
 
 
 def qemu_of(process):
-    """QEMU, of a runner's children: before the runner is Python it may be a script that looks for it."""
+    """The children of a runner that are QEMU. Where `python3` is a script that looks for Python, the
+    script has other children first."""
     with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
         return [int(pid) for pid in file.read().split() if name_of(pid).startswith("qemu-system")]
 

@@ -96,7 +96,10 @@ static bool rows_collide(const struct paccel_copy *cmd, uint64_t dst_span, uint6
 	return false;
 }
 
-/* Checksums would find nothing: but for mock_corrupt(), which such a card is not asked for. */
+/*
+ * Only a mappable device takes VERIFY, and nothing is compared: copies of the mock are exact.
+ * mock_corrupt() is not for such a device.
+ */
 static int check_verify(const struct file *file, uint32_t flags)
 {
 	return flags && !file->card->mappable ? EOPNOTSUPP : 0;
@@ -156,6 +159,9 @@ void drop_held(struct card *card, struct held *held)
 		at = &(*at)->next;
 	/* The card may be another one by now. */
 	if (*at) {
+		/* A stall is of one transfer, the first in hand. */
+		if (card->in_hand == held)
+			card->stall = false;
 		*at = held->next;
 		card->held--;
 	}

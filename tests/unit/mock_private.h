@@ -161,7 +161,7 @@ int check_fill(const struct file *file, const struct paccel_fill *cmd);
 /* Host memory is that of a descriptor, which stands for the address, or of the address if -1. */
 int run_copy(struct file *file, const struct paccel_copy *cmd, int memfd, uint64_t memfd_addr);
 void run_fill(struct file *file, const struct paccel_fill *cmd);
-/* Does the test keep it from going on? Then it is listed, else it is not any more. */
+/* True while the test stops it. That also lists it, or removes it from the list when it may go on. */
 bool is_held(struct card *card, struct held *held);
 void drop_held(struct card *card, struct held *held);
 /* As the kernel reaches user memory: a bad address is an answer and no signal. */
