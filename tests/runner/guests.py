@@ -55,11 +55,15 @@ def failed(result, code, why):
     contains(result.stderr.decode(), why)
 
 
+def children_of(process):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+        return [int(pid) for pid in file.read().split()]
+
+
 def qemu_of(process):
     """The children of a runner that are QEMU. Where `python3` is a script that looks for Python, the
     script has other children first."""
-    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-        return [int(pid) for pid in file.read().split() if name_of(pid).startswith("qemu-system")]
+    return [pid for pid in children_of(process) if name_of(pid).startswith("qemu-system")]
 
 
 def name_of(pid):

@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from guests import PATIENCE, TOP, contains, equal, gone, qemu_of, wait_until
+from guests import PATIENCE, TOP, children_of, contains, equal, gone, wait_until
 
 SETUP = os.path.join(TOP, "qemu/setup")
 
@@ -274,7 +274,7 @@ def test_setup_a_killed_root_leaves_nothing():
     before = read_text("/proc/mounts")
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         equal(process.stdout.readline(), b"started\n")
-        inside = qemu_of(process)
+        inside = children_of(process)
         equal(len(inside), 1)
         process.kill()
     wait_until(lambda: gone(inside[0]), "what runs in it ends")
