@@ -96,8 +96,9 @@ def panic(text):
 
 # RCU waits for a timer, on a processor that has nothing else to do than to take its interrupt.
 LOST_TIMER = re.compile(r"""
-    NMI\ backtrace\ for\ cpu\ (\d+)\ skipped:\ idling\ .*\n
-    (?:.*\n){0,2}?
+    NMI\ backtrace\ for\ cpu\ (\d+)
+    (?:\ skipped:\ idling\ .*\n | \n .*\ Comm:\ swapper/\1\ .*\n (?:.*\n){0,3}? .*RIP:\ \S+safe_halt\+.*\n)
+    (?:.*\n){0,30}?
     .*\ kthread\ timer\ wakeup\ didn't\ happen\ .*\n
     .*\ timer\ handling\ issue\ on\ cpu=\1\ """, re.VERBOSE)
 

@@ -263,10 +263,23 @@ STALL = [
     "RCU_GP_WAIT_FQS(5) ->state=0x402",
     "rcu: \tPossible timer handling issue on cpu=0 timer-softirq=3725",
 ]
+# Where the code that halts a processor is not marked as idling.
+HALTED = [
+    "NMI backtrace for cpu 0",
+    "CPU: 0 UID: 0 PID: 0 Comm: swapper/0 Tainted: G           OE      6.12.117+deb12-amd64 #1",
+    "Tainted: [O]=OOT_MODULE, [E]=UNSIGNED_MODULE",
+    "Hardware name: QEMU Standard PC (Q35 + ICH9, 2009), BIOS 1.16.2-debian-1.16.2-1 04/01/2014",
+    "RIP: 0010:pv_native_safe_halt+0xf/0x20",
+    *["RAX: 0000000000000001 RBX: 0000000000000000 RCX: 0000000000000000"] * 23,
+]
 
 
 def test_log_lost_timer():
     assert klog.lost_timer(log("before", *STALL, "after")) == 0
+    assert klog.lost_timer(log(*STALL[:4], *HALTED, *STALL[5:])) == 0
+    assert klog.lost_timer(log(*STALL[:4], *HALTED[:4], *STALL[5:])) is None
+    other = [line.replace("swapper/0", "fuzz") for line in HALTED]
+    assert klog.lost_timer(log(*STALL[:4], *other, *STALL[5:])) is None
     # A processor that something keeps busy, or another one that idles.
     busy = [line for line in STALL if "idling" not in line]
     assert klog.lost_timer(log(*busy)) is None
