@@ -29,8 +29,11 @@ bool card_is_master(struct ring_card *card)
 	return get32(card, RING_CONTROL) & RING_CONTROL_MASTER;
 }
 
+/* A message on the bus, which a card whose gate is shut cannot send. */
 void card_raise(struct ring_card *card, unsigned int vector)
 {
+	if (!card_is_master(card))
+		return;
 	card->counters.interrupts++;
 	card->config.ops->raise(card->config.owner, vector);
 }

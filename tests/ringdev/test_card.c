@@ -244,6 +244,13 @@ static void interrupts(void)
 	check_eq(*raised, 2);
 	check_eq(w.cards[0].raised[RING_VECTOR_ENGINE(0)], 0);
 	check_eq(w.cards[0].raised[RING_VECTOR_DEVICE], 0);
+	/* What the shut gate holds back is not sent later. */
+	put(RING_CONTROL, 0);
+	submit(1, d);
+	run();
+	put(RING_CONTROL, RING_CONTROL_MASTER);
+	run();
+	check_eq(*raised, 2);
 }
 
 /* The host has no room for completions: the engine waits, and loses nothing. */
