@@ -105,6 +105,15 @@ static void finish_command(struct ring_card *card, uint32_t command, uint32_t re
 	card_raise(card, RING_VECTOR_DEVICE);
 }
 
+/* Where the bus has put the card stays as it is: peers may be in the middle of its memory. */
+static void reset_by_command(struct ring_card *card)
+{
+	uint64_t address = shared_read64(card->config.bar + RING_BAR_ADDRESS);
+
+	reset_card(card);
+	shared_write64(card->config.bar + RING_BAR_ADDRESS, address);
+}
+
 static void serve_device(struct ring_card *card)
 {
 	uint32_t command = get32(card, RING_COMMAND), code = command & RING_COMMAND_CODE;
@@ -113,7 +122,7 @@ static void serve_device(struct ring_card *card)
 	if (command == card->command_done)
 		return;
 	if (code == RING_COMMAND_RESET) {
-		reset_card(card);
+		reset_by_command(card);
 		put32(card, RING_COMMAND, command);
 	} else if (code != RING_COMMAND_PING) {
 		result = RING_RESULT_UNKNOWN;

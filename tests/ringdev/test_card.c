@@ -113,7 +113,7 @@ static void reset_of_the_card(void)
 	check_eq(get(RING_CONTROL), 0);
 	check_eq(get(RING_STATUS), RING_STATUS_READY);
 	check_eq(get(RING_MAGIC), RING_MAGIC_VALUE);
-	check_eq(shared_read64(w.cards[0].bar + RING_BAR_ADDRESS), 0);
+	check_eq(shared_read64(w.cards[0].bar + RING_BAR_ADDRESS), BAR_AT(0));
 	for (unsigned int e = 0; e < ENGINES; e++)
 		check_eq(engine_get(e, RING_E_GENERATION), 2);
 	run();
