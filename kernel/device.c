@@ -210,11 +210,14 @@ void paccel_device_unregister(struct paccel_device *pd)
 	WRITE_ONCE(pd->gone, true);
 	synchronize_srcu(&paccel_srcu);
 	paccel_map_zap_all(pd);
-	/* Other cards may be in our memory, and it has to be there until they are not. */
-	paccel_exports_revoke(pd);
 	stop(pd);
 	/* Nothing resets the card any more. */
 	cancel_work_sync(&pd->revoke);
+	/*
+	 * Other devices may be in our memory, which is there until they are not. They may be
+	 * waiting for us to leave theirs, as we wait for them: so our engines are stopped by now.
+	 */
+	paccel_exports_revoke(pd);
 	paccel_pool_wake(pd);
 	paccel_ctxs_end(pd, -ENODEV, PACCEL_PAGE_GONE);
 	/* Every fence is signalled when this returns; none of them waits for the card now. */

@@ -4,9 +4,10 @@
  * lies in a BAR it can be mapped by programs, and reached by devices that know how to deal with
  * memory that has no pages and can be taken away (peer2peer importers).
  *
- * Taken away it is when the card goes, or loses its memory: every importer is told, under the
- * reservation lock, and has let go when that returns or when its fences are signalled. Only then
- * the card goes on going.
+ * It is revoked when the device is removed or loses its memory: move_notify() of every importer is
+ * called under the reservation lock, and the importers no longer use the memory when it returns or
+ * when their fences are signalled. Before that the BAR is not released. The device's own engines
+ * are stopped first, since the importer may wait for them.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>

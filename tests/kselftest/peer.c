@@ -411,6 +411,29 @@ TEST_F(peer, both_unplugged_under_copies)
 	}
 }
 
+/* Each is stuck in the other's memory, and is stopped before it waits for the other. */
+TEST_F(peer, both_unplugged_while_stuck)
+{
+	struct side_call c[2];
+	pid_t children[2];
+
+	LINKED();
+	test_cmd_host_dmabuf(self->a.fd, self->a.range, LONG, self->b.dmabuf, 0);
+	ASSERT_EQ(0, order(0, "stall"));
+	ASSERT_EQ(0, order(1, "stall"));
+	copy_begin(&c[0], &self->a, PACCEL_COPY_H2D);
+	copy_begin(&c[1], &self->b, PACCEL_COPY_D2H);
+	xfers_note();
+	children[0] = spawn(unbinds, self->a.bdf);
+	children[1] = spawn(unbinds, self->b.bdf);
+	ASSERT_EQ(0, reap_within(children[0], 20000));
+	ASSERT_EQ(0, reap_within(children[1], 20000));
+	EXPECT_GT(0, side_call_end(&c[0]));
+	EXPECT_GT(0, side_call_end(&c[1]));
+	ASSERT_EQ(0, driver_bind(self->a.bdf));
+	ASSERT_EQ(0, driver_bind(self->b.bdf));
+}
+
 /* Without memory that survives, importers lose what the card lost, a moment later. */
 TEST_F(peer, exporter_reset)
 {
