@@ -18,6 +18,9 @@
 DEFINE_SRCU(paccel_srcu);
 static DEFINE_IDA(paccel_ida);
 static atomic_t paccel_devices;
+/* Devices that were unbound while they might still write, until their last reference is dropped. */
+static LIST_HEAD(lost_devices);
+static DEFINE_MUTEX(lost_lock);		/* lost_devices; innermost */
 static dev_t paccel_devt;
 
 static char *paccel_devnode(PACCEL_DEVNODE_CONST struct device *dev, umode_t *mode)
@@ -32,6 +35,9 @@ static void paccel_device_release(struct device *dev)
 {
 	struct paccel_device *pd = container_of(dev, struct paccel_device, dev);
 
+	mutex_lock(&lost_lock);
+	list_del(&pd->lost);
+	mutex_unlock(&lost_lock);
 	paccel_pool_destroy(pd);
 	paccel_dump_free(pd);
 	paccel_map_free(pd);
@@ -81,6 +87,7 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 	mutex_init(&pd->mapped_lock);
 	mutex_init(&pd->detach_lock);
 	mutex_init(&pd->exports_lock);
+	INIT_LIST_HEAD(&pd->lost);
 	INIT_LIST_HEAD(&pd->ctxs);
 	INIT_LIST_HEAD(&pd->mapped);
 	INIT_LIST_HEAD(&pd->attached);
@@ -147,6 +154,33 @@ static int check_info(struct paccel_device *pd)
 	return -EINVAL;
 }
 
+static bool same_place(const struct pci_dev *a, const struct pci_dev *b)
+{
+	return a->bus == b->bus && a->devfn == b->devfn;
+}
+
+/*
+ * The backend's probe has stopped the device at this place of the bus. So devices that were lost
+ * there do not write: each is this device, or has been replaced by it.
+ */
+static void lost_devices_release(const struct pci_dev *pdev)
+{
+	struct paccel_device *pd, *next;
+	LIST_HEAD(quiet);
+
+	mutex_lock(&lost_lock);
+	list_for_each_entry_safe(pd, next, &lost_devices, lost)
+		if (same_place(pd->pdev, pdev) && kobject_get_unless_zero(&pd->dev.kobj))
+			list_move(&pd->lost, &quiet);
+	mutex_unlock(&lost_lock);
+	list_for_each_entry_safe(pd, next, &quiet, lost) {
+		list_del_init(&pd->lost);
+		paccel_prove_quiet(pd);
+		paccel_pages_unmap_all(pd);
+		put_device(&pd->dev);
+	}
+}
+
 /* The card's file has probed it: makes the node. */
 int paccel_device_register(struct paccel_device *pd)
 {
@@ -172,6 +206,7 @@ int paccel_device_register(struct paccel_device *pd)
 		 pd->info.mem_size, pd->info.granule,
 		 pd->direct ? "direct DMA" : "all DMA through a bounce buffer");
 	paccel_debugfs_add(pd);
+	lost_devices_release(pd->pdev);
 	queue_work(paccel_wq, &pd->pool.scrub_work);
 	return 0;
 
@@ -190,6 +225,8 @@ static void stop(struct paccel_device *pd)
 	if (pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms))) {
 		dev_err(&pd->dev, "the card does not become idle: cut off from memory\n");
 		paccel_give_up(pd);
+	} else {
+		paccel_prove_quiet(pd);
 	}
 	paccel_engines_abort(pd, -ENODEV);
 	paccel_engines_refuse(pd, -ENODEV);
@@ -224,8 +261,13 @@ void paccel_device_unregister(struct paccel_device *pd)
 	wait_var_event(&pd->stream_jobs, !atomic_read(&pd->stream_jobs));
 	/* Scrubbing is refused by now, so this one is the last. */
 	flush_work(&pd->pool.scrub_work);
-	if (!pd->unsafe)
+	if (pd->unsafe) {
+		mutex_lock(&lost_lock);
+		list_add(&pd->lost, &lost_devices);
+		mutex_unlock(&lost_lock);
+	} else {
 		paccel_pages_unmap_all(pd);
+	}
 	paccel_engines_free(pd);
 	paccel_map_end(pd);
 }

@@ -6,6 +6,10 @@
  *
  * All that can sleep for another driver's sake is done when the range is made and when it ends: on
  * a job's way there is no reservation lock, and so no access by CPU is begun or ended there.
+ *
+ * A device that is out of service may still write to what it had mapped. An import whose pages end
+ * meanwhile is kept, with its attachment, until the device has been proven to write nothing or the
+ * exporter has taken the memory away. Until then it keeps the module loaded.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -16,21 +20,39 @@
 #include "paccel.h"
 
 /**
- * struct paccel_foreign - a dma-buf as host memory
+ * struct paccel_foreign - an import: a dma-buf as host memory
+ * @pd: the device; a counted reference, and one on the module
  * @dmabuf: a counted reference
- * @attach: for the card, while the pages are in pd->attached
+ * @pages: the pages of the host range that uses the import; NULL when they have ended. Under the
+ *	reservation lock
+ * @attach: for the device, while @pages are in pd->attached or this is in kept_imports
  * @sgt: its mapping, which belongs to the other driver; NULL if that has taken it away. Under the
  *	reservation lock. Its addresses are in the pages' own table, for whoever looks at any time
+ * @dir: what the device may do
+ * @give_ups: of the device, before it was mapped
+ * @kept: in kept_imports
  * @map: where the CPU sees it, else null
  * @access: begun with, and to be ended
  */
 struct paccel_foreign {
+	struct paccel_device *pd;
 	struct dma_buf *dmabuf;
+	struct paccel_pages *pages;
 	struct dma_buf_attachment *attach;
 	struct sg_table *sgt;
+	enum dma_data_direction dir;
+	unsigned int give_ups;
+	struct list_head kept;
 	struct iosys_map map;
 	enum dma_data_direction access;
 };
+
+static void kept_imports_release(struct work_struct *work);
+
+/* Imports without pages, of devices that may still write to the memory. */
+static LIST_HEAD(kept_imports);
+static DEFINE_MUTEX(kept_lock);		/* kept_imports; innermost */
+static DECLARE_WORK(kept_work, kept_imports_release);
 
 /* Is it as long as it says? */
 static bool covers(struct sg_table *sgt, u64 length)
@@ -45,29 +67,41 @@ static bool covers(struct sg_table *sgt, u64 length)
 }
 
 /*
- * The memory goes, with its card or with what that had in it. Called by its driver, with the
- * reservation lock held, which waits for us: nothing of ours is in it, nor will be, when this
- * returns. That is as long as one transfer takes, at most until the watchdog has ended it; nothing
- * on that way takes a reservation lock.
+ * May the device still write to the mapping? The answer no is final, unless the device goes out of
+ * service again.
  */
-static void moved(struct dma_buf_attachment *attach)
+static bool import_is_written(const struct paccel_foreign *f)
 {
-	struct paccel_pages *p = attach->importer_priv;
-	struct paccel_foreign *f = p->foreign;
+	return READ_ONCE(f->sgt) && READ_ONCE(f->pd->unsafe) &&
+	       f->give_ups != READ_ONCE(f->pd->give_ups);
+}
+
+/*
+ * The exporter takes the memory away. It holds the reservation lock and waits: when this returns no
+ * DMA request of the device uses the memory, and none will. That takes as long as one DMA request,
+ * and at most until the watchdog has ended it or the device has been removed; neither takes a
+ * reservation lock.
+ */
+static void import_move_notify(struct dma_buf_attachment *attach)
+{
+	struct paccel_foreign *f = attach->importer_priv;
 
 	if (!f->sgt)
 		return;
-	WRITE_ONCE(p->revoked, true);
-	paccel_engines_evict(p->pd, p);
-	if (p->pd->unsafe)
-		dev_err(&p->pd->dev, "cannot be stopped, and may go on in memory of another card\n");
-	dma_buf_unmap_attachment(attach, f->sgt, p->dir);
-	f->sgt = NULL;
+	if (f->pages) {
+		WRITE_ONCE(f->pages->revoked, true);
+		paccel_engines_evict(f->pd, f->pages);
+	}
+	if (import_is_written(f))
+		dev_err(&f->pd->dev, "cannot be stopped, and may go on in memory of another device\n");
+	dma_buf_unmap_attachment(attach, f->sgt, f->dir);
+	WRITE_ONCE(f->sgt, NULL);
+	paccel_foreign_release_kept();
 }
 
 static const struct dma_buf_attach_ops attach_ops = {
 	.allow_peer2peer = true,
-	.move_notify = moved,
+	.move_notify = import_move_notify,
 };
 
 /* The addresses, so that they can be looked at without a lock. */
@@ -130,7 +164,8 @@ static int map_for_card(struct paccel_pages *p)
 	/* Somebody had to say when, for each transfer, and the mapping is not ours. */
 	if (paccel_bounces(dev))
 		return -EOPNOTSUPP;
-	f->attach = dma_buf_dynamic_attach(f->dmabuf, dev, &attach_ops, p);
+	f->give_ups = READ_ONCE(p->pd->give_ups);
+	f->attach = dma_buf_dynamic_attach(f->dmabuf, dev, &attach_ops, f);
 	if (IS_ERR(f->attach))
 		return PTR_ERR(f->attach);
 	dma_resv_lock(f->dmabuf->resv, NULL);
@@ -196,13 +231,16 @@ int paccel_foreign_get(struct paccel_pages *p, struct paccel_device *pd, struct 
 
 	if (!f)
 		return -ENOMEM;
+	f->pd = pd;
 	f->dmabuf = dmabuf;
+	f->pages = p;
+	f->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
 	f->access = write ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE;
 	p->foreign = f;
 	p->nr = PAGE_ALIGN(length) >> PAGE_SHIFT;
 	p->offset = 0;
 	p->length = length;
-	p->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	p->dir = f->dir;
 	p->pd = pd;
 	INIT_LIST_HEAD(&p->mapped);
 	ret = map_somehow(p);
@@ -212,65 +250,121 @@ int paccel_foreign_get(struct paccel_pages *p, struct paccel_device *pd, struct 
 		return ret;
 	}
 	get_dma_buf(dmabuf);
+	get_device(&pd->dev);
+	__module_get(THIS_MODULE);
 	p->kind = PACCEL_PAGES_FOREIGN;
 	return 0;
 }
 
-static void detach_locked(struct paccel_pages *p)
+/* No DMA request of the device uses the mapping. */
+static void import_detach(struct paccel_foreign *f)
 {
-	struct paccel_foreign *f = p->foreign;
-
-	lockdep_assert_held(&p->pd->detach_lock);
-	list_del_init(&p->mapped);
 	dma_resv_lock(f->dmabuf->resv, NULL);
 	if (f->sgt)
-		dma_buf_unmap_attachment(f->attach, f->sgt, p->dir);
-	f->sgt = NULL;
+		dma_buf_unmap_attachment(f->attach, f->sgt, f->dir);
+	WRITE_ONCE(f->sgt, NULL);
 	dma_buf_unpin(f->attach);
 	dma_resv_unlock(f->dmabuf->resv);
 	dma_buf_detach(f->dmabuf, f->attach);
 }
 
-/* The driver is being unbound and the card writes nothing any more. */
+/*
+ * The device writes nothing any more, and is about to be unbound or was unbound before. No mapping
+ * for it is left when this returns. None of our locks is held.
+ */
 void paccel_foreign_detach_all(struct paccel_device *pd)
 {
+	struct paccel_pages *p, *next;
+
+	flush_work(&kept_work);
 	guard(mutex)(&pd->detach_lock);
-	while (!list_empty(&pd->attached))
-		detach_locked(list_first_entry(&pd->attached, struct paccel_pages, mapped));
+	list_for_each_entry_safe(p, next, &pd->attached, mapped) {
+		list_del_init(&p->mapped);
+		import_detach(p->foreign);
+	}
 }
 
-/* False if the card may still write it: then it stays attached for ever. */
-static bool detach(struct paccel_pages *p)
+static void import_free(struct paccel_foreign *f)
 {
-	guard(mutex)(&p->pd->detach_lock);
+	if (iosys_map_is_set(&f->map)) {
+		dma_buf_end_cpu_access(f->dmabuf, f->access);
+		dma_buf_vunmap_unlocked(f->dmabuf, &f->map);
+	}
+	dma_buf_put(f->dmabuf);
+	put_device(&f->pd->dev);
+	kfree(f);
+	/*
+	 * This code stays loaded until it has returned: it is called with a file open, or by
+	 * kept_work, whose workqueue the module's exit drains.
+	 */
+	module_put(THIS_MODULE);
+}
+
+/* The pages of the import end. Returns whether the device may still write to the mapping. */
+static bool import_leave_pages(struct paccel_foreign *f)
+{
+	bool written;
+
+	dma_resv_lock(f->dmabuf->resv, NULL);
+	f->pages = NULL;
+	written = import_is_written(f);
+	dma_resv_unlock(f->dmabuf->resv);
+	return written;
+}
+
+/* Ends the attachment, if there is one. Returns false if the import has to be kept. */
+static bool import_end(struct paccel_foreign *f, struct paccel_pages *p)
+{
+	guard(mutex)(&f->pd->detach_lock);
 	if (list_empty(&p->mapped))
 		return true;
-	if (!p->pd->unsafe) {
-		detach_locked(p);
-		return true;
-	}
 	list_del_init(&p->mapped);
-	/* The attachment names the PCI function. */
-	get_device(&p->pd->dev);
-	return false;
+	if (import_leave_pages(f))
+		return false;
+	import_detach(f);
+	return true;
 }
 
 void paccel_foreign_put(struct paccel_pages *p)
 {
 	struct paccel_foreign *f = p->foreign;
+	bool ended = import_end(f, p);
 
-	if (!detach(p)) {
-		paccel_count_leak(p->pd, p->nr);
+	/* Empty where there was no mapping for the device. */
+	sg_free_table(&p->sgt);
+	if (ended) {
+		import_free(f);
 		return;
 	}
-	if (iosys_map_is_set(&f->map)) {
-		dma_buf_end_cpu_access(f->dmabuf, f->access);
-		dma_buf_vunmap_unlocked(f->dmabuf, &f->map);
+	dev_warn(&f->pd->dev, "%lu pages of a dma-buf are kept: the device might still write\n",
+		 p->nr);
+	mutex_lock(&kept_lock);
+	list_add(&f->kept, &kept_imports);
+	mutex_unlock(&kept_lock);
+	/* The device may have been proven quiet before the import was in the list. */
+	paccel_foreign_release_kept();
+}
+
+/* A device has been proven to write nothing, or an exporter has taken memory away. Never sleeps. */
+void paccel_foreign_release_kept(void)
+{
+	queue_work(paccel_release_wq, &kept_work);
+}
+
+static void kept_imports_release(struct work_struct *work)
+{
+	struct paccel_foreign *f, *next;
+	LIST_HEAD(over);
+
+	mutex_lock(&kept_lock);
+	list_for_each_entry_safe(f, next, &kept_imports, kept)
+		if (!import_is_written(f))
+			list_move(&f->kept, &over);
+	mutex_unlock(&kept_lock);
+	list_for_each_entry_safe(f, next, &over, kept) {
+		import_detach(f);
+		import_free(f);
 	}
-	/* Empty if it never was for the card. */
-	sg_free_table(&p->sgt);
-	dma_buf_put(f->dmabuf);
-	kfree(f);
 }
 
 /* Only what goes through the bounce buffer. */

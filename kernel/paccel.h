@@ -272,6 +272,7 @@ int paccel_foreign_get(struct paccel_pages *p, struct paccel_device *pd, struct 
 		       u64 length, bool write);
 void paccel_foreign_put(struct paccel_pages *p);
 void paccel_foreign_detach_all(struct paccel_device *pd);
+void paccel_foreign_release_kept(void);
 bool paccel_foreign_readable(const struct paccel_pages *p);
 void paccel_foreign_read(struct paccel_pages *p, u64 off, void *to, u32 len);
 void paccel_foreign_write(struct paccel_pages *p, u64 off, const void *from, u32 len);
@@ -693,7 +694,9 @@ struct paccel_counters {
  * @write_combined: that range is reserved for mapping it so
  * @gone: unplugged; read in paccel_enter() sections or where a late answer does no harm
  * @failed: out of service until a reset succeeds; changed under @reset_lock
- * @unsafe: given up and perhaps still writing host memory, until a reset succeeds
+ * @unsafe: given up and perhaps still writing host memory, until it is proven not to: by a reset,
+ *	by its absence from the bus, or when paccel is bound to a device at its place again
+ * @lost: in lost_devices if it was unbound while @unsafe
  * @give_ups: how often @unsafe became true; changed under @reset_lock
  * @direct: host memory may be mapped for the card
  * @bounce_size: bytes of an engine's bounce buffer
@@ -732,6 +735,7 @@ struct paccel_device {
 	bool failed;
 	bool unsafe;
 	unsigned int give_ups;
+	struct list_head lost;
 	bool direct;
 	u32 bounce_size;
 	struct mutex reset_lock;	/* one at a time stops or starts the card */
@@ -833,6 +837,7 @@ void paccel_fail(struct paccel_device *pd);
  * held.
  */
 void paccel_give_up(struct paccel_device *pd);
+void paccel_prove_quiet(struct paccel_device *pd);
 /* Pages that are kept for ever; the log tells, since sysfs may be gone by then. */
 void paccel_count_leak(struct paccel_device *pd, unsigned long pages);
 

@@ -18,10 +18,19 @@ void paccel_give_up(struct paccel_device *pd)
 {
 	lockdep_assert_held(&pd->reset_lock);
 	pci_clear_master(pd->pdev);
-	if (!(pd->info.flags & PACCEL_HW_BM_STOPS) && pci_device_is_present(pd->pdev)) {
-		WRITE_ONCE(pd->give_ups, pd->give_ups + !pd->unsafe);
-		pd->unsafe = true;
+	if ((pd->info.flags & PACCEL_HW_BM_STOPS) || !pci_device_is_present(pd->pdev)) {
+		paccel_prove_quiet(pd);
+		return;
 	}
+	WRITE_ONCE(pd->give_ups, pd->give_ups + !pd->unsafe);
+	WRITE_ONCE(pd->unsafe, true);
+}
+
+/* It writes nothing any more. What has been lost until now stays lost. */
+void paccel_prove_quiet(struct paccel_device *pd)
+{
+	WRITE_ONCE(pd->unsafe, false);
+	paccel_foreign_release_kept();
 }
 
 void paccel_count_leak(struct paccel_device *pd, unsigned long pages)
@@ -78,8 +87,7 @@ static int restart(struct paccel_device *pd, int error)
 		out_of_service(pd, false, "the card does not become idle");
 		return -EIO;
 	}
-	/* What has been lost until now stays lost. */
-	pd->unsafe = false;
+	paccel_prove_quiet(pd);
 	paccel_engines_abort(pd, error);
 	if (pd->ops->reset(pd)) {
 		out_of_service(pd, true, "the card does not come back");

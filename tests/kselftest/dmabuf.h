@@ -139,7 +139,7 @@ static inline enum maker makers(void)
 	return major > 6 || (major == 6 && minor >= 12) ? MAKERS : UDMABUF;
 }
 
-static int foreign_dmabuf(enum maker maker, size_t bytes)
+static inline int foreign_dmabuf(enum maker maker, size_t bytes)
 {
 	switch (maker) {
 	case VGEM:

@@ -6,6 +6,7 @@
  */
 #include <linux/dma-buf.h>
 
+#include "dmabuf.h"
 #include "stream_test.h"
 #include "touch.h"
 
@@ -53,7 +54,7 @@ struct end {
 FIXTURE(peer) {
 	struct end a, b;	/* the exporter, the importer */
 	u8 *host;
-	char watchdog[32];
+	char watchdog[32], quiesce[32];
 };
 
 static bool end_open(struct end *e, int nth)
@@ -74,6 +75,7 @@ FIXTURE_SETUP(peer)
 	test_cmd_mem_export(self->a.fd, PACCEL_EXPORT_DEVICE, self->a.mem, &self->a.dmabuf);
 	test_cmd_mem_export(self->b.fd, PACCEL_EXPORT_DEVICE, self->b.mem, &self->b.dmabuf);
 	module_param("watchdog_ms", self->watchdog, sizeof(self->watchdog));
+	module_param("quiesce_ms", self->quiesce, sizeof(self->quiesce));
 }
 
 FIXTURE_TEARDOWN(peer)
@@ -86,6 +88,7 @@ FIXTURE_TEARDOWN(peer)
 		rate("0");
 	}
 	module_param_set("watchdog_ms", self->watchdog);
+	module_param_set("quiesce_ms", self->quiesce);
 }
 
 /* b has a's memory. */
@@ -431,6 +434,132 @@ TEST_F(peer, both_unplugged_while_stuck)
 	EXPECT_GT(0, side_call_end(&c[0]));
 	EXPECT_GT(0, side_call_end(&c[1]));
 	ASSERT_EQ(0, driver_bind(self->a.bdf));
+	ASSERT_EQ(0, driver_bind(self->b.bdf));
+}
+
+/* --- the importer is out of service ------------------------------------------ */
+
+/* The device answers nothing, so nothing proves that it does not write any more. */
+static bool silenced(struct end *b)
+{
+	return !module_param_set("watchdog_ms", "300") && !module_param_set("quiesce_ms", "100") &&
+	       !order(1, "mute") &&
+	       WAIT_FOR(_test_cmd_copy_h2d(b->fd, b->mem, b->range, SIZE) == -EIO, 10000);
+}
+
+/* The process gives up all that it has of the memory; what the device may still write is kept. */
+static void leave_memory(struct __test_metadata *_metadata, FIXTURE_DATA(peer) *self)
+{
+	test_cmd_host_free(self->b.fd, self->b.range, 0);
+	close(self->a.dmabuf);
+	test_cmd_mem_free(self->a.fd, self->a.mem, LONG);
+}
+
+TEST_F(peer, kept_until_the_importer_is_reset)
+{
+	LINKED();
+	ASSERT_TRUE(silenced(&self->b));
+	leave_memory(_metadata, self);
+	EXPECT_FALSE(WAIT_FOR(!stats_of(self->a.fd).used, 300));
+	ASSERT_EQ(0, order(1, "clear"));
+	test_cmd_reset(self->b.fd);
+	EXPECT_TRUE(WAIT_FOR(!stats_of(self->a.fd).used, 5000));
+}
+
+/* Of what FIXTURE_SETUP() has made: an open file counts twice, a dma-buf once. An import counts once. */
+#define USERS 6
+
+static int module_users(void)
+{
+	char text[16];
+
+	return file_read("/sys/module/paccel/refcnt", text, sizeof(text)) > 0 ? atoi(text) : -1;
+}
+
+/* The exporter can be unbound all the same: its memory is unmapped first. */
+TEST_F(peer, kept_until_the_exporter_is_unplugged)
+{
+	int fd;
+
+	LINKED();
+	ASSERT_TRUE(silenced(&self->b));
+	leave_memory(_metadata, self);
+	xfers_note();
+	ASSERT_EQ(0, driver_unbind(self->a.bdf));
+	close(self->a.fd);
+	/* What is left is the file and the dma-buf of the importer. */
+	EXPECT_TRUE(WAIT_FOR(module_users() == 3, 5000)) TH_LOG("%d users", module_users());
+	ASSERT_EQ(0, driver_bind(self->a.bdf));
+	fd = card_open_at(self->a.bdf, O_RDWR);
+	ASSERT_LE(0, fd);
+	EXPECT_TRUE(WAIT_FOR(!stats_of(fd).used && card_settle(fd), 5000));
+	close(fd);
+	ASSERT_EQ(0, order(1, "clear"));
+	test_cmd_reset(self->b.fd);
+}
+
+/* The importer is silent, and memory of another driver is kept for it. */
+static void keep_vgem(struct __test_metadata *_metadata, FIXTURE_DATA(peer) *self)
+{
+	int dmabuf = vgem_dmabuf(LONG, true);
+
+	ASSERT_LE(0, dmabuf);
+	test_cmd_host_dmabuf(self->b.fd, self->b.range, LONG, dmabuf, 0);
+	close(dmabuf);
+	ASSERT_TRUE(silenced(&self->b));
+	test_cmd_host_free(self->b.fd, self->b.range, 0);
+}
+
+/* Removal finds that the device is quiet, and leaves no mapping of it. */
+TEST_F(peer, kept_until_the_importer_is_unbound)
+{
+	keep_vgem(_metadata, self);
+	EXPECT_TRUE(WAIT_FOR(module_users() == USERS + 1, 5000));
+	ASSERT_EQ(0, order(1, "clear"));
+	xfers_note();
+	ASSERT_EQ(0, driver_unbind(self->b.bdf));
+	EXPECT_EQ(USERS, module_users());
+	ASSERT_EQ(0, driver_bind(self->b.bdf));
+}
+
+/* It still answers configuration accesses when it is pulled. The next device there proves it gone. */
+TEST_F(peer, kept_until_the_importer_is_replugged)
+{
+	keep_vgem(_metadata, self);
+	xfers_note();
+	expect_kept_mappings();
+	ASSERT_EQ(0, system("guestctl device_del card1"));
+	allow_warnings(NULL);
+	EXPECT_TRUE(WAIT_FOR(module_users() == USERS + 1, 5000));
+	ASSERT_EQ(0, order(1, "clear"));
+	ASSERT_EQ(0, system("guestctl device_add card1"));
+	EXPECT_TRUE(WAIT_FOR(module_users() == USERS, 10000)) TH_LOG("%d users", module_users());
+}
+
+/*
+ * Memory of another driver, of a device that has been left: the module stays, for it has the memory,
+ * until the device answers again.
+ */
+TEST_F(peer, kept_by_the_module)
+{
+	keep_vgem(_metadata, self);
+	close(self->a.dmabuf);
+	close(self->b.dmabuf);
+	close(self->a.fd);
+	close(self->b.fd);
+	xfers_note();
+	expect_kept_mappings();
+	ASSERT_EQ(0, driver_unbind(self->b.bdf));
+	allow_warnings(NULL);
+	EXPECT_FALSE(WAIT_FOR(!module_users(), 300));
+	ASSERT_EQ(-EWOULDBLOCK, module_unload());
+	ASSERT_EQ(0, order(1, "clear"));
+	ASSERT_EQ(0, driver_bind(self->b.bdf));
+	EXPECT_TRUE(WAIT_FOR(!module_users(), 5000));
+	/* What its engines had is lost, and is reported at each removal. */
+	expect_kept_mappings();
+	ASSERT_EQ(0, driver_unbind(self->b.bdf));
+	allow_warnings(NULL);
 	ASSERT_EQ(0, driver_bind(self->b.bdf));
 }
 
