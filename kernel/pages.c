@@ -262,10 +262,26 @@ static bool unmap(struct paccel_pages *p)
 	mutex_unlock(&p->pd->mapped_lock);
 	if (lost) {
 		paccel_count_leak(p->pd, p->nr);
-		kmemleak_not_leak(p->pages);
 		kmemleak_not_leak(p->sgt.sgl);
 	}
 	return !lost;
+}
+
+/*
+ * The pages are never given back. Pages that another range lends get a reference each, so that the
+ * range itself, which holds its device, can end.
+ */
+static void pages_keep(struct paccel_pages *p)
+{
+	unsigned long i;
+
+	if (p->kind != PACCEL_PAGES_LENT) {
+		kmemleak_not_leak(p->pages);
+		return;
+	}
+	for (i = 0; i < p->nr; i++)
+		get_page(p->pages[i]);
+	paccel_host_put(p->lender);
 }
 
 static void give_back(struct paccel_pages *p)
@@ -293,6 +309,8 @@ void paccel_pages_release(struct paccel_pages *p)
 		paccel_foreign_put(p);
 	else if (unmap(p))
 		give_back(p);
+	else
+		pages_keep(p);
 	p->pages = NULL;
 	p->kind = PACCEL_PAGES_NONE;
 }

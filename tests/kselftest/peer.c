@@ -536,6 +536,43 @@ TEST_F(peer, kept_until_the_importer_is_replugged)
 	EXPECT_TRUE(WAIT_FOR(module_users() == USERS, 10000)) TH_LOG("%d users", module_users());
 }
 
+static u64 leaked_pages(struct end *e)
+{
+	char node[32], path[96], text[32];
+
+	snprintf(path, sizeof(path), "/sys/class/paccel/%s/leaked_pages",
+		 card_node(e->bdf, node) ? node : "none");
+	return file_read(path, text, sizeof(text)) > 0 ? strtoull(text, NULL, 0) : 0;
+}
+
+/* Host memory of the exporter that the importer may still write: the pages are lost, the range ends. */
+TEST_F(peer, kept_pages_of_host_memory)
+{
+	u64 offset, leaked = leaked_pages(&self->b);
+	long locked = locked_kb();
+	int dmabuf;
+	u8 *own;
+
+	test_cmd_host_alloc(self->a.fd, LONG, &offset);
+	own = host_map(self->a.fd, LONG, offset);
+	ASSERT_NE(MAP_FAILED, own);
+	test_cmd_mem_export(self->a.fd, PACCEL_EXPORT_HOST, (uintptr_t)own, &dmabuf);
+	test_cmd_host_dmabuf(self->b.fd, self->b.range, LONG, dmabuf, 0);
+	close(dmabuf);
+	ASSERT_TRUE(silenced(&self->b));
+	test_cmd_host_free(self->b.fd, self->b.range, 0);
+	EXPECT_EQ(leaked + LONG / page_size, leaked_pages(&self->b));
+	test_cmd_host_free(self->a.fd, own, 0);
+	munmap(own, LONG);
+	EXPECT_TRUE(WAIT_FOR(locked_kb() == locked, 5000));
+	/* The pages are used for nothing else. */
+	own = map_pages(16384);
+	memset(own, 0x22, 16384 * page_size);
+	ASSERT_EQ(0, order(1, "clear"));
+	test_cmd_reset(self->b.fd);
+	EXPECT_TRUE(all_bytes(own, 16384 * page_size, 0x22));
+}
+
 /*
  * Memory of another driver, of a device that has been left: the module stays, for it has the memory,
  * until the device answers again.
