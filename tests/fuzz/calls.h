@@ -53,9 +53,6 @@ CALLS(X)
 /* The result of an absent argument. */
 #define NO_RESULT (~0ull)
 
-/* Make calls of which the driver is known to fail, too. */
-extern bool calls_make_known;
-
 /* Once, in the process whose children run programs. Returns how many devices there are. */
 unsigned int calls_init(void);
 /* All privileges but access to files are dropped, so that RLIMIT_MEMLOCK holds. */

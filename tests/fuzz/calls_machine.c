@@ -407,28 +407,13 @@ static const char *const orders[] = {
 	"clear", "stall", "stall until=card", "drop", "late ns=5000000", "twice", "reorder",
 	"wrong-id", "wrong-generation", "wrong-length", "fail", "corrupt", "irq-lose",
 	"irq-repeat ns=1000000", "irq-delay ns=5000000", "storm every=150", "storm every=0",
-	"set latency=100000", "set latency=0",
+	"set latency=100000", "set latency=0", "mute ns=3000000000", "link-down", "link-up",
 };
-
-/*
- * After these a device can be out of service with a dma-buf attached, and then a removal of the
- * exporter's device is a use after free, and that of the module waits for ever (testing.md, "The fuzzer
- * of the driver"). They go into the list above when that is mended.
- */
-static const char *const known_orders[] = { "mute ns=3000000000", "link-down", "link-up" };
-
-bool calls_make_known;
 
 /* device, order */
 long call_order(const u64 *a)
 {
-	u64 n = a[1] % (ARRAY_SIZE(orders) + ARRAY_SIZE(known_orders));
-
-	if (n < ARRAY_SIZE(orders))
-		return guestctl("fault", a[0], orders[n]);
-	if (!calls_make_known)
-		return -EPERM;
-	return guestctl("fault", a[0], known_orders[n - ARRAY_SIZE(orders)]);
+	return guestctl("fault", a[0], orders[a[1] % ARRAY_SIZE(orders)]);
 }
 
 /* device, bytes */

@@ -326,21 +326,19 @@ static const char usage[] =
 	"  --log FILE                            where programs are written before they run\n"
 	"  --blocks N                            basic blocks that the driver has\n"
 	"  --uncovered                           without KCOV, on a kernel that has none\n"
-	"  --known                               with calls of which the driver is known to fail\n"
 	"on the host:\n"
 	"  --print LOG                           the last program of each process, as C\n"
 	"  --kept LOG --corpus FILE              the corpus afterwards; FILE: before\n"
 	"  --print-c                             programs from standard input, as C\n"
 	"  --generate N --seed N                 N programs\n";
 
-enum { SECONDS = 1, PROCESSES, SEED, CORPUS, LOG, BLOCKS, PRINT, KEPT, PRINT_C, GENERATE, KNOWN,
-       UNCOVERED };
+enum { SECONDS = 1, PROCESSES, SEED, CORPUS, LOG, BLOCKS, PRINT, KEPT, PRINT_C, GENERATE, UNCOVERED };
 
 static const struct option names[] = {
 	{ "seconds", 1, NULL, SECONDS }, { "processes", 1, NULL, PROCESSES },
 	{ "seed", 1, NULL, SEED }, { "corpus", 1, NULL, CORPUS }, { "log", 1, NULL, LOG },
 	{ "blocks", 1, NULL, BLOCKS }, { "print", 1, NULL, PRINT }, { "kept", 1, NULL, KEPT },
-	{ "print-c", 0, NULL, PRINT_C }, { "generate", 1, NULL, GENERATE }, { "known", 0, NULL, KNOWN },
+	{ "print-c", 0, NULL, PRINT_C }, { "generate", 1, NULL, GENERATE },
 	{ "uncovered", 0, NULL, UNCOVERED },
 	{ 0 },
 };
@@ -376,7 +374,6 @@ int main(int argc, char **argv)
 		case LOG: options.log = optarg; break;
 		case PRINT: print = optarg; break;
 		case KEPT: kept = optarg; break;
-		case KNOWN: calls_make_known = true; break;
 		case UNCOVERED: options.uncovered = true; break;
 		case PRINT_C: from_stdin = true; break;
 		default: fputs(usage, stderr); return 2;

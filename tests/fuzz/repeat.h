@@ -42,7 +42,6 @@ static inline int repeat(const struct repeated *programs, unsigned int nr)
 	time_t end = time(NULL) + REPEAT_SECONDS;
 
 	calls_init();
-	calls_make_known = true;
 	for (unsigned int i = 0; i < nr; i++) {
 		if (fork())
 			continue;
