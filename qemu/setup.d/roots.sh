@@ -22,6 +22,7 @@ fresh_root() { # release
 
 setup_root() { # release
 	local scratch mirror
+	[ "$(id -u)" -eq 0 ] || cannot_have "a clean Debian $1 is made and entered by root only"
 	! fresh_root "$1" || return 0
 	refuse_to_fetch "a clean Debian $1"
 	command -v debootstrap >/dev/null || with_lock packages setup_packages root
