@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What root sees of a card in debugfs, and that nobody else does. */
+/* debugfs shows the state of a device to root, and to no other user. */
 #include <sys/stat.h>
 
 #include "card.h"
@@ -137,20 +137,30 @@ TEST_F(debugfs, busy)
 	EXPECT_TRUE(strstr(self->text, line)) TH_LOG("%s", self->text);
 }
 
-static int reader(void *arg)
+struct reader {
+	FIXTURE_DATA(debugfs) *self;
+	struct line line;
+};
+
+static int reader_main(void *arg)
 {
-	FIXTURE_DATA(debugfs) *self = arg;
+	struct reader *reader = arg;
+	FIXTURE_DATA(debugfs) *self = reader->self;
 	int rc = 0;
 
 	/* Until there is nothing to read any more. */
-	for (int i = 0; rc >= 0; i++)
+	for (size_t i = 0; rc >= 0; i++) {
 		rc = LOOK(files[i % ARRAY_SIZE(files)]);
+		if (i == ARRAY_SIZE(files))
+			say(&reader->line, 1);
+	}
 	return rc == -ENOENT || rc == -EIO ? 0 : -rc;
 }
 
 /* A file that is open has no answer any more; those who read get one or the other. */
 TEST_F(debugfs, unplug)
 {
+	struct reader reader = { .self = self, .line = line_open() };
 	char path[160], bdf[32], node[32], text[64];
 	pid_t readers[3];
 	int fd;
@@ -160,8 +170,9 @@ TEST_F(debugfs, unplug)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, fd);
 	for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
-		readers[i] = spawn(reader, self);
-	usleep(100000);
+		readers[i] = spawn(reader_main, &reader);
+	for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
+		ASSERT_TRUE(hear(&reader.line, 0));
 	ASSERT_EQ(0, driver_unbind(bdf));
 	for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
 		EXPECT_EQ(0, reap_within(readers[i], 10000 * slow_factor()));
