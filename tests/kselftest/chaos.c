@@ -349,14 +349,18 @@ TEST_F(chaos, everything_at_once)
 	const char *ms = getenv("PACCEL_CHAOS_MS");
 	u64 start = now_ms(), end = start + (ms ? strtoul(ms, NULL, 0) : 6000);
 	u64 limit = end + 20000 * slow_factor();
+	int tries = 1;
 
 	for (int i = 0; i < WORKERS; i++)
 		start_worker(self, i);
 	while (now_ms() < end || (!all_have_copied() && now_ms() < limit)) {
+		tries += now_ms() >= end;
 		/* The time between two events is what is random here. */
 		usleep(rand_r(&self->seed) % 200000);
 		one_event(_metadata, self);
 	}
+	if (tries > 1)
+		printf("# tries: chaos.everything_at_once %d\n", tries);
 	for (int i = 0; i < WORKERS; i++) {
 		printf("# process %d: %d copies in %llu ms\n", i, report->copies[i],
 		       (unsigned long long)(now_ms() - start));
