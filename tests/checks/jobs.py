@@ -210,7 +210,7 @@ JOBS = [
           builds=("guest-programs", "examples")),
     guest("drm-debug", "full", f"--kernel debug --card edu {GPU}", "tests/guest/run-drm", suite="drm",
           builds=("guest-programs", "examples")),
-    host("runner", "full", "pytest-3 -n 3 -m 'not long' tests/runner",
+    host("runner", "full", "pytest-3 -n 3 -m 'not long' tests/runner", limit=5400,
          setup=("kernel 6.12", "kernel 6.1", "kernel debug"), builds=("kernel", "ringdev", "kselftest")),
     host("ringdev", "full", "make -s ringdev-test", load=1, builds=("ringdev-programs",)),
     host("ringdev-fuzz", "full", "make -s ringdev-fuzz", load=1, builds=("ringdev-programs",)),
