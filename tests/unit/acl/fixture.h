@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <unistd.h>
 
 /* A call: what it returned, and that a failure has a sentence which begins with its name. */
@@ -108,6 +109,24 @@ static inline void fill_with(char *bytes, size_t size, int seed)
 {
 	for (size_t i = 0; i < size; i++)
 		bytes[i] = (char)(i * 7 + (size_t)seed);
+}
+
+/* Waits until the thread sleeps in a system call. */
+static inline void wait_asleep(pid_t tid)
+{
+	char path[64], stat[512], *paren;
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	do {
+		file = fopen(path, "re");
+		n = file ? fread(stat, 1, sizeof(stat) - 1, file) : 0;
+		stat[n] = 0;
+		if (file)
+			fclose(file);
+		paren = strrchr(stat, ')');
+	} while (paren && strncmp(paren, ") S", 3));
 }
 
 /* In a thread of its own, which begins without a device. */

@@ -337,7 +337,7 @@ static void test_rows_on_a_stream(void)
 static void *let_second_go(void *arg)
 {
 	mock_wait_held(1, 1);
-	usleep(10000);
+	wait_asleep(getpid());
 	mock_release(1);
 	return arg;
 }

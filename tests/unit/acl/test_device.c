@@ -253,7 +253,7 @@ static void test_reset_is_counted(void)
 static void *let_go(void *arg)
 {
 	mock_wait_held(0, 1);
-	usleep(10000);
+	wait_asleep(getpid());
 	mock_release(0);
 	return arg;
 }

@@ -266,7 +266,7 @@ static void test_free(void)
 
 static void *let_go(void *arg)
 {
-	usleep(20000);
+	wait_asleep(getpid());
 	mock_release(0);
 	return arg;
 }

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #define SIZE 64
 #define MANY 50
@@ -380,8 +381,11 @@ static void test_both_kinds_in_order(void)
 	end();
 }
 
+static pid_t waiting;
+
 static void *waits_for_ever(void *arg)
 {
+	__atomic_store_n(&waiting, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	aclrtProcessReport(-1);
 	gives(aclrtProcessReport(-1), ACL_ERROR_RT_THREAD_SUBSCRIBE);
 	return arg;
@@ -398,7 +402,7 @@ static void test_a_thread_is_left(void)
 	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, stream), 0);
 	gives(aclrtSynchronizeStream(stream), 0);
 	ok(count == 1);
-	usleep(5000);
+	wait_asleep(__atomic_load_n(&waiting, __ATOMIC_ACQUIRE));
 	gives(aclrtUnSubscribeReport((uint64_t)thread, stream), 0);
 	pthread_join(thread, NULL);
 	end();

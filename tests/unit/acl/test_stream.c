@@ -28,7 +28,7 @@ static void keep_busy(aclrtStream on)
 static void *let_go(void *arg)
 {
 	mock_wait_held(0, 1);
-	usleep(5000);
+	wait_asleep(getpid());
 	mock_release(0);
 	return arg;
 }
