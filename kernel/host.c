@@ -117,62 +117,56 @@ static struct paccel_host *host_new(struct paccel_ctx *ctx)
 	return host;
 }
 
-/*
- * Charges RLIMIT_MEMLOCK. In pinned_vm, as RDMA does, and not with account_locked_vm(): that takes
- * mmap_lock for writing, which a fault that waits for a FUSE server can hold for ever, and then
- * close() and the end of other programs' ranges would wait with it.
- */
-static int try_charge(struct paccel_host *host, unsigned long pages)
+/* Adds @pages to @counter, unless RLIMIT_MEMLOCK is exceeded together with @others. */
+static int charge(atomic_long_t *counter, unsigned long others, unsigned long pages)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	unsigned long locked = READ_ONCE(host->mm->locked_vm);
-	s64 now = atomic64_read(&host->mm->pinned_vm);
+	unsigned long now = atomic_long_read(counter);
 
 	do {
-		if (now + pages + locked > limit && !capable(CAP_IPC_LOCK))
+		if (now + pages + others > limit && !capable(CAP_IPC_LOCK))
 			return -ENOMEM;
-	} while (!atomic64_try_cmpxchg(&host->mm->pinned_vm, &now, now + pages));
-	host->charged = pages;
+	} while (!atomic_long_try_cmpxchg(counter, &now, now + pages));
 	return 0;
 }
 
-/* Work that has ended may not have let go of what was freed. */
-static int host_charge(struct paccel_ctx *ctx, struct paccel_host *host, unsigned long pages)
+/*
+ * The address space is charged in pinned_vm, as RDMA does, and not with account_locked_vm(): that
+ * takes mmap_lock for writing, which a fault that waits for a FUSE server can hold for ever, and
+ * then close() and the end of other programs' ranges would wait with it.
+ *
+ * Our own memory outlives the address space in the mappings of forked children and in dma-bufs, so
+ * the user is charged for it as well, as for the memory that io_uring and perf lock.
+ */
+static int try_charge(struct paccel_host *host, unsigned long pages, bool own)
+{
+	struct user_struct *user = current_user();
+	int ret;
+
+	ret = charge(&host->mm->pinned_vm, READ_ONCE(host->mm->locked_vm), pages);
+	if (ret)
+		return ret;
+	if (own && charge(&user->locked_vm, 0, pages)) {
+		atomic64_sub(pages, &host->mm->pinned_vm);
+		return -ENOMEM;
+	}
+	host->charged = pages;
+	if (own)
+		host->payer = get_uid(user);
+	return 0;
+}
+
+/* @own: the driver's own memory. Memory may still be charged to work that has just ended. */
+static int host_charge(struct paccel_ctx *ctx, struct paccel_host *host, unsigned long pages,
+		       bool own)
 {
 	u64 mark = paccel_ctx_releasing(ctx);
-	int ret = try_charge(host, pages);
+	int ret = try_charge(host, pages, own);
 
 	if (!ret || !mark)
 		return ret;
 	ret = paccel_ctx_wait_released(ctx, mark);
-	return ret ?: try_charge(host, pages);
-}
-
-/*
- * What is exported can outlive the address space that it is charged to: from then on the user pays,
- * too, as for what io_uring and perf lock. Once, however often it is exported.
- */
-int paccel_host_charge_user(struct paccel_host *host)
-{
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	struct user_struct *user = current_user();
-	unsigned long now = atomic_long_read(&user->locked_vm);
-	bool may_exceed = capable(CAP_IPC_LOCK);
-	int ret = 0;
-
-	spin_lock(&host->lock);
-	if (host->payer)
-		goto unlock;
-	do {
-		if (now + host->charged > limit && !may_exceed) {
-			ret = -ENOMEM;
-			goto unlock;
-		}
-	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &now, now + host->charged));
-	host->payer = get_uid(user);
-unlock:
-	spin_unlock(&host->lock);
-	return ret;
+	return ret ?: try_charge(host, pages, own);
 }
 
 static void host_release(struct kref *ref)
@@ -350,7 +344,7 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	unsigned long first = addr & PAGE_MASK, bytes = PAGE_ALIGN(addr + length) - first;
 	int ret;
 
-	ret = host_charge(ctx, host, bytes >> PAGE_SHIFT);
+	ret = host_charge(ctx, host, bytes >> PAGE_SHIFT, false);
 	if (ret)
 		return ret;
 	/* Watched before it is pinned, so that no change goes unseen. */
@@ -376,7 +370,7 @@ static int register_dmabuf(struct paccel_ctx *ctx, struct paccel_host *host, int
 
 	/* What our own memory costs is that each mapping of it for another card is one more. */
 	if (!ret && host->pages.kind == PACCEL_PAGES_LENT && !paccel_pages_shared(&host->pages))
-		ret = host_charge(ctx, host, host->pages.nr);
+		ret = host_charge(ctx, host, host->pages.nr, false);
 	return ret ?: register_publish(ctx, host);
 }
 
@@ -465,7 +459,7 @@ int paccel_ioctl_host_alloc(struct paccel_ucmd *ucmd)
 	host = host_new(ctx);
 	if (!host)
 		goto uncount;
-	ret = host_charge(ctx, host, length >> PAGE_SHIFT);
+	ret = host_charge(ctx, host, length >> PAGE_SHIFT, true);
 	if (ret)
 		goto put;
 	ret = paccel_pages_alloc(&host->pages, ctx->pd, length);

@@ -288,8 +288,8 @@ void paccel_foreign_write(struct paccel_pages *p, u64 off, const void *from, u32
  * @cookie: in ctx->cookies (driver's own memory only), by mmap offset; under ctx->lock
  * @pages: the memory
  * @mm: whose addresses these are; charged for the pages
- * @charged: pages charged to @mm
- * @payer: the user who exported it, and is charged as well, or NULL; under @lock
+ * @charged: pages charged to @mm, and to @payer if there is one
+ * @payer: the user who is charged for the driver's own memory, else NULL
  * @notifier: watches registered memory
  * @watched: @notifier is inserted
  * @own: the driver's own memory, in ctx->cookies
@@ -328,7 +328,6 @@ void paccel_host_end(struct paccel_ctx *ctx);
 /* Bytes of all host ranges of the context. */
 u64 paccel_host_bytes(struct paccel_ctx *ctx);
 int paccel_host_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma);
-int paccel_host_charge_user(struct paccel_host *host);
 /* A counted reference on the driver's own memory that is mapped at @addr, or NULL. */
 struct paccel_host *paccel_host_get_own(struct paccel_ctx *ctx, u64 addr);
 

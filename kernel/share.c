@@ -234,15 +234,9 @@ static struct dma_buf *export_host(struct paccel_ctx *ctx, u64 addr)
 	struct paccel_host *host = paccel_host_get_own(ctx, addr);
 	struct paccel_shared *shared;
 	struct dma_buf *dmabuf;
-	int ret;
 
 	if (!host)
 		return ERR_PTR(-ENOENT);
-	ret = paccel_host_charge_user(host);
-	if (ret) {
-		paccel_host_put(host);
-		return ERR_PTR(ret);
-	}
 	shared = kzalloc(sizeof(*shared), GFP_KERNEL_ACCOUNT);
 	if (!shared) {
 		paccel_host_put(host);

@@ -334,7 +334,8 @@ int accel_device_memory_deallocate(struct accel_device *dev, void *ptr, size_t s
  * @ptr: receives the pointer, NULL on failure
  * @size: bytes, at least 1; occupies whole pages
  *
- * Page-aligned, all bytes 0. Charged to RLIMIT_MEMLOCK. Belongs to the handle until it is freed or
+ * Page-aligned, all bytes 0. Charged to RLIMIT_MEMLOCK, which such memory of all processes of the
+ * user must not exceed. Belongs to the handle until it is freed or
  * closed; must not be unmapped, split or moved. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, size 0); ``-ENOMEM`` (RLIMIT_MEMLOCK, more than max_host_bytes, or

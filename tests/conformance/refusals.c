@@ -413,8 +413,6 @@ const struct test refusals[] = {
 	DEVIATE(MEM_EXPORT, ENOENT, interior_export),
 	DEVIATE_IN(export_own, MEM_EXPORT, ENOENT, interior_export),
 	DEVIATE(MEM_EXPORT, ENOENT, export_registered),
-	{ ROW(MEM_EXPORT, ENOMEM, "no_memory_to_lock"), .begin = export_own, .breaks = true,
-	  .deviate = no_memory_to_lock, .alone = true },
 	BREAK_ALONE(MEM_EXPORT, EMFILE, no_file_descriptor),
 
 	SET(MEM_IMPORT, EINVAL, "fd_of_none", mem_import.fd, UINT32_MAX),
@@ -509,6 +507,7 @@ const struct elsewhere elsewhere[] = {
 	{ "mmap", EFAULT, "tests/conformance/refusals.c" },
 	{ "HOST_REGISTER", ENOSPC, "tests/conformance/queues.c" },
 	{ "MEM_ALLOC", EIO, "tests/kselftest/watchdog.c" },
+	{ "MEM_EXPORT", ENOMEM, "tests/kselftest/fail_nth.c" },
 	{ "MEM_IMPORT", ENOMEM, "tests/kselftest/fail_nth.c" },
 	{ "MEM_IMPORT", ESTALE, "tests/conformance/rules.c" },
 	{ "HOST_REGISTER", EACCES, "tests/kselftest/share.c" },

@@ -5,6 +5,7 @@
  * driver's back.
  */
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -349,6 +350,51 @@ TEST_F(host, memlock_limit)
 	test_cmd_host_register(self->fd, p + page_size, 2 * page_size, 0);
 	test_cmd_host_free(self->fd, NULL, offset);
 	EXPECT_EQ(self->locked + pages_kb(2), locked_kb());
+}
+
+#define GENERATIONS 20
+
+/* Each process allocates four pages, maps them and ends. Its child has the mapping. */
+static int forks_and_ends(void *arg)
+{
+	struct line *line = arg;
+	u64 offset;
+
+	close(line->fd[0]);
+	for (int i = 0; i < GENERATIONS; i++) {
+		int fd = card_open();
+		pid_t child;
+
+		CHILD_CHECK(fd >= 0);
+		if (_test_cmd_host_alloc(fd, 4 * page_size, &offset) == -ENOMEM)
+			break;
+		CHILD_CHECK(host_map(fd, 4 * page_size, offset) != MAP_FAILED);
+		say(line, 1);
+		child = fork();
+		CHILD_CHECK(child >= 0);
+		if (child)
+			_exit(0);
+	}
+	shutdown(line->fd[1], SHUT_WR);
+	/* The mappings stay until the test has counted. */
+	hear_some_day(line, 1);
+	return 0;
+}
+
+/* The end of a process does not end the charge for memory that its child has mapped. */
+TEST_F(host, memlock_limits_what_children_keep)
+{
+	struct line line = line_open();
+	int generations = 0;
+	char byte;
+
+	limit_memlock(self->locked * 1024 + 8 * page_size);
+	EXPECT_EQ(0, reap(spawn(forks_and_ends, &line)));
+	close(line.fd[1]);
+	while (read(line.fd[0], &byte, 1) == 1)
+		generations++;
+	EXPECT_EQ(2, generations);
+	close(line.fd[0]);
 }
 
 TEST_F(host, memlock_does_not_bind_root)

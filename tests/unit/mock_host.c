@@ -27,38 +27,29 @@ bool is_user(uint64_t addr, uint64_t length)
 	return addr < USER_END && length <= USER_END - addr;
 }
 
-/* Of all ranges, or of those that were exported. */
-static uint64_t locked_bytes(bool exported)
+/* There is one process, so its user is charged for no more than it is. */
+static uint64_t locked_bytes(void)
 {
 	uint64_t bytes = 0;
 
 	for (int i = 0; i < FILES; i++)
 		for (int j = 0; files[i].used && j < MOCK_HOST_RANGES; j++)
-			if (files[i].hosts[j].live && files[i].hosts[j].charged &&
-			    files[i].hosts[j].exported >= exported)
+			if (files[i].hosts[j].live && files[i].hosts[j].charged)
 				bytes += (files[i].hosts[j].length + PAGE - 1) / PAGE * PAGE;
 	return bytes;
 }
 
-static bool may_lock(uint64_t length, bool exported)
+static bool may_lock(uint64_t length)
 {
 	struct rlimit limit;
 
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	return locked_bytes(exported) + (length + PAGE - 1) / PAGE * PAGE <= limit.rlim_cur;
-}
-
-bool charge_user(struct host *host)
-{
-	if (!host->exported && !may_lock(host->length, true))
-		return false;
-	host->exported = true;
-	return true;
+	return locked_bytes() + (length + PAGE - 1) / PAGE * PAGE <= limit.rlim_cur;
 }
 
 static int new_host(struct file *file, uint64_t length, bool charged, struct host **host)
 {
-	if (charged && !may_lock(length, false))
+	if (charged && !may_lock(length))
 		return ENOMEM;
 	for (int i = 0; i < MOCK_HOST_RANGES; i++) {
 		if (file->hosts[i].live)

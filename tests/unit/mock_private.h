@@ -47,7 +47,7 @@ struct host {
 	uint64_t addr, length, offset;
 	int memfd;
 	uint64_t fd_addr; /* what the first byte of that stands for */
-	bool live, read_only, dmabuf, charged, exported;
+	bool live, read_only, dmabuf, charged;
 	struct card *peer; /* whose memory it is, and where; NULL: nobody's */
 	uint64_t peer_addr;
 };
@@ -149,8 +149,6 @@ int do_host_alloc(struct file *file, struct paccel_host_alloc *cmd);
 int do_host_register(struct file *file, const struct paccel_host_register *cmd);
 int do_host_free(struct file *file, const struct paccel_host_free *cmd);
 void drop_host(struct host *host);
-/* What is exported counts for the user as well: false if RLIMIT_MEMLOCK does not allow it. */
-bool charge_user(struct host *host);
 
 /* ---- mock_copy.c ---- */
 

@@ -114,8 +114,6 @@ static int export_host(struct file *file, struct paccel_mem_export *cmd)
 
 	if (!host || host->addr != cmd->addr || !host->offset)
 		return ENOENT;
-	if (!charge_user(host))
-		return ENOMEM;
 	cmd->fd = fcntl(host->memfd, F_DUPFD_CLOEXEC, 0);
 	if (cmd->fd < 0)
 		return EMFILE;

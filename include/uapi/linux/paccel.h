@@ -264,8 +264,7 @@ enum paccel_export_kind {
  *
  * A dma-buf of the whole allocation, in whole granules or pages. It holds the memory: what the
  * context frees, and the context's own end, leave it to those who still have it, and the exporter
- * goes on paying: its user's quota, and for HOST_ALLOC memory its RLIMIT_MEMLOCK, which from the
- * first export on counts for the user over all processes as well.
+ * goes on paying: its user's quota, and for HOST_ALLOC memory RLIMIT_MEMLOCK.
  *
  * Device memory can be imported with MEM_IMPORT on the same card. It has no pages; what else can be
  * done with it needs PACCEL_CAP_MAPPABLE, and is ``-EOPNOTSUPP`` without (programs see that as the
@@ -278,7 +277,7 @@ enum paccel_export_kind {
  * ``-EOPNOTSUPP``), mapped and read by the CPU. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (@kind); ``-ENOENT`` (no such allocation starts at @addr);
- * ``-ENOMEM`` (RLIMIT_MEMLOCK, or out of memory); ``-EMFILE`` (no file descriptor is left).
+ * ``-ENOMEM`` (out of memory); ``-EMFILE`` (no file descriptor is left).
  */
 struct paccel_mem_export {
 	__u32 size;
@@ -379,13 +378,16 @@ struct paccel_mem_stats {
  * @length: In. Bytes, 1 to max_host_bytes; rounded up to whole pages
  * @offset: Out. Offset for the one mmap() that gives the memory its address; never 0
  *
- * Page-locked memory of the driver, all bytes 0, charged to RLIMIT_MEMLOCK and the memory cgroup.
+ * Page-locked memory of the driver, all bytes 0, charged to the memory cgroup and twice to
+ * RLIMIT_MEMLOCK: to the process, with all its ranges, and to its user, with such memory of all
+ * processes, since it can outlive the process in mappings and dma-bufs.
+ *
  * Map it once, MAP_SHARED, with the whole rounded length: any other length or a private mapping
  * is ``-EINVAL``, a second mapping is ``-EBUSY``, an unknown offset ``-EINVAL``, an address
  * inside a range that is already registered ``-EEXIST``. The mapping cannot be split, moved or
  * grown (munmap() of a part is ``-EINVAL``, mremap() fails); fork() shares it with the child. After
  * munmap() the range answers ``-EFAULT`` until it is freed. The pages live until HOST_FREE (or
- * close) and munmap(). Thread-safe.
+ * close) and munmap() in all processes. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (@length); ``-ENOMEM`` (RLIMIT_MEMLOCK, or out of memory); ``-ENOSPC``
  * (max_host_ranges).
