@@ -221,6 +221,7 @@ free_engines:
 static void stop(struct paccel_device *pd)
 {
 	mutex_lock(&pd->reset_lock);
+	pd->stopped = true;
 	paccel_engines_hold(pd, -ENODEV);
 	if (pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms))) {
 		dev_err(&pd->dev, "the card does not become idle: cut off from memory\n");

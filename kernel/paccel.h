@@ -78,7 +78,10 @@ extern enum paccel_p2p paccel_p2p;
 
 /* Runs the engines; nothing on it waits for user space or allocates. */
 extern struct workqueue_struct *paccel_wq;
-/* Unpins, unmaps and gives back; nothing on it waits for a card. */
+/*
+ * Unpins, unmaps and gives back; and revokes exports, which waits for DMA requests of importers.
+ * Nothing that ends a DMA request waits for it.
+ */
 extern struct workqueue_struct *paccel_release_wq;
 
 /* --- range.c: disjoint ranges of u64, by address. The caller locks. --- */
@@ -693,8 +696,10 @@ struct paccel_counters {
  * @write_combined: that range is reserved for mapping it so
  * @gone: unplugged; read in paccel_enter() sections or where a late answer does no harm
  * @failed: out of service until a reset succeeds; changed under @reset_lock
+ * @stopped: its engines are stopped for good, since it is @gone; under @reset_lock
  * @unsafe: given up and perhaps still writing host memory, until it is proven not to: by a reset,
- *	by its absence from the bus, or when paccel is bound to a device at its place again
+ *	by removal that finds it idle or absent, or when paccel is bound to a device at its
+ *	place again
  * @lost: in lost_devices if it was unbound while @unsafe
  * @give_ups: how often @unsafe became true; changed under @reset_lock
  * @direct: host memory may be mapped for the card
@@ -732,6 +737,7 @@ struct paccel_device {
 	bool write_combined;
 	bool gone;
 	bool failed;
+	bool stopped;
 	bool unsafe;
 	unsigned int give_ups;
 	struct list_head lost;

@@ -175,8 +175,12 @@ void paccel_recover_work(struct work_struct *work)
 	struct paccel_device *pd = container_of(work, struct paccel_device, recover);
 
 	mutex_lock(&pd->reset_lock);
-	/* A reset or the removal may have come first. */
-	if (!READ_ONCE(pd->gone))
+	/*
+	 * A reset may have come first. Recovery goes on while the device is being removed, until
+	 * its engines are stopped: removal waits for paccel_enter() sections, which may wait for
+	 * an exporter that waits for this device.
+	 */
+	if (!pd->stopped)
 		recover(pd);
 	mutex_unlock(&pd->reset_lock);
 }
