@@ -276,12 +276,15 @@ void paccel_foreign_detach_all(struct paccel_device *pd)
 {
 	struct paccel_pages *p, *next;
 
-	flush_work(&kept_work);
-	guard(mutex)(&pd->detach_lock);
+	mutex_lock(&pd->detach_lock);
 	list_for_each_entry_safe(p, next, &pd->attached, mapped) {
 		list_del_init(&p->mapped);
 		import_detach(p->foreign);
 	}
+	mutex_unlock(&pd->detach_lock);
+	/* Under the lock an import either is attached or is kept, and then the work sees it. */
+	paccel_foreign_release_kept();
+	flush_work(&kept_work);
 }
 
 static void import_free(struct paccel_foreign *f)
@@ -294,8 +297,8 @@ static void import_free(struct paccel_foreign *f)
 	put_device(&f->pd->dev);
 	kfree(f);
 	/*
-	 * This code stays loaded until it has returned: it is called with a file open, or by
-	 * kept_work, whose workqueue the module's exit drains.
+	 * This code stays loaded until it has returned: it is called with a file open, or by work
+	 * on paccel_release_wq, which the module's exit drains.
 	 */
 	module_put(THIS_MODULE);
 }
@@ -312,17 +315,26 @@ static bool import_leave_pages(struct paccel_foreign *f)
 	return written;
 }
 
-/* Ends the attachment, if there is one. Returns false if the import has to be kept. */
+/*
+ * Ends the attachment, if there is one. Returns false if the import is kept instead: then @f
+ * belongs to kept_work.
+ */
 static bool import_end(struct paccel_foreign *f, struct paccel_pages *p)
 {
 	guard(mutex)(&f->pd->detach_lock);
 	if (list_empty(&p->mapped))
 		return true;
 	list_del_init(&p->mapped);
-	if (import_leave_pages(f))
-		return false;
-	import_detach(f);
-	return true;
+	if (!import_leave_pages(f)) {
+		import_detach(f);
+		return true;
+	}
+	dev_warn(&f->pd->dev, "%lu pages of a dma-buf are kept: the device might still write\n",
+		 p->nr);
+	mutex_lock(&kept_lock);
+	list_add(&f->kept, &kept_imports);
+	mutex_unlock(&kept_lock);
+	return false;
 }
 
 void paccel_foreign_put(struct paccel_pages *p)
@@ -332,17 +344,11 @@ void paccel_foreign_put(struct paccel_pages *p)
 
 	/* Empty where there was no mapping for the device. */
 	sg_free_table(&p->sgt);
-	if (ended) {
+	if (ended)
 		import_free(f);
-		return;
-	}
-	dev_warn(&f->pd->dev, "%lu pages of a dma-buf are kept: the device might still write\n",
-		 p->nr);
-	mutex_lock(&kept_lock);
-	list_add(&f->kept, &kept_imports);
-	mutex_unlock(&kept_lock);
-	/* The device may have been proven quiet before the import was in the list. */
-	paccel_foreign_release_kept();
+	else
+		/* The device may have been proven quiet before the import was in the list. */
+		paccel_foreign_release_kept();
 }
 
 /* A device has been proven to write nothing, or an exporter has taken memory away. Never sleeps. */

@@ -139,6 +139,8 @@ struct paccel_hw_info {
  * @name: as DEVICE_INFO shows it
  * @probe: map BARs, check that the card is alive and idle, fill pd->info, set the DMA mask,
  *	request interrupts. The PCI function is enabled and is not bus master before this succeeds.
+ *	Success proves that a device that was lost at this place of the bus no longer writes host
+ *	memory.
  *	What it takes with devm_...() of the PCI function is given back after remove(), or when it
  *	fails. May sleep
  * @remove: undo what else probe() has done, or NULL. The card has been quiesced, or is gone, or has

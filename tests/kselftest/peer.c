@@ -437,6 +437,58 @@ TEST_F(peer, both_unplugged_while_stuck)
 	ASSERT_EQ(0, driver_bind(self->b.bdf));
 }
 
+static int side_host_free(struct side_call *c)
+{
+	return _test_cmd_host_free(c->fd, (void *)(uintptr_t)c->addr, 0);
+}
+
+static int side_host_dmabuf(struct side_call *c)
+{
+	return _test_cmd_host_dmabuf(c->fd, (void *)(uintptr_t)c->addr, c->length, c->dir, 0);
+}
+
+static bool call_sleeps(struct side_call *c, int (*fn)(struct side_call *c), struct end *e, u8 *addr,
+			int dmabuf)
+{
+	*c = (struct side_call){ .fn = fn, .fd = e->fd, .addr = (uintptr_t)addr, .length = SIZE,
+				 .dir = dmabuf };
+	side_call_start(c);
+	return WAIT_FOR(c->tid && thread_state(getpid(), c->tid) == 'D', 5000);
+}
+
+/*
+ * The exporter waits for the importer's stalled engine with the reservation lock. One call on the
+ * importer waits for that lock, one for a lock of the first call, and removal of the importer for that
+ * call: it ends only if the engine is recovered meanwhile.
+ */
+TEST_F(peer, both_unplugged_while_calls_wait)
+{
+	struct side_call copy, frees, registers;
+	int foreign = vgem_dmabuf(SIZE, true);
+	u8 *more = map_pages(2 * SIZE / page_size);
+	pid_t children[2];
+
+	LINKED();
+	ASSERT_LE(0, foreign);
+	test_cmd_host_dmabuf(self->b.fd, more, SIZE, self->a.dmabuf, 0);
+	ASSERT_EQ(0, module_param_set("watchdog_ms", "4000"));
+	ASSERT_EQ(0, order(1, "stall"));
+	copy_begin(&copy, &self->b, PACCEL_COPY_D2H);
+	xfers_note();
+	children[0] = spawn(unbinds, self->a.bdf);
+	ASSERT_TRUE(WAIT_FOR(thread_state(children[0], children[0]) == 'D', 5000));
+	EXPECT_TRUE(call_sleeps(&frees, side_host_free, &self->b, more, 0));
+	EXPECT_TRUE(call_sleeps(&registers, side_host_dmabuf, &self->b, more + SIZE, foreign));
+	children[1] = spawn(unbinds, self->b.bdf);
+	ASSERT_EQ(0, reap_within(children[0], 20000));
+	ASSERT_EQ(0, reap_within(children[1], 20000));
+	EXPECT_GT(0, side_call_end(&copy));
+	side_call_end(&frees);
+	side_call_end(&registers);
+	ASSERT_EQ(0, driver_bind(self->a.bdf));
+	ASSERT_EQ(0, driver_bind(self->b.bdf));
+}
+
 /* --- the importer is out of service ------------------------------------------ */
 
 /* The device answers nothing, so nothing proves that it does not write any more. */
@@ -444,7 +496,14 @@ static bool silenced(struct end *b)
 {
 	return !module_param_set("watchdog_ms", "300") && !module_param_set("quiesce_ms", "100") &&
 	       !order(1, "mute") &&
-	       WAIT_FOR(_test_cmd_copy_h2d(b->fd, b->mem, b->range, SIZE) == -EIO, 10000);
+	       WAIT_FOR(_test_cmd_copy_d2h(b->fd, b->range, b->mem, SIZE) == -EIO, 10000);
+}
+
+/* The device answers again, and has as long for it as by default. */
+static bool answers(FIXTURE_DATA(peer) *self)
+{
+	return !order(1, "clear") && !module_param_set("watchdog_ms", self->watchdog) &&
+	       !module_param_set("quiesce_ms", self->quiesce);
 }
 
 /* The process gives up all that it has of the memory; what the device may still write is kept. */
@@ -461,7 +520,7 @@ TEST_F(peer, kept_until_the_importer_is_reset)
 	ASSERT_TRUE(silenced(&self->b));
 	leave_memory(_metadata, self);
 	EXPECT_FALSE(WAIT_FOR(!stats_of(self->a.fd).used, 300));
-	ASSERT_EQ(0, order(1, "clear"));
+	ASSERT_TRUE(answers(self));
 	test_cmd_reset(self->b.fd);
 	EXPECT_TRUE(WAIT_FOR(!stats_of(self->a.fd).used, 5000));
 }
@@ -494,7 +553,7 @@ TEST_F(peer, kept_until_the_exporter_is_unplugged)
 	ASSERT_LE(0, fd);
 	EXPECT_TRUE(WAIT_FOR(!stats_of(fd).used && card_settle(fd), 5000));
 	close(fd);
-	ASSERT_EQ(0, order(1, "clear"));
+	ASSERT_TRUE(answers(self));
 	test_cmd_reset(self->b.fd);
 }
 
@@ -515,7 +574,7 @@ TEST_F(peer, kept_until_the_importer_is_unbound)
 {
 	keep_vgem(_metadata, self);
 	EXPECT_TRUE(WAIT_FOR(module_users() == USERS + 1, 5000));
-	ASSERT_EQ(0, order(1, "clear"));
+	ASSERT_TRUE(answers(self));
 	xfers_note();
 	ASSERT_EQ(0, driver_unbind(self->b.bdf));
 	EXPECT_EQ(USERS, module_users());
@@ -531,7 +590,7 @@ TEST_F(peer, kept_until_the_importer_is_replugged)
 	ASSERT_EQ(0, system("guestctl device_del card1"));
 	allow_warnings(NULL);
 	EXPECT_TRUE(WAIT_FOR(module_users() == USERS + 1, 5000));
-	ASSERT_EQ(0, order(1, "clear"));
+	ASSERT_TRUE(answers(self));
 	ASSERT_EQ(0, system("guestctl device_add card1"));
 	EXPECT_TRUE(WAIT_FOR(module_users() == USERS, 10000)) TH_LOG("%d users", module_users());
 }
@@ -568,7 +627,7 @@ TEST_F(peer, kept_pages_of_host_memory)
 	/* The pages are used for nothing else. */
 	own = map_pages(16384);
 	memset(own, 0x22, 16384 * page_size);
-	ASSERT_EQ(0, order(1, "clear"));
+	ASSERT_TRUE(answers(self));
 	test_cmd_reset(self->b.fd);
 	EXPECT_TRUE(all_bytes(own, 16384 * page_size, 0x22));
 }
@@ -590,7 +649,7 @@ TEST_F(peer, kept_by_the_module)
 	allow_warnings(NULL);
 	EXPECT_FALSE(WAIT_FOR(!module_users(), 300));
 	ASSERT_EQ(-EWOULDBLOCK, module_unload());
-	ASSERT_EQ(0, order(1, "clear"));
+	ASSERT_TRUE(answers(self));
 	ASSERT_EQ(0, driver_bind(self->b.bdf));
 	EXPECT_TRUE(WAIT_FOR(!module_users(), 5000));
 	/* What its engines had is lost, and is reported at each removal. */
