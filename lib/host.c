@@ -20,8 +20,9 @@ static int locked_memory_full(const struct accel_device *dev, size_t size)
 		return fail(-ENOMEM, "%s: out of memory for %zu locked bytes", dev->name, size);
 	return fail(
 		-ENOMEM,
-		"%s: cannot lock %zu bytes: the limit of this process (RLIMIT_MEMLOCK, ulimit -l) "
-		"is %llu bytes in all; raise it, or free host memory",
+		"%s: cannot lock %zu bytes: the limit (RLIMIT_MEMLOCK, ulimit -l) is %llu bytes for "
+		"this process, and for the host memory of all processes of this user; raise it, or free "
+		"host memory",
 		dev->name, size, (unsigned long long)limit.rlim_cur);
 }
 

@@ -24,7 +24,7 @@ static bool meets_limit(unsigned long request, int err)
 {
 	return (err == -ENOMEM || err == -ENOSPC) &&
 	       (request == PACCEL_IOC_HOST_ALLOC || request == PACCEL_IOC_HOST_REGISTER ||
-		request == PACCEL_IOC_MEM_EXPORT || request == PACCEL_IOC_STREAM_CREATE);
+		request == PACCEL_IOC_STREAM_CREATE);
 }
 
 int device_ioctl(struct accel_device *dev, unsigned long request, void *arg)
