@@ -59,6 +59,8 @@ unsigned int calls_init(void);
 void calls_drop_privileges(void);
 /* The end of a program: children are killed, files closed, mappings removed. */
 void calls_clean_up(void);
+/* Whether the device works once its faults are cleared and it is plugged, bound and reset. */
+bool calls_mend(u64 device);
 /* What the calling thread has gathered for SUBMIT and WAIT. */
 void calls_forget(void);
 /* True in a child of call_fork(). */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -414,6 +415,31 @@ static const char *const orders[] = {
 long call_order(const u64 *a)
 {
 	return guestctl("fault", a[0], orders[a[1] % ARRAY_SIZE(orders)]);
+}
+
+/* Without faults, plugged, bound and reset the device works, whatever the programs did. */
+bool calls_mend(u64 device)
+{
+	static const struct paccel_reset reset = { .size = sizeof(reset) };
+	const char *bdf = device_bdf(device);
+	char node[32], path[128], health[32] = "";
+	int fd;
+
+	/* Each is an error where there is nothing to mend, and for an edu there are no faults. */
+	guestctl("fault", device, "clear");
+	guestctl("fault", device, "link-up");
+	guestctl("device_add", device, "");
+	if (!card_node(bdf, node))
+		driver_bind(bdf);
+	if (!WAIT_FOR((fd = card_open_at(bdf, O_RDWR)) >= 0, 20000)) {
+		printf("%s: has no node that can be opened\n", bdf);
+		return false;
+	}
+	if (ioctl(fd, PACCEL_IOC_RESET, &reset) || !device_path(device, CLASS, "health", path) ||
+	    file_read(path, health, sizeof(health)) <= 0 || strncmp(health, "ok", 2))
+		printf("%s: RESET has not brought it back, its health is %s\n", bdf, health);
+	close(fd);
+	return !strncmp(health, "ok", 2);
 }
 
 /* device, bytes */

@@ -258,6 +258,7 @@ static void print_results(void)
 static int run(void)
 {
 	static const struct rlimit files = { 256, 256 };
+	unsigned int devices;
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
@@ -270,7 +271,8 @@ static int run(void)
 		fprintf(stderr, "fuzz: %s: %s\n", options.log, strerror(errno));
 		return 1;
 	}
-	if (calls_init() < 2) {
+	devices = calls_init();
+	if (devices < 2) {
 		fprintf(stderr, "fuzz: there are fewer than two devices\n");
 		return 1;
 	}
@@ -279,6 +281,8 @@ static int run(void)
 	allow_failures();
 	mark_log(allow);
 	run_processes();
+	for (unsigned int i = 0; i < devices; i++)
+		failed |= !calls_mend(i);
 	mark_log("paccel-test: allow-warning end\n");
 	if (shared->imports_done == shared->nr_imports)
 		log_imported();

@@ -12,7 +12,7 @@
 
 /* A process then ends, so that the end of processes is tested, and the next one is a new one. */
 #define PROGRAMS 100
-#define MEMLOCK (8 << 20)
+#define MEMLOCK (64 << 20)
 
 static unsigned int slot;
 static struct execution how;
