@@ -4,6 +4,7 @@
  * program's (HOST_REGISTER), with everything that can be done to it behind the
  * driver's back.
  */
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -389,12 +390,16 @@ TEST_F(host, memlock_limits_what_children_keep)
 	char byte;
 
 	limit_memlock(self->locked * 1024 + 8 * page_size);
+	/* Descendants are waited for here, so the next test finds nothing of theirs. */
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
 	EXPECT_EQ(0, reap(spawn(forks_and_ends, &line)));
 	close(line.fd[1]);
 	while (read(line.fd[0], &byte, 1) == 1)
 		generations++;
 	EXPECT_EQ(2, generations);
 	close(line.fd[0]);
+	while (wait(NULL) > 0)
+		;
 }
 
 TEST_F(host, memlock_does_not_bind_root)

@@ -134,7 +134,7 @@ TEST_F(silence, for_a_moment)
 	ASSERT_TRUE(watchdog_set(forgets ? WATCHDOG_MS : 10 * WATCHDOG_MS));
 	ASSERT_TRUE(call_open(&c, self->fd, BLOCK));
 	for (c.what = 0; c.what < 4; c.what++) {
-		ASSERT_TRUE(call_prepare(&c));
+		ASSERT_TRUE(call_prepare(&c) && card_settle(self->fd));
 		ASSERT_EQ(0, ring_order("%s", variant->down));
 		xfers = stats_of(self->fd).xfers;
 		ASSERT_EQ(0, pthread_create(&c.thread, NULL, call_main, &c));
