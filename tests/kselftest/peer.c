@@ -447,6 +447,15 @@ static int side_host_dmabuf(struct side_call *c)
 	return _test_cmd_host_dmabuf(c->fd, (void *)(uintptr_t)c->addr, c->length, c->dir, 0);
 }
 
+/* The process sleeps in the kernel, in a function of that name. */
+static bool sleeps_in(pid_t pid, const char *function)
+{
+	char path[64], stack[4096];
+
+	snprintf(path, sizeof(path), "/proc/%d/stack", pid);
+	return file_read(path, stack, sizeof(stack)) > 0 && strstr(stack, function);
+}
+
 static bool call_sleeps(struct side_call *c, int (*fn)(struct side_call *c), struct end *e, u8 *addr,
 			int dmabuf)
 {
@@ -476,7 +485,7 @@ TEST_F(peer, both_unplugged_while_calls_wait)
 	copy_begin(&copy, &self->b, PACCEL_COPY_D2H);
 	xfers_note();
 	children[0] = spawn(unbinds, self->a.bdf);
-	ASSERT_TRUE(WAIT_FOR(thread_state(children[0], children[0]) == 'D', 5000));
+	ASSERT_TRUE(WAIT_FOR(sleeps_in(children[0], "paccel_engines_evict"), 5000));
 	EXPECT_TRUE(call_sleeps(&frees, side_host_free, &self->b, more, 0));
 	EXPECT_TRUE(call_sleeps(&registers, side_host_dmabuf, &self->b, more + SIZE, foreign));
 	children[1] = spawn(unbinds, self->b.bdf);
