@@ -500,18 +500,18 @@ TEST_F(peer, both_unplugged_while_calls_wait)
 
 /* --- the importer is out of service ------------------------------------------ */
 
-/* The device answers nothing, so nothing proves that it does not write any more. */
-static bool silenced(struct end *b)
+/*
+ * The importer answers nothing, so nothing proves that it does not write any more. Afterwards devices have
+ * their usual time to answer: the limits of this are too short for a busy host.
+ */
+static bool silence(FIXTURE_DATA(peer) *self)
 {
+	struct end *b = &self->b;
+
 	return !module_param_set("watchdog_ms", "300") && !module_param_set("quiesce_ms", "100") &&
 	       !order(1, "mute") &&
-	       WAIT_FOR(_test_cmd_copy_d2h(b->fd, b->range, b->mem, SIZE) == -EIO, 10000);
-}
-
-/* The device answers again, and has as long for it as by default. */
-static bool answers(FIXTURE_DATA(peer) *self)
-{
-	return !order(1, "clear") && !module_param_set("watchdog_ms", self->watchdog) &&
+	       WAIT_FOR(_test_cmd_copy_d2h(b->fd, b->range, b->mem, SIZE) == -EIO, 10000) &&
+	       !module_param_set("watchdog_ms", self->watchdog) &&
 	       !module_param_set("quiesce_ms", self->quiesce);
 }
 
@@ -526,10 +526,10 @@ static void leave_memory(struct __test_metadata *_metadata, FIXTURE_DATA(peer) *
 TEST_F(peer, kept_until_the_importer_is_reset)
 {
 	LINKED();
-	ASSERT_TRUE(silenced(&self->b));
+	ASSERT_TRUE(silence(self));
 	leave_memory(_metadata, self);
 	EXPECT_FALSE(WAIT_FOR(!stats_of(self->a.fd).used, 300));
-	ASSERT_TRUE(answers(self));
+	ASSERT_EQ(0, order(1, "clear"));
 	test_cmd_reset(self->b.fd);
 	EXPECT_TRUE(WAIT_FOR(!stats_of(self->a.fd).used, 5000));
 }
@@ -550,7 +550,7 @@ TEST_F(peer, kept_until_the_exporter_is_unplugged)
 	int fd;
 
 	LINKED();
-	ASSERT_TRUE(silenced(&self->b));
+	ASSERT_TRUE(silence(self));
 	leave_memory(_metadata, self);
 	xfers_note();
 	ASSERT_EQ(0, driver_unbind(self->a.bdf));
@@ -562,7 +562,7 @@ TEST_F(peer, kept_until_the_exporter_is_unplugged)
 	ASSERT_LE(0, fd);
 	EXPECT_TRUE(WAIT_FOR(!stats_of(fd).used && card_settle(fd), 5000));
 	close(fd);
-	ASSERT_TRUE(answers(self));
+	ASSERT_EQ(0, order(1, "clear"));
 	test_cmd_reset(self->b.fd);
 }
 
@@ -574,7 +574,7 @@ static void keep_vgem(struct __test_metadata *_metadata, FIXTURE_DATA(peer) *sel
 	ASSERT_LE(0, dmabuf);
 	test_cmd_host_dmabuf(self->b.fd, self->b.range, LONG, dmabuf, 0);
 	close(dmabuf);
-	ASSERT_TRUE(silenced(&self->b));
+	ASSERT_TRUE(silence(self));
 	test_cmd_host_free(self->b.fd, self->b.range, 0);
 }
 
@@ -583,7 +583,7 @@ TEST_F(peer, kept_until_the_importer_is_unbound)
 {
 	keep_vgem(_metadata, self);
 	EXPECT_TRUE(WAIT_FOR(module_users() == USERS + 1, 5000));
-	ASSERT_TRUE(answers(self));
+	ASSERT_EQ(0, order(1, "clear"));
 	xfers_note();
 	ASSERT_EQ(0, driver_unbind(self->b.bdf));
 	EXPECT_EQ(USERS, module_users());
@@ -599,7 +599,7 @@ TEST_F(peer, kept_until_the_importer_is_replugged)
 	ASSERT_EQ(0, system("guestctl device_del card1"));
 	allow_warnings(NULL);
 	EXPECT_TRUE(WAIT_FOR(module_users() == USERS + 1, 5000));
-	ASSERT_TRUE(answers(self));
+	ASSERT_EQ(0, order(1, "clear"));
 	ASSERT_EQ(0, system("guestctl device_add card1"));
 	EXPECT_TRUE(WAIT_FOR(module_users() == USERS, 10000)) TH_LOG("%d users", module_users());
 }
@@ -627,7 +627,7 @@ TEST_F(peer, kept_pages_of_host_memory)
 	test_cmd_mem_export(self->a.fd, PACCEL_EXPORT_HOST, (uintptr_t)own, &dmabuf);
 	test_cmd_host_dmabuf(self->b.fd, self->b.range, LONG, dmabuf, 0);
 	close(dmabuf);
-	ASSERT_TRUE(silenced(&self->b));
+	ASSERT_TRUE(silence(self));
 	test_cmd_host_free(self->b.fd, self->b.range, 0);
 	EXPECT_EQ(leaked + LONG / page_size, leaked_pages(&self->b));
 	test_cmd_host_free(self->a.fd, own, 0);
@@ -636,7 +636,7 @@ TEST_F(peer, kept_pages_of_host_memory)
 	/* The pages are used for nothing else. */
 	own = map_pages(16384);
 	memset(own, 0x22, 16384 * page_size);
-	ASSERT_TRUE(answers(self));
+	ASSERT_EQ(0, order(1, "clear"));
 	test_cmd_reset(self->b.fd);
 	EXPECT_TRUE(all_bytes(own, 16384 * page_size, 0x22));
 }
@@ -658,7 +658,7 @@ TEST_F(peer, kept_by_the_module)
 	allow_warnings(NULL);
 	EXPECT_FALSE(WAIT_FOR(!module_users(), 300));
 	ASSERT_EQ(-EWOULDBLOCK, module_unload());
-	ASSERT_TRUE(answers(self));
+	ASSERT_EQ(0, order(1, "clear"));
 	ASSERT_EQ(0, driver_bind(self->b.bdf));
 	EXPECT_TRUE(WAIT_FOR(!module_users(), 5000));
 	/* What its engines had is lost, and is reported at each removal. */
