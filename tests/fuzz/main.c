@@ -79,7 +79,8 @@ static void look_after(struct slot *slot)
 
 	if (slot->pid && since && now - since > PROGRAM_MS * (u64)slow_factor())
 		kill_slot(slot);
-	if (!slot->pid || !slot->killed || now - slot->killed < STUCK_MS)
+	/* It may have been killed after now. */
+	if (!slot->pid || !slot->killed || now < slot->killed + STUCK_MS)
 		return;
 	printf("a process has not ended %d s after SIGKILL\n", STUCK_MS / 1000);
 	print_process(slot->pid);
