@@ -252,8 +252,8 @@ void paccel_device_unregister(struct paccel_device *pd)
 	/* Nothing resets the card any more. */
 	cancel_work_sync(&pd->revoke);
 	/*
-	 * Other devices may be in our memory, which is there until they are not. They may be
-	 * waiting for us to leave theirs, as we wait for them: so our engines are stopped by now.
+	 * Importers may use the memory until this returns. One that is being removed itself waits
+	 * for DMA requests of this device in its memory, so the engines are stopped before.
 	 */
 	paccel_exports_revoke(pd);
 	paccel_pool_wake(pd);

@@ -9,7 +9,7 @@
  *
  * A device that is out of service may still write to what it had mapped. An import whose pages end
  * meanwhile is kept, with its attachment, until the device has been proven to write nothing or the
- * exporter has taken the memory away. Until then it keeps the module loaded.
+ * exporter has revoked the memory. Until then it keeps the module loaded.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -72,12 +72,11 @@ static bool covers(struct sg_table *sgt, u64 length)
  */
 static bool import_is_written(const struct paccel_foreign *f)
 {
-	return READ_ONCE(f->sgt) && READ_ONCE(f->pd->unsafe) &&
-	       f->give_ups != READ_ONCE(f->pd->give_ups);
+	return READ_ONCE(f->sgt) && paccel_may_write(f->pd, f->give_ups);
 }
 
 /*
- * The exporter takes the memory away. It holds the reservation lock and waits: when this returns no
+ * The exporter revokes the memory. It holds the reservation lock and waits: when this returns no
  * DMA request of the device uses the memory, and none will. That takes as long as one DMA request,
  * and at most until the watchdog has ended it or the device has been removed; neither takes a
  * reservation lock.
@@ -351,7 +350,7 @@ void paccel_foreign_put(struct paccel_pages *p)
 		paccel_foreign_release_kept();
 }
 
-/* A device has been proven to write nothing, or an exporter has taken memory away. Never sleeps. */
+/* A device has been proven to write nothing, or an exporter has revoked memory. Never sleeps. */
 void paccel_foreign_release_kept(void)
 {
 	queue_work(paccel_release_wq, &kept_work);

@@ -843,6 +843,13 @@ void paccel_fail(struct paccel_device *pd);
  */
 void paccel_give_up(struct paccel_device *pd);
 void paccel_prove_quiet(struct paccel_device *pd);
+/* May the device still write to what was mapped for it at the count @give_ups? */
+static inline bool paccel_may_write(struct paccel_device *pd, unsigned int give_ups)
+{
+	/* Pairs with paccel_give_up(), which counts first. */
+	return smp_load_acquire(&pd->unsafe) && give_ups != READ_ONCE(pd->give_ups);
+}
+
 /* Pages that are kept for ever; the log tells, since sysfs may be gone by then. */
 void paccel_count_leak(struct paccel_device *pd, unsigned long pages);
 

@@ -253,8 +253,7 @@ static bool unmap(struct paccel_pages *p)
 	bool lost;
 
 	mutex_lock(&p->pd->mapped_lock);
-	lost = p->pd->unsafe && !list_empty(&p->mapped) &&
-	       p->give_ups != READ_ONCE(p->pd->give_ups);
+	lost = !list_empty(&p->mapped) && paccel_may_write(p->pd, p->give_ups);
 	if (lost)
 		list_del_init(&p->mapped);
 	else

@@ -23,7 +23,8 @@ void paccel_give_up(struct paccel_device *pd)
 		return;
 	}
 	WRITE_ONCE(pd->give_ups, pd->give_ups + !pd->unsafe);
-	WRITE_ONCE(pd->unsafe, true);
+	/* Who sees it sees the new count, too: pairs with paccel_may_write(). */
+	smp_store_release(&pd->unsafe, true);
 }
 
 /* It writes nothing any more. What has been lost until now stays lost. */
