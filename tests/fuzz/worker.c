@@ -12,6 +12,7 @@
 
 /* A process then ends, so that the end of processes is tested, and the next one is a new one. */
 #define PROGRAMS 100
+/* Of all processes together, since they are one user. */
 #define MEMLOCK (64 << 20)
 
 static unsigned int slot;

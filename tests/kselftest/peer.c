@@ -475,12 +475,15 @@ TEST_F(peer, both_unplugged_while_calls_wait)
 	struct side_call copy, frees, registers;
 	int foreign = vgem_dmabuf(SIZE, true);
 	u8 *more = map_pages(2 * SIZE / page_size);
+	char limit[16];
 	pid_t children[2];
 
 	LINKED();
 	ASSERT_LE(0, foreign);
 	test_cmd_host_dmabuf(self->b.fd, more, SIZE, self->a.dmabuf, 0);
-	ASSERT_EQ(0, module_param_set("watchdog_ms", "4000"));
+	/* Long enough for all to wait. */
+	snprintf(limit, sizeof(limit), "%u", 4000 * (unsigned int)slow_factor());
+	ASSERT_EQ(0, module_param_set("watchdog_ms", limit));
 	ASSERT_EQ(0, order(1, "stall"));
 	copy_begin(&copy, &self->b, PACCEL_COPY_D2H);
 	xfers_note();
@@ -641,10 +644,7 @@ TEST_F(peer, kept_pages_of_host_memory)
 	EXPECT_TRUE(all_bytes(own, 16384 * page_size, 0x22));
 }
 
-/*
- * Memory of another driver, of a device that has been left: the module stays, for it has the memory,
- * until the device answers again.
- */
+/* The module stays loaded for memory of another driver that is kept, until the device answers again. */
 TEST_F(peer, kept_by_the_module)
 {
 	keep_vgem(_metadata, self);
