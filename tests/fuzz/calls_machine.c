@@ -408,13 +408,25 @@ static const char *const orders[] = {
 	"clear", "stall", "stall until=card", "drop", "late ns=5000000", "twice", "reorder",
 	"wrong-id", "wrong-generation", "wrong-length", "fail", "corrupt", "irq-lose",
 	"irq-repeat ns=1000000", "irq-delay ns=5000000", "storm every=150", "storm every=0",
-	"set latency=100000", "set latency=0", "mute ns=3000000000", "link-down", "link-up",
+	"set latency=100000", "set latency=0",
 };
+
+/*
+ * The driver keeps the pages that a silent device might still write, and their mapping, for ever. The
+ * debugger of the DMA API takes that for a leak, so where it runs these are not made.
+ */
+static const char *const silent_orders[] = { "mute ns=3000000000", "link-down", "link-up" };
 
 /* device, order */
 long call_order(const u64 *a)
 {
-	return guestctl("fault", a[0], orders[a[1] % ARRAY_SIZE(orders)]);
+	u64 n = a[1] % (ARRAY_SIZE(orders) + ARRAY_SIZE(silent_orders));
+
+	if (n < ARRAY_SIZE(orders))
+		return guestctl("fault", a[0], orders[n]);
+	if (!access("/sys/kernel/debug/dma-api", F_OK))
+		return -EPERM;
+	return guestctl("fault", a[0], silent_orders[n - ARRAY_SIZE(orders)]);
 }
 
 /* Without faults, plugged, bound and reset the device works, whatever the programs did. */
