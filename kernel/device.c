@@ -139,6 +139,16 @@ static bool mapping_is_sane(struct paccel_device *pd)
 	       info->mem_offset <= bar && info->mem_size <= bar - info->mem_offset;
 }
 
+/* Can the index of the pool count the granules, and does it know every alignment that matters? */
+static bool granules_are_sane(const struct paccel_hw_info *info)
+{
+	u64 nr = info->mem_size / info->granule;
+
+	return nr <= POOL_MAX_GRANULES &&
+	       (info->granule >= PACCEL_MAX_ALIGN >> (POOL_ALIGN_ORDERS - 1) ||
+		nr <= 1 << (POOL_ALIGN_ORDERS - 1));
+}
+
 /* What the core relies on; see struct paccel_hw_info. */
 static int check_info(struct paccel_device *pd)
 {
@@ -146,6 +156,7 @@ static int check_info(struct paccel_device *pd)
 
 	if (is_power_of_2(info->granule) && info->mem_size &&
 	    IS_ALIGNED(info->mem_size, info->granule) &&
+	    granules_are_sane(info) &&
 	    info->max_xfer && info->max_xfer <= PACCEL_MAX_XFER && !(info->max_xfer % 8) &&
 	    info->max_segs && is_power_of_2(info->depth) && info->depth <= PACCEL_MAX_DEPTH &&
 	    info->engines && info->engines <= PACCEL_MAX_ENGINES && mapping_is_sane(pd))

@@ -48,6 +48,7 @@
 
 #include "compat.h"
 #include "hw/hw.h"
+#include "pool_index.h"
 
 #define PACCEL_MEM_BASE		SZ_4G
 #define PACCEL_MAX_ALIGN	SZ_2M
@@ -76,7 +77,7 @@ enum paccel_p2p {
 
 extern enum paccel_p2p paccel_p2p;
 
-/* Runs the engines; nothing on it waits for user space or allocates. */
+/* Runs the engines; nothing on it waits for user space or for memory. */
 extern struct workqueue_struct *paccel_wq;
 /*
  * Unpins, unmaps and gives back; and revokes exports, which waits for DMA requests of importers.
@@ -102,8 +103,8 @@ enum paccel_buf_state {
 	PACCEL_BUF_USED,	/* has an owner */
 	PACCEL_BUF_DIRTY,	/* freed, waits for scrubbing */
 	PACCEL_BUF_SCRUBBING,	/* the card fills it with zero */
-	PACCEL_BUF_CLEAN,	/* can be allocated */
-	PACCEL_BUF_ASIDE,	/* could not be scrubbed */
+	PACCEL_BUF_FREE,	/* can be allocated */
+	PACCEL_BUF_QUARANTINED,	/* could not be scrubbed */
 	PACCEL_BUF_STATES,
 };
 
@@ -116,34 +117,37 @@ struct paccel_map {
 };
 
 /**
- * struct paccel_buf - a range of device memory; all of them together tile the card
- * @by_addr: in pool->by_addr, always
- * @by_size: in pool->by_size while clean
- * @list: in pool->dirty while dirty
+ * struct paccel_buf - a range of device memory; all of them together tile the device
  * @start: device address
  * @size: bytes, whole granules
- * @length: bytes that were asked for, while used
- * @generation: pool->generation when it was allocated
+ * @state: under pool->lock
+ * @length: while used: bytes that were asked for
+ * @generation: while used: pool->generation when it was allocated
  * @ref: while used: the contexts and dma-bufs that hold it and the jobs that run on it
- * @user: who pays, while used
- * @pd: the card, a counted reference while used
- * @state: under pool->lock, as everything above but @ref
- * @first: of the context that has allocated it, while that has it; so that there is one object less
- *	to be made, and to be looked for in memory when an allocation and its neighbours are
+ * @user: while used: who pays
+ * @pd: while used: the device, a counted reference
+ * @first: while used: the map of the context that has allocated it, embedded to save an allocation;
+ *	under the context's lock
+ * @range: without an owner: in pool->index, unless it is quarantined; its list is in pool->dirty or
+ *	pool->quarantined in that state; under pool->lock
+ *
+ * @start, @size and what is there while it is used do not change while a reference is held.
  */
 struct paccel_buf {
-	struct rb_node by_addr;
-	struct rb_node by_size;
-	struct list_head list;
 	u64 start;
 	u64 size;
-	u64 length;
-	u64 generation;
-	struct kref ref;
 	enum paccel_buf_state state;
-	struct paccel_user *user;
-	struct paccel_device *pd;
-	struct paccel_map first;
+	union {
+		struct {
+			u64 length;
+			u64 generation;
+			struct kref ref;
+			struct paccel_user *user;
+			struct paccel_device *pd;
+			struct paccel_map first;
+		};
+		struct pool_range range;
+	};
 };
 
 /* A user of a card, by real uid; under pool->lock. */
@@ -154,20 +158,41 @@ struct paccel_user {
 	u64 used;
 };
 
+/**
+ * struct paccel_pool - the memory of a device
+ * @lock: of all below and of every paccel_buf and paccel_user
+ * @gen: owns the space; what is free there is free here, and nothing else
+ * @shift: a granule has 1 << @shift bytes
+ * @index: the ranges without an owner, except the quarantined
+ * @dirty: ranges that wait for scrubbing, the one that was freed first in front
+ * @quarantined: ranges that could not be scrubbed
+ * @scrubbing: the range that is scrubbed at the moment, or NULL
+ * @scrub_failures: pieces in a row that failed
+ * @scrub_generation: @generation when scrubbing of @scrubbing began
+ * @waiting: requests that wait for scrubbing, in the order of arrival; engines read without the
+ *	lock whether it is empty
+ * @users: all that have a file or memory
+ * @bytes: of all ranges in each state
+ * @max_user_bytes: quota, or 0
+ * @generation: grows when the device loses its memory
+ * @scrub_work: starts and ends scrubbing
+ * @scrub_job: scrubs @scrubbing
+ */
 struct paccel_pool {
-	struct mutex lock;		/* all below but @waiters; every paccel_buf and _user */
-	struct gen_pool *gen;		/* the truth: what is taken here has exactly one owner */
-	struct rb_root by_addr;
-	struct rb_root by_size;		/* clean ones, by (size, start) */
+	struct mutex lock;		/* all below, every paccel_buf and _user */
+	struct gen_pool *gen;
+	unsigned int shift;
+	struct pool_index index;
 	struct list_head dirty;
-	struct list_head users;
+	struct list_head quarantined;
 	struct paccel_buf *scrubbing;
+	unsigned int scrub_failures;
+	u64 scrub_generation;
+	struct list_head waiting;
+	struct list_head users;
 	u64 bytes[PACCEL_BUF_STATES];
 	u64 max_user_bytes;
-	u64 changes;			/* grows when memory becomes clean or is set aside */
-	u64 generation;			/* grows when the card loses its memory */
-	unsigned int waiters;		/* for scrubbing; read without the lock */
-	wait_queue_head_t wait;
+	u64 generation;
 	struct work_struct scrub_work;
 	struct paccel_job *scrub_job;
 };

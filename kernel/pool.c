@@ -1,302 +1,333 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memory of a card: who has which range, and what must be scrubbed before the next owner.
+ * Device memory: who has which range, and what must be scrubbed before the next owner.
  *
- * The genalloc bitmap is the truth that two owners can never share a byte. Where to allocate is
- * chosen here, best fit and lowest address among equals, from a tree of clean ranges: genalloc's
- * own best fit walks the whole bitmap and cannot align. Every range, used or not, is a
- * paccel_buf; a free turns the buf into a dirty range and so allocates nothing.
+ * The genalloc pool owns the space. An allocation is one gen_pool_alloc_algo(), whose algorithm
+ * takes the best fit from an index of the free ranges (pool_index.c). A range that is freed stays
+ * allocated in the genalloc pool until it has been scrubbed. A range keeps its struct paccel_buf
+ * all the time, so that freeing allocates nothing.
  */
+#include <linux/bitmap.h>
+#include <linux/log2.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "paccel.h"
 
-/* How many ranges an aligned allocation tries before it takes one that must fit. */
-#define PACCEL_ALIGN_TRIES 64
+/*
+ * Memory is scrubbed in pieces of at most so many bytes. If a piece fails, so much is quarantined;
+ * if it succeeds, so much becomes free.
+ */
+#define POOL_SCRUB_BYTES	SZ_4M
+/* After so many pieces in a row that failed the device is not asked to scrub the others. */
+#define POOL_SCRUB_FAILURES	3
 
-static struct paccel_buf *by_addr(struct rb_node *node)
+/**
+ * struct pool_request - an allocation that is being made
+ * @user: who pays
+ * @size: bytes, whole granules
+ * @order: log2 of the alignment in granules
+ * @spare: unused bufs; NULL once they are used
+ * @buf: the allocation, if @ret is 0
+ * @ret: the answer
+ * @node: in pool->waiting while it waits for scrubbing
+ * @answered: @ret is set
+ */
+struct pool_request {
+	struct paccel_user *user;
+	u64 size;
+	unsigned int order;
+	struct paccel_buf *spare[2];
+	struct paccel_buf *buf;
+	int ret;
+	struct list_head node;
+	struct completion answered;
+};
+
+/**
+ * struct pool_search - argument of pool_best_fit()
+ * @pool: the pool
+ * @order: log2 of the alignment in granules
+ * @range: the free range that the allocation is cut from; NULL: to be found
+ */
+struct pool_search {
+	struct paccel_pool *pool;
+	unsigned int order;
+	struct pool_range *range;
+};
+
+static struct paccel_buf *to_buf(struct pool_range *range)
 {
-	return rb_entry_safe(node, struct paccel_buf, by_addr);
+	return range ? container_of(range, struct paccel_buf, range) : NULL;
 }
 
-static struct paccel_buf *by_size(struct rb_node *node)
+static u32 pool_granule(const struct paccel_pool *pool, u64 addr)
 {
-	return rb_entry_safe(node, struct paccel_buf, by_size);
+	return (addr - PACCEL_MEM_BASE) >> pool->shift;
 }
 
-static void addr_insert(struct paccel_pool *pool, struct paccel_buf *buf)
+static u64 buf_end(const struct paccel_buf *buf)
 {
-	struct rb_node **link = &pool->by_addr.rb_node, *parent = NULL;
-
-	while (*link) {
-		parent = *link;
-		link = buf->start < by_addr(parent)->start ? &parent->rb_left : &parent->rb_right;
-	}
-	rb_link_node(&buf->by_addr, parent, link);
-	rb_insert_color(&buf->by_addr, &pool->by_addr);
+	return buf->start + buf->size;
 }
 
-static void size_insert(struct paccel_pool *pool, struct paccel_buf *buf)
+/* --- ranges; pool->lock is held --- */
+
+/* Are they neighbours that make one piece? */
+static bool scrub_together(const struct paccel_buf *a, const struct paccel_buf *b)
 {
-	struct rb_node **link = &pool->by_size.rb_node, *parent = NULL;
-
-	while (*link) {
-		struct paccel_buf *at = by_size(*link);
-
-		parent = *link;
-		if (buf->size < at->size || (buf->size == at->size && buf->start < at->start))
-			link = &parent->rb_left;
-		else
-			link = &parent->rb_right;
-	}
-	rb_link_node(&buf->by_size, parent, link);
-	rb_insert_color(&buf->by_size, &pool->by_size);
+	return (buf_end(a) == b->start || buf_end(b) == a->start) &&
+	       a->size + b->size <= POOL_SCRUB_BYTES;
 }
 
-/* The smallest clean range of at least @size bytes, or NULL. */
-static struct paccel_buf *size_lower_bound(struct paccel_pool *pool, u64 size)
+static bool in_index(enum paccel_buf_state state)
 {
-	struct rb_node *node = pool->by_size.rb_node;
-	struct paccel_buf *found = NULL;
-
-	while (node) {
-		struct paccel_buf *at = by_size(node);
-
-		if (at->size < size) {
-			node = node->rb_right;
-		} else {
-			found = at;
-			node = node->rb_left;
-		}
-	}
-	return found;
+	return state == PACCEL_BUF_DIRTY || state == PACCEL_BUF_SCRUBBING ||
+	       state == PACCEL_BUF_FREE;
 }
 
-static bool mergeable(enum paccel_buf_state state)
+static void buf_add(struct paccel_pool *pool, struct paccel_buf *buf)
 {
-	return state == PACCEL_BUF_DIRTY || state == PACCEL_BUF_CLEAN || state == PACCEL_BUF_ASIDE;
+	buf->range.first = pool_granule(pool, buf->start);
+	buf->range.end = pool_granule(pool, buf_end(buf));
+	buf->range.free = buf->state == PACCEL_BUF_FREE;
+	pool_index_add(&pool->index, &buf->range);
 }
 
-/* Takes the range out of whatever its state keeps it in. */
-static void state_leave(struct paccel_pool *pool, struct paccel_buf *buf)
+/* Moves the bytes of a range that is dissolved, or changes its state in place, to @state. */
+static void buf_count(struct paccel_pool *pool, struct paccel_buf *buf,
+		      enum paccel_buf_state state)
 {
+	lockdep_assert_held(&pool->lock);
 	pool->bytes[buf->state] -= buf->size;
-	if (buf->state == PACCEL_BUF_CLEAN)
-		rb_erase(&buf->by_size, &pool->by_size);
-	else if (buf->state == PACCEL_BUF_DIRTY)
-		list_del(&buf->list);
-}
-
-static void state_enter(struct paccel_pool *pool, struct paccel_buf *buf,
-			enum paccel_buf_state state)
-{
-	buf->state = state;
 	pool->bytes[state] += buf->size;
-	if (state == PACCEL_BUF_CLEAN)
-		size_insert(pool, buf);
-	else if (state == PACCEL_BUF_DIRTY)
-		list_add_tail(&buf->list, &pool->dirty);
 }
 
-/* Takes a neighbour in the same state into @buf, which is in none at this moment. */
-static void absorb(struct paccel_pool *pool, struct paccel_buf *buf, struct paccel_buf *next,
-		   enum paccel_buf_state state)
+/* A dirty range goes to the end of the queue. */
+static void buf_set_state(struct paccel_pool *pool, struct paccel_buf *buf,
+			  enum paccel_buf_state state)
 {
-	if (!next || next->state != state)
+	enum paccel_buf_state old = buf->state;
+
+	buf_count(pool, buf, state);
+	buf->state = state;
+	if (old == PACCEL_BUF_DIRTY || old == PACCEL_BUF_QUARANTINED)
+		list_del(&buf->range.list);
+	if (in_index(old) && !in_index(state))
+		pool_index_remove(&pool->index, &buf->range);
+	else if (!in_index(old) && in_index(state))
+		buf_add(pool, buf);
+	if (state == PACCEL_BUF_DIRTY)
+		list_add_tail(&buf->range.list, &pool->dirty);
+	else if (state == PACCEL_BUF_QUARANTINED)
+		list_add_tail(&buf->range.list, &pool->quarantined);
+}
+
+/* The new range overlaps no other of the index. The caller counts the bytes. */
+static void buf_resize(struct paccel_pool *pool, struct paccel_buf *buf, u64 start, u64 end)
+{
+	buf->start = start;
+	buf->size = end - start;
+	pool_index_resize(&pool->index, &buf->range, pool_granule(pool, start),
+			  pool_granule(pool, end));
+}
+
+/* Ends a range whose bytes become a neighbour's. The caller counts them. */
+static void buf_dissolve(struct paccel_pool *pool, struct paccel_buf *buf)
+{
+	if (in_index(buf->state))
+		pool_index_remove(&pool->index, &buf->range);
+	if (buf->state == PACCEL_BUF_DIRTY)
+		list_del(&buf->range.list);
+	kfree(buf);
+}
+
+/* A range that is clean becomes free, together with its free neighbours. */
+static void buf_make_free(struct paccel_pool *pool, struct paccel_buf *buf)
+{
+	u64 start = buf->start, end = buf_end(buf);
+	struct paccel_buf *prev, *next;
+
+	prev = to_buf(pool_index_before(&pool->index, pool_granule(pool, start)));
+	next = to_buf(pool_index_at(&pool->index, pool_granule(pool, end)));
+	gen_pool_free(pool->gen, start, buf->size);
+	buf_count(pool, buf, PACCEL_BUF_FREE);
+	if (next && next->state == PACCEL_BUF_FREE) {
+		end = buf_end(next);
+		buf_dissolve(pool, next);
+	}
+	if (prev && prev->state == PACCEL_BUF_FREE && buf_end(prev) == start) {
+		buf_dissolve(pool, buf);
+		buf_resize(pool, prev, prev->start, end);
 		return;
-	state_leave(pool, next);
-	rb_erase(&next->by_addr, &pool->by_addr);
-	buf->start = min(buf->start, next->start);
-	buf->size += next->size;
-	kfree(next);
-}
-
-static void change_state(struct paccel_pool *pool, struct paccel_buf *buf,
-			 enum paccel_buf_state state)
-{
-	state_leave(pool, buf);
-	if (mergeable(state)) {
-		absorb(pool, buf, by_addr(rb_next(&buf->by_addr)), state);
-		absorb(pool, buf, by_addr(rb_prev(&buf->by_addr)), state);
 	}
-	state_enter(pool, buf, state);
-}
-
-static int gen_take(struct paccel_pool *pool, u64 start, u64 size)
-{
-	struct genpool_data_fixed at = { .offset = start - PACCEL_MEM_BASE };
-
-	return gen_pool_alloc_algo(pool->gen, size, gen_pool_fixed_alloc, &at) == start ? 0 : -EIO;
-}
-
-static bool fits(const struct paccel_buf *buf, u64 size, u64 align, u64 *at)
-{
-	*at = ALIGN(buf->start, align);
-	return *at - buf->start <= buf->size && buf->size - (*at - buf->start) >= size;
+	if (in_index(buf->state))
+		pool_index_remove(&pool->index, &buf->range);
+	buf->size = end - start;
+	buf->state = PACCEL_BUF_FREE;
+	buf_add(pool, buf);
 }
 
 /*
- * Best fit. Without alignment beyond the granule the first candidate fits. With it, a few
- * candidates are tried; then a range that is larger by the alignment always fits; only if there
- * is none are all others looked at.
+ * A range becomes dirty. If it is a neighbour of the range that was freed last, that one gets
+ * longer, up to the length of a piece.
  */
-static struct paccel_buf *find_clean(struct paccel_pool *pool, u64 size, u64 align, u64 *at)
+static void buf_make_dirty(struct paccel_pool *pool, struct paccel_buf *buf)
 {
-	struct paccel_buf *first = size_lower_bound(pool, size), *buf = first;
-	unsigned int tries;
+	struct paccel_buf *last = list_empty(&pool->dirty) ? NULL :
+				  list_last_entry(&pool->dirty, struct paccel_buf, range.list);
 
-	for (tries = 0; buf && tries < PACCEL_ALIGN_TRIES; tries++) {
-		if (fits(buf, size, align, at))
-			return buf;
-		buf = by_size(rb_next(&buf->by_size));
+	if (!last || !scrub_together(last, buf)) {
+		buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
+		return;
 	}
-	if (!buf)
-		return NULL;
-	first = size_lower_bound(pool, size + align);
-	if (first && fits(first, size, align, at))
-		return first;
-	for (; buf; buf = by_size(rb_next(&buf->by_size)))
-		if (fits(buf, size, align, at))
-			return buf;
-	return NULL;
+	buf_count(pool, buf, PACCEL_BUF_DIRTY);
+	buf_resize(pool, last, min(last->start, buf->start), max(buf_end(last), buf_end(buf)));
+	buf_dissolve(pool, buf);
 }
 
-/*
- * Would the request be served if all that waits were scrubbed? What is clean alone does not serve
- * it. So only while something waits, and enough of both, are all ranges looked at.
- */
-static bool could_fit(struct paccel_pool *pool, u64 size, u64 align)
+/* --- allocation; pool->lock is held --- */
+
+/* A genpool_algo_t: best fit, at the lowest address among equals, with alignment. */
+static unsigned long pool_best_fit(unsigned long *map, unsigned long size, unsigned long start,
+				   unsigned int nr, void *data, struct gen_pool *gen,
+				   unsigned long start_addr)
 {
-	u64 waiting = pool->bytes[PACCEL_BUF_DIRTY] + pool->bytes[PACCEL_BUF_SCRUBBING];
-	struct paccel_buf run = { .size = 0 };
-	struct rb_node *node;
-	u64 at;
+	struct pool_search *search = data;
+	unsigned long at;
 
-	if (!waiting || waiting + pool->bytes[PACCEL_BUF_CLEAN] < size)
-		return false;
-	for (node = rb_first(&pool->by_addr); node; node = rb_next(node)) {
-		struct paccel_buf *buf = by_addr(node);
-
-		if (buf->state == PACCEL_BUF_USED || buf->state == PACCEL_BUF_ASIDE) {
-			run.size = 0;
-			continue;
-		}
-		if (!run.size)
-			run.start = buf->start;
-		run.size += buf->size;
-		if (fits(&run, size, align, &at))
-			return true;
-	}
-	return false;
+	if (!search->range)
+		search->range = pool_index_best_fit(&search->pool->index, nr, search->order);
+	if (!search->range)
+		return size;
+	at = pool_range_place(search->range, search->order);
+	/* The bitmap has the last word: no byte has two owners. */
+	if (WARN_ON_ONCE(find_next_bit(map, at + nr, at) < at + nr))
+		return size;
+	return at;
 }
 
-/*
- * Puts @part, of @size bytes, in front of what remains of @buf; neither is in a state at this
- * moment.
- */
-static void split_front(struct paccel_pool *pool, struct paccel_buf *buf, struct paccel_buf *part,
-			u64 size)
+/* Takes [@at, @at + @size) from the free range @buf. The allocation has no reference yet. */
+static struct paccel_buf *buf_carve(struct paccel_pool *pool, struct paccel_buf *buf, u64 at,
+				    u64 size, struct paccel_buf *spare[2])
 {
-	part->start = buf->start;
-	part->size = size;
-	buf->start += size;
-	buf->size -= size;
-	addr_insert(pool, part);
-}
+	u64 start = buf->start, end = buf_end(buf);
+	struct paccel_buf *part = spare[1];
 
-/*
- * Cuts [@at, @at + @size) out of the clean @buf. @spare are two unused bufs; those that are used
- * are set to NULL. Returns the one that is the allocation.
- */
-static struct paccel_buf *carve(struct paccel_pool *pool, struct paccel_buf *buf, u64 at, u64 size,
-				struct paccel_buf *spare[2])
-{
-	struct paccel_buf *part;
-
-	state_leave(pool, buf);
-	if (at > buf->start) {
-		split_front(pool, buf, spare[0], at - buf->start);
-		state_enter(pool, spare[0], PACCEL_BUF_CLEAN);
-		spare[0] = NULL;
-	}
-	if (buf->size == size)
+	if (buf->size == size) {
+		buf_set_state(pool, buf, PACCEL_BUF_USED);
 		return buf;
-	part = spare[1];
+	}
 	spare[1] = NULL;
-	split_front(pool, buf, part, size);
-	state_enter(pool, buf, PACCEL_BUF_CLEAN);
+	part->start = at;
+	part->size = size;
+	part->state = PACCEL_BUF_USED;
+	pool->bytes[PACCEL_BUF_FREE] -= size;
+	pool->bytes[PACCEL_BUF_USED] += size;
+	if (at == start) {
+		buf_resize(pool, buf, at + size, end);
+		return part;
+	}
+	buf_resize(pool, buf, start, at);
+	if (at + size == end)
+		return part;
+	spare[0]->start = at + size;
+	spare[0]->size = end - (at + size);
+	spare[0]->state = PACCEL_BUF_FREE;
+	buf_add(pool, spare[0]);
+	spare[0] = NULL;
 	return part;
 }
 
-static int take(struct paccel_device *pd, struct paccel_user *user, u64 size, u64 align,
-		struct paccel_buf *spare[2], struct paccel_buf **bufp)
+/* Checks everything except whether there is free memory. */
+static int pool_check(struct paccel_device *pd, struct paccel_user *user, u64 size)
 {
-	struct paccel_pool *pool = &pd->pool;
-	struct paccel_buf *buf;
-	u64 at;
+	u64 max = pd->pool.max_user_bytes;
 
 	if (READ_ONCE(pd->gone))
 		return -ENODEV;
 	if (READ_ONCE(pd->failed))
 		return -EIO;
-	if (pool->max_user_bytes &&
-	    (user->used > pool->max_user_bytes || size > pool->max_user_bytes - user->used))
+	if (max && (user->used > max || size > max - user->used))
 		return -EDQUOT;
-	buf = find_clean(pool, size, align, &at);
-	if (!buf)
-		return could_fit(pool, size, align) ? -EBUSY : -ENOMEM;
-	if (WARN_ON_ONCE(gen_take(pool, at, size)))
-		return -EIO;
+	return size > pd->info.mem_size ? -ENOMEM : 0;
+}
 
-	buf = carve(pool, buf, at, size, spare);
-	state_enter(pool, buf, PACCEL_BUF_USED);
+/* Why there is no room. -EBUSY: there will be when all that is dirty has been scrubbed. */
+static int pool_no_room(struct paccel_pool *pool, u32 len, unsigned int order)
+{
+	u64 dirty = pool->bytes[PACCEL_BUF_DIRTY] + pool->bytes[PACCEL_BUF_SCRUBBING];
+
+	return dirty && pool_index_could_fit(&pool->index, len, order) ? -EBUSY : -ENOMEM;
+}
+
+/* Returns 0 with the allocation in @request->buf, or an error; -EBUSY: see pool_no_room(). */
+static int pool_try(struct paccel_device *pd, struct pool_request *request)
+{
+	struct paccel_user *user = request->user;
+	struct paccel_pool *pool = &pd->pool;
+	struct pool_search search = { .pool = pool, .order = request->order };
+	int ret = pool_check(pd, user, request->size);
+	struct paccel_buf *buf;
+	u64 at;
+
+	lockdep_assert_held(&pool->lock);
+	if (ret)
+		return ret;
+	at = gen_pool_alloc_algo(pool->gen, request->size, pool_best_fit, &search);
+	if (!search.range)
+		return pool_no_room(pool, request->size >> pool->shift, request->order);
+	if (!at)
+		return -EIO;
+	buf = buf_carve(pool, to_buf(search.range), at, request->size, request->spare);
 	kref_init(&buf->ref);
 	buf->generation = pool->generation;
 	buf->user = user;
 	buf->pd = pd;
 	get_device(&pd->dev);
-	user->used += size;
-	*bufp = buf;
+	user->used += buf->size;
+	request->buf = buf;
 	return 0;
 }
 
-/* Sleeps until scrubbing has changed something; pool->lock is held, but not while asleep. */
-static int wait_for_scrub(struct paccel_device *pd)
+/*
+ * Answers the requests that wait, in the order of arrival: those that now have room, those that
+ * will not have any, and all if the device is gone or out of service.
+ */
+static void pool_answer(struct paccel_device *pd)
 {
-	struct paccel_pool *pool = &pd->pool;
-	u64 seen = pool->changes;
-	int ret;
+	struct pool_request *request, *next;
 
-	WRITE_ONCE(pool->waiters, pool->waiters + 1);
-	mutex_unlock(&pool->lock);
-	ret = wait_event_state(pool->wait, READ_ONCE(pool->changes) != seen ||
-			       READ_ONCE(pd->gone) || READ_ONCE(pd->failed),
-			       (TASK_KILLABLE | TASK_FREEZABLE));
-	mutex_lock(&pool->lock);
-	WRITE_ONCE(pool->waiters, pool->waiters - 1);
-	return ret ? -EINTR : 0;
+	list_for_each_entry_safe(request, next, &pd->pool.waiting, node) {
+		request->ret = pool_try(pd, request);
+		if (request->ret == -EBUSY)
+			continue;
+		list_del_init(&request->node);
+		complete(&request->answered);
+	}
 }
 
-static int alloc_locked(struct paccel_device *pd, struct paccel_user *user, u64 length, u64 align,
-			struct paccel_buf *spare[2], struct paccel_buf **bufp)
+/* Drops and retakes pool->lock. */
+static int pool_wait(struct paccel_pool *pool, struct pool_request *request)
 {
-	u64 size;
-	int ret;
+	list_add_tail(&request->node, &pool->waiting);
+	mutex_unlock(&pool->lock);
+	wait_for_completion_state(&request->answered, TASK_KILLABLE | TASK_FREEZABLE);
+	mutex_lock(&pool->lock);
+	if (list_empty(&request->node))
+		return request->ret;
+	/* A fatal signal came first. */
+	list_del(&request->node);
+	return -EINTR;
+}
 
-	/* Also keeps the rounding from wrapping. */
-	if (length > pd->info.mem_size)
-		size = length;
-	else
-		size = ALIGN(length, pd->info.granule);
-	do {
-		ret = take(pd, user, size, align, spare, bufp);
-		if (!ret)
-			(*bufp)->length = length;
-		if (ret != -EBUSY)
-			return ret;
-		ret = wait_for_scrub(pd);
-	} while (!ret);
-	return ret;
+/*
+ * The index does not know larger orders. They exist where device memory has so few granules that
+ * only the first one is aligned, to the largest order of the index as to any larger one.
+ */
+static unsigned int pool_order(const struct paccel_pool *pool, u64 align)
+{
+	return min_t(unsigned int, ilog2(align) - pool->shift, POOL_ALIGN_ORDERS - 1);
 }
 
 /*
@@ -306,37 +337,37 @@ static int alloc_locked(struct paccel_device *pd, struct paccel_user *user, u64 
 int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 length, u64 align,
 		      struct paccel_buf **bufp)
 {
-	struct paccel_buf *spare[2] = { };
+	struct paccel_pool *pool = &pd->pool;
+	struct pool_request request = {
+		.user = user,
+		/* A length that is too large must not wrap when it is rounded up. */
+		.size = length > pd->info.mem_size ? length : ALIGN(length, pd->info.granule),
+		.order = pool_order(pool, max(align, pd->info.granule)),
+		.answered = COMPLETION_INITIALIZER_ONSTACK(request.answered),
+	};
 	int ret = -ENOMEM;
 
-	align = max(align, pd->info.granule);
-	spare[1] = kzalloc(sizeof(*spare[1]), GFP_KERNEL_ACCOUNT);
-	if (!spare[1])
+	request.spare[1] = kzalloc(sizeof(*request.spare[1]), GFP_KERNEL_ACCOUNT);
+	if (!request.spare[1])
 		return -ENOMEM;
-	if (align > pd->info.granule) {
-		spare[0] = kzalloc(sizeof(*spare[0]), GFP_KERNEL_ACCOUNT);
-		if (!spare[0])
+	if (request.order) {
+		request.spare[0] = kzalloc(sizeof(*request.spare[0]), GFP_KERNEL_ACCOUNT);
+		if (!request.spare[0])
 			goto free_spare;
 	}
-	mutex_lock(&pd->pool.lock);
-	ret = alloc_locked(pd, user, length, align, spare, bufp);
-	mutex_unlock(&pd->pool.lock);
-	kfree(spare[0]);
+	mutex_lock(&pool->lock);
+	ret = pool_try(pd, &request);
+	if (ret == -EBUSY)
+		ret = pool_wait(pool, &request);
+	mutex_unlock(&pool->lock);
+	if (!ret) {
+		request.buf->length = length;
+		*bufp = request.buf;
+	}
+	kfree(request.spare[0]);
 free_spare:
-	kfree(spare[1]);
+	kfree(request.spare[1]);
 	return ret;
-}
-
-static void make_clean(struct paccel_pool *pool, struct paccel_buf *buf)
-{
-	gen_pool_free(pool->gen, buf->start, buf->size);
-	change_state(pool, buf, PACCEL_BUF_CLEAN);
-}
-
-static void pool_changed(struct paccel_pool *pool)
-{
-	WRITE_ONCE(pool->changes, pool->changes + 1);
-	wake_up_all(&pool->wait);
 }
 
 /* A user stays known while it has memory: jobs may hold some after its last file is closed. */
@@ -358,16 +389,16 @@ static void buf_free(struct kref *ref)
 	buf->user->used -= buf->size;
 	user_forget(buf->user);
 	if (paccel_scrub) {
-		change_state(pool, buf, PACCEL_BUF_DIRTY);
+		buf_make_dirty(pool, buf);
 		queue_work(paccel_wq, &pool->scrub_work);
 	} else {
-		make_clean(pool, buf);
+		buf_make_free(pool, buf);
 	}
 	mutex_unlock(&pool->lock);
 	put_device(&pd->dev);
 }
 
-/* May sleep, but never waits for the card. */
+/* May sleep, but never waits for the device. */
 void paccel_buf_put(struct paccel_buf *buf)
 {
 	kref_put(&buf->ref, buf_free);
@@ -380,6 +411,23 @@ static void scrub_ended(struct paccel_job *job)
 	queue_work(paccel_wq, &job->eng->pd->pool.scrub_work);
 }
 
+/* The piece is quarantined; or all that is dirty, if the device scrubs nothing. */
+static void scrub_failed(struct paccel_device *pd, struct paccel_buf *buf, int error)
+{
+	struct paccel_pool *pool = &pd->pool;
+	struct paccel_buf *next;
+
+	dev_warn_ratelimited(&pd->dev, "scrubbing %llu bytes failed (%d): quarantined\n", buf->size,
+			     error);
+	buf_set_state(pool, buf, PACCEL_BUF_QUARANTINED);
+	if (++pool->scrub_failures < POOL_SCRUB_FAILURES)
+		return;
+	list_for_each_entry_safe(buf, next, &pool->dirty, range.list) {
+		buf_set_state(pool, buf, PACCEL_BUF_QUARANTINED);
+		cond_resched();
+	}
+}
+
 static void scrub_finish(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = &pd->pool;
@@ -387,26 +435,71 @@ static void scrub_finish(struct paccel_device *pd)
 	int error = pool->scrub_job->error;
 
 	pool->scrubbing = NULL;
-	if (error == -ENODEV || error == -ESTALE) {
-		/* Not tried: the card is gone, or has just lost its memory. */
-		change_state(pool, buf, PACCEL_BUF_DIRTY);
+	if (error == -ENODEV || error == -ESTALE || pool->scrub_generation != pool->generation) {
+		/* Not tried: the device is gone, or has lost its memory since. */
+		buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
 	} else if (error) {
-		dev_warn_ratelimited(&pd->dev, "scrubbing %llu bytes failed (%d): set aside\n",
-				     buf->size, error);
-		change_state(pool, buf, PACCEL_BUF_ASIDE);
+		scrub_failed(pd, buf, error);
 	} else {
 		atomic64_add(buf->size, &pd->count.scrubbed);
-		make_clean(pool, buf);
+		pool->scrub_failures = 0;
+		buf_make_free(pool, buf);
 	}
-	pool_changed(pool);
+	pool_answer(pd);
 }
 
+static bool is_dirty(const struct paccel_buf *buf)
+{
+	return buf && buf->state == PACCEL_BUF_DIRTY;
+}
+
+/* Adds dirty neighbours to a dirty range, so that small ranges are scrubbed together. */
+static void scrub_gather(struct paccel_pool *pool, struct paccel_buf *buf)
+{
+	struct paccel_buf *other;
+	u64 start, end;
+
+	for (;;) {
+		other = to_buf(pool_index_next(&buf->range));
+		if (!is_dirty(other) || !scrub_together(buf, other))
+			other = to_buf(pool_index_prev(&buf->range));
+		if (!is_dirty(other) || !scrub_together(buf, other))
+			return;
+		start = min(buf->start, other->start);
+		end = max(buf_end(buf), buf_end(other));
+		buf_dissolve(pool, other);
+		buf_resize(pool, buf, start, end);
+	}
+}
+
+/* Cuts the first @size bytes off a dirty range; they are the first to be scrubbed. */
+static struct paccel_buf *scrub_cut(struct paccel_pool *pool, struct paccel_buf *buf, u64 size)
+{
+	struct paccel_buf *part = kzalloc(sizeof(*part), GFP_NOWAIT | __GFP_NOWARN);
+
+	/* Scrubbing must not wait for memory: it goes on with the whole range. */
+	if (!part)
+		return buf;
+	part->start = buf->start;
+	part->size = size;
+	part->state = PACCEL_BUF_DIRTY;
+	buf_resize(pool, buf, buf->start + size, buf_end(buf));
+	buf_add(pool, part);
+	list_add(&part->range.list, &pool->dirty);
+	return part;
+}
+
+/* Starts scrubbing the range that has been dirty for longest, or a piece of it. */
 static void scrub_start(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = &pd->pool;
-	struct paccel_buf *buf = list_first_entry(&pool->dirty, struct paccel_buf, list);
+	struct paccel_buf *buf = list_first_entry(&pool->dirty, struct paccel_buf, range.list);
 	struct paccel_job *job = pool->scrub_job;
 
+	scrub_gather(pool, buf);
+	if (buf->size > max_t(u64, POOL_SCRUB_BYTES, pd->info.granule))
+		buf = scrub_cut(pool, buf, max_t(u64, POOL_SCRUB_BYTES, pd->info.granule));
+	pool->scrub_generation = pool->generation;
 	job->eng = paccel_engine_choose(pd);
 	job->dst.start = buf->start;
 	job->width = buf->size;
@@ -418,16 +511,16 @@ static void scrub_start(struct paccel_device *pd)
 	job->error = 0;
 	reinit_completion(&job->done);
 	kref_get(&job->ref);
-	if (paccel_engine_submit(job->eng, job, NULL, false)) {
+	if (paccel_engine_submit(job->eng, job, NULL, false) < 0) {
 		/* Gone or out of service: it stays dirty until a reset. */
 		paccel_job_put(job);
 		return;
 	}
-	change_state(pool, buf, PACCEL_BUF_SCRUBBING);
+	buf_set_state(pool, buf, PACCEL_BUF_SCRUBBING);
 	pool->scrubbing = buf;
 }
 
-/* The one place that starts and ends scrubbing: one range at a time. */
+/* The one place that starts and ends scrubbing: one piece at a time. */
 static void scrub_work(struct work_struct *work)
 {
 	struct paccel_pool *pool = container_of(work, struct paccel_pool, scrub_work);
@@ -441,42 +534,67 @@ static void scrub_work(struct work_struct *work)
 	mutex_unlock(&pool->lock);
 }
 
+/* The device is gone or out of service: no request waits any more. */
 void paccel_pool_wake(struct paccel_device *pd)
 {
-	wake_up_all(&pd->pool.wait);
+	mutex_lock(&pd->pool.lock);
+	pool_answer(pd);
+	mutex_unlock(&pd->pool.lock);
 }
 
 void paccel_pool_retry(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = &pd->pool;
-	struct rb_node *node;
+	struct paccel_buf *buf, *next;
 
+	/* A piece that the reset has ended counts as one that failed before it. */
+	flush_work(&pool->scrub_work);
 	mutex_lock(&pool->lock);
-	for (node = rb_first(&pool->by_addr); node; node = rb_next(node)) {
-		struct paccel_buf *buf = by_addr(node);
-
-		if (buf->state == PACCEL_BUF_ASIDE)
-			change_state(pool, buf, PACCEL_BUF_DIRTY);
+	pool->scrub_failures = 0;
+	list_for_each_entry_safe(buf, next, &pool->quarantined, range.list) {
+		buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
+		cond_resched();
 	}
 	queue_work(paccel_wq, &pool->scrub_work);
 	mutex_unlock(&pool->lock);
 }
 
-/* The card has lost its memory: what was clean may hold anything. Nobody scrubs at the moment. */
+/* Makes all that is free dirty. Returns -EIO if some of it cannot be taken, and is quarantined. */
+static int pool_make_dirty(struct paccel_pool *pool)
+{
+	struct pool_range *range, *next;
+	struct paccel_buf *buf;
+	int ret = 0;
+
+	for (range = pool_index_first(&pool->index); range; range = next) {
+		struct pool_search search = { .pool = pool, .range = range };
+
+		next = pool_index_next(range);
+		if (!range->free)
+			continue;
+		range->free = false;
+		buf = to_buf(range);
+		if (gen_pool_alloc_algo(pool->gen, buf->size, pool_best_fit, &search)) {
+			buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
+		} else {
+			buf_set_state(pool, buf, PACCEL_BUF_QUARANTINED);
+			ret = -EIO;
+		}
+		cond_resched();
+	}
+	pool_index_set_none_free(&pool->index);
+	return ret;
+}
+
+/* The device has lost its memory: what was free, or is being scrubbed, may hold anything. */
 void paccel_pool_soil(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = &pd->pool;
-	struct rb_node *node;
 
 	mutex_lock(&pool->lock);
 	WRITE_ONCE(pool->generation, pool->generation + 1);
-	for (node = rb_first(&pool->by_addr); node; node = rb_next(node)) {
-		struct paccel_buf *buf = by_addr(node);
-
-		if (paccel_scrub && buf->state == PACCEL_BUF_CLEAN &&
-		    !WARN_ON(gen_take(pool, buf->start, buf->size)))
-			change_state(pool, buf, PACCEL_BUF_DIRTY);
-	}
+	if (paccel_scrub)
+		pool_make_dirty(pool);
 	mutex_unlock(&pool->lock);
 }
 
@@ -516,42 +634,38 @@ void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 		       struct paccel_mem_stats *stats)
 {
 	struct paccel_pool *pool = &pd->pool;
-	struct paccel_buf *largest;
 
 	mutex_lock(&pool->lock);
 	stats->total = pd->info.mem_size;
 	stats->used = pool->bytes[PACCEL_BUF_USED];
-	stats->free = pool->bytes[PACCEL_BUF_CLEAN];
+	stats->free = pool->bytes[PACCEL_BUF_FREE];
 	stats->waiting = pool->bytes[PACCEL_BUF_DIRTY] + pool->bytes[PACCEL_BUF_SCRUBBING];
-	stats->set_aside = pool->bytes[PACCEL_BUF_ASIDE];
+	stats->set_aside = pool->bytes[PACCEL_BUF_QUARANTINED];
 	stats->user = user ? user->used : 0;
 	stats->user_max = pool->max_user_bytes;
-	largest = by_size(rb_last(&pool->by_size));
-	stats->largest_free = largest ? largest->size : 0;
+	stats->largest_free = (u64)pool_index_largest(&pool->index) << pool->shift;
 	mutex_unlock(&pool->lock);
 }
 
-/* All memory is dirty at first: it holds what an earlier driver's programs left in it. */
+/* All memory is dirty at first: it holds what an earlier driver's processes left in it. */
 static int pool_fill(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = &pd->pool;
 	struct paccel_buf *all = kzalloc(sizeof(*all), GFP_KERNEL);
-	int ret;
+	int ret = 0;
 
 	if (!all)
 		return -ENOMEM;
 	all->start = PACCEL_MEM_BASE;
 	all->size = pd->info.mem_size;
-	if (paccel_scrub) {
-		ret = gen_take(pool, all->start, all->size);
-		if (ret) {
-			kfree(all);
-			return ret;
-		}
-	}
-	addr_insert(pool, all);
-	state_enter(pool, all, paccel_scrub ? PACCEL_BUF_DIRTY : PACCEL_BUF_CLEAN);
-	return 0;
+	all->state = PACCEL_BUF_FREE;
+	pool->bytes[PACCEL_BUF_FREE] = all->size;
+	mutex_lock(&pool->lock);
+	buf_add(pool, all);
+	if (paccel_scrub)
+		ret = pool_make_dirty(pool);
+	mutex_unlock(&pool->lock);
+	return ret;
 }
 
 int paccel_pool_init(struct paccel_device *pd)
@@ -560,42 +674,53 @@ int paccel_pool_init(struct paccel_device *pd)
 	int ret;
 
 	mutex_init(&pool->lock);
-	init_waitqueue_head(&pool->wait);
 	INIT_LIST_HEAD(&pool->dirty);
+	INIT_LIST_HEAD(&pool->quarantined);
+	INIT_LIST_HEAD(&pool->waiting);
 	INIT_LIST_HEAD(&pool->users);
 	INIT_WORK(&pool->scrub_work, scrub_work);
-	pool->by_addr = RB_ROOT;
-	pool->by_size = RB_ROOT;
+	pool->shift = ilog2(pd->info.granule);
 
 	pool->scrub_job = paccel_job_alloc(pd, NULL, PACCEL_JOB_SCRUB);
 	if (!pool->scrub_job)
 		return -ENOMEM;
 	pool->scrub_job->end = scrub_ended;
-	pool->gen = gen_pool_create(ilog2(pd->info.granule), NUMA_NO_NODE);
+	pool->gen = gen_pool_create(pool->shift, NUMA_NO_NODE);
 	if (!pool->gen)
 		return -ENOMEM;
 	ret = gen_pool_add(pool->gen, PACCEL_MEM_BASE, pd->info.mem_size, NUMA_NO_NODE);
 	return ret ?: pool_fill(pd);
 }
 
-/*
- * Also after a paccel_pool_init() that failed, or did not run. Nobody has memory any more,
- * nothing runs.
- */
+static void pool_end_buf(struct paccel_pool *pool, struct paccel_buf *buf)
+{
+	if (buf->state != PACCEL_BUF_FREE)
+		gen_pool_free(pool->gen, buf->start, buf->size);
+	kfree(buf);
+	cond_resched();
+}
+
+/* Nothing runs, and every range is unowned. */
+static void pool_empty(struct paccel_pool *pool)
+{
+	struct paccel_buf *buf, *next;
+
+	rbtree_postorder_for_each_entry_safe(buf, next, &pool->index.by_addr, range.by_addr)
+		pool_end_buf(pool, buf);
+	list_for_each_entry_safe(buf, next, &pool->quarantined, range.list)
+		pool_end_buf(pool, buf);
+}
+
+/* Also after a paccel_pool_init() that failed, or did not run. */
 void paccel_pool_destroy(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = &pd->pool;
-	struct paccel_buf *buf, *next;
 
 	if (!pool->scrub_job)
 		return;
-	/* A free after the card is gone still queues it. */
+	/* A free after the device is gone still queues it. */
 	cancel_work_sync(&pool->scrub_work);
-	rbtree_postorder_for_each_entry_safe(buf, next, &pool->by_addr, by_addr) {
-		if (buf->state != PACCEL_BUF_CLEAN)
-			gen_pool_free(pool->gen, buf->start, buf->size);
-		kfree(buf);
-	}
+	pool_empty(pool);
 	if (pool->gen)
 		gen_pool_destroy(pool->gen);
 	paccel_job_release(pool->scrub_job);

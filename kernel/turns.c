@@ -123,12 +123,15 @@ bool paccel_turn_is_alone(struct paccel_engine *eng)
 	       eng->tail - eng->head;
 }
 
-/* Scrubbing waits for an idle engine, unless an allocation waits for it. */
+/*
+ * Scrubbing waits for an idle engine, unless an allocation waits for it. Then a piece goes ahead of
+ * copies; the next piece is submitted when it has ended, and meanwhile copies are started.
+ */
 struct paccel_job *paccel_turn_next(struct paccel_engine *eng)
 {
 	struct paccel_job *job;
 
-	if (eng->scrub && READ_ONCE(eng->pd->pool.waiters))
+	if (eng->scrub && !list_empty(&eng->pd->pool.waiting))
 		return eng->scrub;
 	job = first_job(eng, &eng->queues);
 	if (!job && paccel_turn_is_alone(eng))

@@ -106,7 +106,8 @@ bool paccel_seg_next(struct paccel_seg *seg);
 /**
  * struct paccel_hw_info - what probe() finds out about a card
  * @mem_size: bytes of device memory that may be allocated, a multiple of @granule
- * @granule: smallest unit of allocation, a power of two
+ * @granule: smallest unit of allocation, a power of two, at least 4096 unless device memory has at
+ *	most 512 of them; it has at most U32_MAX
  * @max_xfer: largest transfer in bytes, a multiple of 8 (the largest fill pattern), at most
  *	PACCEL_MAX_XFER
  * @max_segs: pieces of host memory that one transfer can have, at least 1

@@ -202,10 +202,7 @@ TEST_F(alloc, exhaustion_to_the_last_granule)
 	EXPECT_EQ(self->base + 5 * self->granule, addr);
 }
 
-/*
- * Every second granule is a hole, and none of them is aligned. On a ring device they are more than the 64
- * that the allocator tries before it looks for a larger one.
- */
+/* Every second granule is a hole, and none of them is aligned. */
 TEST_F(alloc, aligned_place_among_many_holes)
 {
 	u64 g = self->granule, n = self->total / g & ~1ull, place = self->base + 8 * g, addr;
@@ -294,6 +291,72 @@ TEST_F(alloc, best_fit_with_alignment)
 	test_cmd_mem_alloc(self->fd, g, g, &addr);
 	test_cmd_mem_alloc(self->fd, g, g, &addr);
 	EXPECT_EQ(0, stats_of(self->fd).free);
+}
+
+/*
+ * Where @n granules at a multiple of @align granules belong: into the smallest hole that holds them, the
+ * lowest of equals. ~0 if there is none.
+ */
+static u64 best_place(const bool *used, u64 granules, u64 n, u64 align)
+{
+	u64 best = ~0ull, least = ~0ull;
+
+	for (u64 first = 0, end; first < granules; first = end + 1) {
+		u64 at = (first + align - 1) / align * align;
+
+		for (end = first; end < granules && !used[end]; end++)
+			;
+		if (at + n <= end && end - first < least) {
+			least = end - first;
+			best = at;
+		}
+	}
+	return best;
+}
+
+#define BLOCKS 200
+#define STEPS 3000
+
+TEST_F(alloc, random_best_fit)
+{
+	u64 granules = self->total / self->granule, at, addr, failed = 0;
+	struct { u64 at, n; } blocks[BLOCKS] = { };
+	bool *used = calloc(granules, 1);
+	unsigned int seed = 1;
+	int rc;
+
+	ASSERT_NE(NULL, used);
+	for (int i = 0; i < STEPS; i++) {
+		int k = rand_r(&seed) % BLOCKS;
+		u64 n = blocks[k].n, align;
+
+		if (n) {
+			test_cmd_mem_free(self->fd, self->base + blocks[k].at * self->granule,
+					  n * self->granule);
+			memset(used + blocks[k].at, 0, n);
+			blocks[k].n = 0;
+			continue;
+		}
+		n = 1 + rand_r(&seed) % (granules / 40);
+		align = 1 << rand_r(&seed) % 10;
+		at = best_place(used, granules, n, align);
+		rc = _test_cmd_mem_alloc(self->fd, n * self->granule, align * self->granule, &addr);
+		if (at == ~0ull) {
+			ASSERT_EQ(-ENOMEM, rc) TH_LOG("step %d: %llu at %llu", i,
+						      (unsigned long long)n,
+						      (unsigned long long)align);
+			failed++;
+			continue;
+		}
+		ASSERT_EQ(0, rc) TH_LOG("step %d", i);
+		ASSERT_EQ(self->base + at * self->granule, addr) TH_LOG("step %d", i);
+		memset(used + at, 1, n);
+		blocks[k].at = at;
+		blocks[k].n = n;
+	}
+	printf("# %llu of %d steps found no place\n", (unsigned long long)failed, STEPS);
+	EXPECT_LT(0, failed);
+	free(used);
 }
 
 TEST_F(alloc, fragmentation)

@@ -15,6 +15,7 @@
  */
 #define FEW 1000
 #define TIMES 20
+#define REFUSALS 100
 
 FIXTURE(full) {
 	int fd;
@@ -43,6 +44,24 @@ FIXTURE_TEARDOWN(full)
 static u64 average_ns(u64 start, u64 n)
 {
 	return (now_ms() - start) * 1000000 / (n ? n : 1);
+}
+
+/*
+ * Takes every hole that holds a PIECE at a multiple of 2 MiB. All other holes are large enough for one,
+ * and none is aligned. Returns how long it takes to be refused then.
+ */
+static u64 refused_aligned_ns(struct __test_metadata *_metadata, FIXTURE_DATA(full) *self)
+{
+	u64 start, addr;
+
+	while (!_test_cmd_mem_alloc(self->fd, PIECE, 2 << 20, &addr))
+		;
+	EXPECT_LT(self->nr / 4 * SMALL, stats_of(self->fd).free);
+	start = now_ms();
+	for (int i = 0; i < REFUSALS; i++)
+		test_err_mem_alloc(ENOMEM, self->fd, PIECE, 2 << 20);
+	printf("# one refused for its alignment in %lu us\n", average_ns(start, REFUSALS) / 1000);
+	return average_ns(start, REFUSALS);
 }
 
 TEST_F(full, and_fragmented)
@@ -81,16 +100,14 @@ TEST_F(full, and_fragmented)
 	}
 	printf("# %lu freed in %lu ms\n", freed, now_ms() - start);
 	EXPECT_GE(TIMES * few, average_ns(start, freed));
-	/*
-	 * Perhaps there will be room when all is scrubbed; there is not, and that is known now. Each
-	 * piece may be looked at, once: far less than to make it.
-	 */
+	/* Scrubbing will not make room either, which is known at once. */
 	start = now_ms();
-	test_err_mem_alloc(ENOMEM, self->fd, 1 << 20, 0);
-	test_err_mem_alloc(ENOMEM, self->fd, self->total, 0);
-	test_err_mem_alloc(ENOMEM, self->fd, 4 * SMALL, 0);
-	printf("# three refused in %lu ms\n", now_ms() - start);
-	EXPECT_GE(self->nr * few / 10, average_ns(start, 3));
+	for (int i = 0; i < REFUSALS; i++)
+		test_err_mem_alloc(ENOMEM, self->fd, 1 << 20, 0);
+	printf("# while memory waits, one refused in %lu us\n", average_ns(start, REFUSALS) / 1000);
+	EXPECT_LT(0, stats_of(self->fd).waiting);
+	EXPECT_GE(TIMES * few, average_ns(start, REFUSALS));
+	start = now_ms();
 	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).waiting == 0, 60000));
 	half = now_ms() - start;
 	printf("# scrubbed after %lu ms\n", half);
@@ -105,6 +122,8 @@ TEST_F(full, and_fragmented)
 		test_err_mem_alloc(ENOMEM, self->fd, 1 << 20, 0);
 	printf("# one refused in %lu us\n", average_ns(start, FEW) / 1000);
 	EXPECT_GE(TIMES * few, average_ns(start, FEW));
+
+	EXPECT_GE(TIMES * few, refused_aligned_ns(_metadata, self));
 
 	/* The holes serve what fits into them, clean. */
 	for (u64 i = 0; i < 1000; i += 2) {

@@ -192,8 +192,8 @@ TEST_F(stalled, hopeless_alloc_fails_at_once)
 }
 
 /*
- * Dirty neighbours become one piece, which is one transfer. The piece that was freed
- * first may have been chosen for scrubbing already, and is one of its own then.
+ * Dirty neighbours are scrubbed together, in one DMA request. The range that was freed first may have been
+ * chosen for scrubbing already, and is one of its own then.
  */
 TEST_F(stalled, neighbours_merge)
 {
@@ -262,6 +262,29 @@ TEST_F(stalled, one_of_two_waiters_is_served)
 	side_call_end(&a);
 	side_call_end(&b);
 	EXPECT_EQ(-ENOMEM, a.rc + b.rc);
+}
+
+#define WAITERS 6
+
+/* All memory is dirty, and the lowest place is for the one that has waited for longest. */
+TEST_F(stalled, waiters_are_served_in_order)
+{
+	u64 size = self->total - self->granule, addr;
+	struct side_call calls[WAITERS];
+
+	test_cmd_mem_alloc(self->fd, size, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, size);
+	for (int i = 0; i < WAITERS; i++) {
+		calls[i] = (struct side_call){ .fn = side_alloc, .fd = self->fd,
+					       .length = self->granule };
+		side_call_start(&calls[i]);
+		ASSERT_TRUE(WAIT_FOR(thread_state(getpid(), calls[i].tid) == 'D', 5000));
+	}
+	unstall(_metadata, self);
+	for (int i = 0; i < WAITERS; i++) {
+		EXPECT_EQ(0, side_call_end(&calls[i]));
+		EXPECT_EQ(addr + i * self->granule, calls[i].addr);
+	}
 }
 
 /* --- scrubbing against copies -------------------------------------------- */

@@ -352,6 +352,43 @@ TEST_F(trace, equal_shares)
 	busy_end(_metadata, pid, r);
 }
 
+/*
+ * Scrubbing that an allocation waits for goes ahead of copies, in pieces of two DMA requests. Between two
+ * pieces copies have their turn.
+ */
+TEST_F(trace, scrubbing_takes_turns)
+{
+	u64 size = 16 << 20, room, mem;
+	struct rig *r = &self->r;
+	const char *at, *copy, *next;
+	int row = 0, longest = 0;
+	pid_t pid[BUSY];
+
+	if (stats_of(r->fd).total < size)
+		SKIP(return, "needs 16 MiB of device memory");
+	card_slow_turns();
+	busy_start(_metadata, pid, (int[BUSY]){ 1, 1 });
+	room = stats_of(r->fd).largest_free;
+	ASSERT_LT(size / 2, room);
+	test_cmd_mem_alloc(r->fd, room, 0, &mem);
+	test_cmd_mem_free(r->fd, mem, room);
+	trace_clear(self);
+	test_cmd_mem_alloc(r->fd, room, 0, &mem);
+	trace_read(self);
+	for (at = event(self->text, "start", "op=scrub"); at; at = next) {
+		next = event(strchr(at, '\n'), "start", "op=scrub");
+		copy = event(strchr(at, '\n'), "start", "op=h2d");
+		row++;
+		longest = row > longest ? row : longest;
+		if (copy && next && copy < next)
+			row = 0;
+	}
+	EXPECT_LE(1, longest);
+	EXPECT_GE(2, longest) TH_LOG("%d in a row", longest);
+	busy_end(_metadata, pid, r);
+	test_cmd_mem_free(r->fd, mem, room);
+}
+
 /* Streams of one process take turns, too: the last one need not wait for the others. */
 TEST_F(trace, streams_take_turns)
 {

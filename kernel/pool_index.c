@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Index of the ranges of device memory that have no owner.
+ *
+ * Two red-black trees, with the nodes inside the ranges. Each node knows, for each alignment, the
+ * longest allocation that its subtree can hold. So the best fit for a length and an alignment is
+ * found on one way down the tree of free ranges, and the root of the other tree tells whether a
+ * request could be served if all ranges were free.
+ */
+#include <linux/minmax.h>
+#include <linux/rbtree_augmented.h>
+#include <linux/string.h>
+
+#include "pool_index.h"
+
+static struct pool_range *addr_entry(struct rb_node *node)
+{
+	return rb_entry_safe(node, struct pool_range, by_addr);
+}
+
+static struct pool_range *size_entry(struct rb_node *node)
+{
+	return rb_entry_safe(node, struct pool_range, by_size);
+}
+
+static u64 align_up(u32 granule, unsigned int order)
+{
+	u64 unit = 1ULL << order;
+
+	return (granule + unit - 1) & ~(unit - 1);
+}
+
+/* Length of [@first, @end) from its first aligned granule on; 0 if it has none. */
+static u32 aligned_len(u32 first, u32 end, unsigned int order)
+{
+	u64 at = align_up(first, order);
+
+	return at < end ? end - at : 0;
+}
+
+static void fit_add_run(struct pool_fit *fit, u32 first, u32 end)
+{
+	unsigned int order;
+	u32 len;
+
+	for (order = 0; order < POOL_ALIGN_ORDERS; order++) {
+		len = aligned_len(first, end, order);
+		/* What is aligned to more is aligned to this as well. */
+		if (!len)
+			return;
+		fit->max_len[order] = max(fit->max_len[order], len);
+	}
+}
+
+static void fit_add(struct pool_fit *fit, const struct pool_fit *other)
+{
+	unsigned int order;
+
+	for (order = 0; order < POOL_ALIGN_ORDERS; order++)
+		fit->max_len[order] = max(fit->max_len[order], other->max_len[order]);
+}
+
+/* --- free ranges, by size --- */
+
+/* For RB_DECLARE_CALLBACKS(). With @exit: returns true if the summary has not changed. */
+static bool size_compute(struct pool_range *range, bool exit)
+{
+	struct pool_range *left = size_entry(range->by_size.rb_left);
+	struct pool_range *right = size_entry(range->by_size.rb_right);
+	struct pool_fit fit = { };
+
+	fit_add_run(&fit, range->first, range->end);
+	if (left)
+		fit_add(&fit, &left->fit);
+	if (right)
+		fit_add(&fit, &right->fit);
+	if (exit && !memcmp(&fit, &range->fit, sizeof(fit)))
+		return true;
+	range->fit = fit;
+	return false;
+}
+
+RB_DECLARE_CALLBACKS(static, size_callbacks, struct pool_range, by_size, fit, size_compute)
+
+static bool size_less(const struct pool_range *a, const struct pool_range *b)
+{
+	u32 a_len = a->end - a->first, b_len = b->end - b->first;
+
+	return a_len < b_len || (a_len == b_len && a->first < b->first);
+}
+
+static void size_insert(struct pool_index *index, struct pool_range *range)
+{
+	struct rb_node **link = &index->by_size.rb_node, *parent = NULL;
+
+	while (*link) {
+		parent = *link;
+		link = size_less(range, size_entry(parent)) ? &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&range->by_size, parent, link);
+	/* No range has this summary, so that propagate() does not stop at the new node. */
+	range->fit = (struct pool_fit){ };
+	size_callbacks.propagate(&range->by_size, NULL);
+	rb_insert_augmented(&range->by_size, &index->by_size, &size_callbacks);
+}
+
+/* The smallest free range that holds the allocation, the lowest of equals; or NULL. */
+struct pool_range *pool_index_best_fit(struct pool_index *index, u32 len, unsigned int order)
+{
+	struct pool_range *at = size_entry(index->by_size.rb_node), *left;
+
+	if (!at || at->fit.max_len[order] < len)
+		return NULL;
+	for (;;) {
+		left = size_entry(at->by_size.rb_left);
+		if (left && left->fit.max_len[order] >= len) {
+			at = left;
+			continue;
+		}
+		if (aligned_len(at->first, at->end, order) >= len)
+			return at;
+		at = size_entry(at->by_size.rb_right);
+	}
+}
+
+/* Length of the largest free range. */
+u32 pool_index_largest(struct pool_index *index)
+{
+	struct pool_range *root = size_entry(index->by_size.rb_node);
+
+	return root ? root->fit.max_len[0] : 0;
+}
+
+/* Where an allocation in the range begins. */
+u64 pool_range_place(const struct pool_range *range, unsigned int order)
+{
+	return align_up(range->first, order);
+}
+
+/* --- all ranges, by address --- */
+
+/* Summary of two sets; all ranges of @b are above those of @a. */
+static struct pool_runs runs_join(const struct pool_runs *a, const struct pool_runs *b)
+{
+	struct pool_runs runs = *a;
+
+	runs.end = b->end;
+	runs.last_first = b->last_first;
+	fit_add(&runs.fit, &b->fit);
+	if (a->end != b->first)
+		return runs;
+	fit_add_run(&runs.fit, a->last_first, b->first_end);
+	if (a->first_end == a->end)
+		runs.first_end = b->first_end;
+	if (b->last_first == b->first)
+		runs.last_first = a->last_first;
+	return runs;
+}
+
+/* As size_compute(). */
+static bool addr_compute(struct pool_range *range, bool exit)
+{
+	struct pool_range *left = addr_entry(range->by_addr.rb_left);
+	struct pool_range *right = addr_entry(range->by_addr.rb_right);
+	struct pool_runs runs = {
+		.first = range->first,
+		.end = range->end,
+		.first_end = range->end,
+		.last_first = range->first,
+	};
+
+	fit_add_run(&runs.fit, range->first, range->end);
+	if (left)
+		runs = runs_join(&left->runs, &runs);
+	if (right)
+		runs = runs_join(&runs, &right->runs);
+	if (exit && !memcmp(&runs, &range->runs, sizeof(runs)))
+		return true;
+	range->runs = runs;
+	return false;
+}
+
+RB_DECLARE_CALLBACKS(static, addr_callbacks, struct pool_range, by_addr, runs, addr_compute)
+
+static void addr_insert(struct pool_index *index, struct pool_range *range)
+{
+	struct rb_node **link = &index->by_addr.rb_node, *parent = NULL;
+
+	while (*link) {
+		parent = *link;
+		link = range->first < addr_entry(parent)->first ? &parent->rb_left :
+								  &parent->rb_right;
+	}
+	rb_link_node(&range->by_addr, parent, link);
+	range->runs = (struct pool_runs){ };
+	addr_callbacks.propagate(&range->by_addr, NULL);
+	rb_insert_augmented(&range->by_addr, &index->by_addr, &addr_callbacks);
+}
+
+/* Would there be room if all ranges were free? */
+bool pool_index_could_fit(struct pool_index *index, u32 len, unsigned int order)
+{
+	struct pool_range *root = addr_entry(index->by_addr.rb_node);
+
+	return root && root->runs.fit.max_len[order] >= len;
+}
+
+struct pool_range *pool_index_first(struct pool_index *index)
+{
+	return addr_entry(rb_first(&index->by_addr));
+}
+
+struct pool_range *pool_index_next(struct pool_range *range)
+{
+	return addr_entry(rb_next(&range->by_addr));
+}
+
+struct pool_range *pool_index_prev(struct pool_range *range)
+{
+	return addr_entry(rb_prev(&range->by_addr));
+}
+
+/* The last range that begins before @granule, or NULL. */
+struct pool_range *pool_index_before(struct pool_index *index, u32 granule)
+{
+	struct pool_range *at = addr_entry(index->by_addr.rb_node), *found = NULL;
+
+	while (at) {
+		if (at->first < granule) {
+			found = at;
+			at = addr_entry(at->by_addr.rb_right);
+		} else {
+			at = addr_entry(at->by_addr.rb_left);
+		}
+	}
+	return found;
+}
+
+/* The range that begins at @granule, or NULL. */
+struct pool_range *pool_index_at(struct pool_index *index, u32 granule)
+{
+	struct pool_range *at = addr_entry(index->by_addr.rb_node);
+
+	while (at && at->first != granule)
+		at = addr_entry(granule < at->first ? at->by_addr.rb_left : at->by_addr.rb_right);
+	return at;
+}
+
+/* --- changes --- */
+
+/* @range->first, ->end and ->free are set. The range overlaps no other of the index. */
+void pool_index_add(struct pool_index *index, struct pool_range *range)
+{
+	addr_insert(index, range);
+	if (range->free)
+		size_insert(index, range);
+}
+
+void pool_index_remove(struct pool_index *index, struct pool_range *range)
+{
+	rb_erase_augmented(&range->by_addr, &index->by_addr, &addr_callbacks);
+	if (range->free)
+		rb_erase_augmented(&range->by_size, &index->by_size, &size_callbacks);
+}
+
+/* The range keeps its place among the others: it overlaps none of them afterwards either. */
+void pool_index_resize(struct pool_index *index, struct pool_range *range, u32 first, u32 end)
+{
+	if (range->free)
+		rb_erase_augmented(&range->by_size, &index->by_size, &size_callbacks);
+	range->first = first;
+	range->end = end;
+	addr_callbacks.propagate(&range->by_addr, NULL);
+	if (range->free)
+		size_insert(index, range);
+}
+
+/* No range can be allocated any more. The caller has set @free of each to false. */
+void pool_index_set_none_free(struct pool_index *index)
+{
+	index->by_size = RB_ROOT;
+}

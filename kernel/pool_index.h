@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Index of the ranges of device memory that have no owner. A range is free, or it will be free when
+ * it has been scrubbed. All numbers are in granules from the start of device memory. The caller
+ * locks. Nothing here allocates memory, and each call takes O(log n) steps.
+ */
+#ifndef PACCEL_POOL_INDEX_H
+#define PACCEL_POOL_INDEX_H
+
+#include <linux/limits.h>
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+/* Alignments are 1 << order granules, order less than this. */
+#define POOL_ALIGN_ORDERS 10
+
+#define POOL_MAX_GRANULES U32_MAX
+
+/**
+ * struct pool_fit - the longest allocations that a set of ranges can hold
+ * @max_len: for each order of alignment, granules
+ */
+struct pool_fit {
+	u32 max_len[POOL_ALIGN_ORDERS];
+};
+
+/**
+ * struct pool_runs - summary of a set of ranges as if all were free. Adjacent ranges are one run.
+ * @first: first granule of the first range
+ * @end: end of the last range
+ * @first_end: end of the first run
+ * @last_first: first granule of the last run
+ * @fit: what the runs can hold
+ */
+struct pool_runs {
+	u32 first;
+	u32 end;
+	u32 first_end;
+	u32 last_first;
+	struct pool_fit fit;
+};
+
+/**
+ * struct pool_range - a range without an owner
+ * @by_addr: in index->by_addr
+ * @by_size: in index->by_size, if @free
+ * @list: for the caller, if not @free
+ * @first: its first granule
+ * @end: the granule behind it
+ * @free: it can be allocated now
+ * @runs: summary of the subtree of @by_addr
+ * @fit: summary of the subtree of @by_size
+ */
+struct pool_range {
+	struct rb_node by_addr;
+	union {
+		struct rb_node by_size;
+		struct list_head list;
+	};
+	u32 first;
+	u32 end;
+	bool free;
+	struct pool_runs runs;
+	struct pool_fit fit;
+};
+
+/**
+ * struct pool_index - the ranges of a pool; all bytes 0 is an empty index
+ * @by_addr: all ranges, by address
+ * @by_size: the free ranges, by length and then by address
+ */
+struct pool_index {
+	struct rb_root by_addr;
+	struct rb_root by_size;
+};
+
+void pool_index_add(struct pool_index *index, struct pool_range *range);
+void pool_index_remove(struct pool_index *index, struct pool_range *range);
+void pool_index_resize(struct pool_index *index, struct pool_range *range, u32 first, u32 end);
+void pool_index_set_none_free(struct pool_index *index);
+struct pool_range *pool_index_best_fit(struct pool_index *index, u32 len, unsigned int order);
+bool pool_index_could_fit(struct pool_index *index, u32 len, unsigned int order);
+struct pool_range *pool_index_first(struct pool_index *index);
+struct pool_range *pool_index_next(struct pool_range *range);
+struct pool_range *pool_index_prev(struct pool_range *range);
+struct pool_range *pool_index_before(struct pool_index *index, u32 granule);
+struct pool_range *pool_index_at(struct pool_index *index, u32 granule);
+u32 pool_index_largest(struct pool_index *index);
+u64 pool_range_place(const struct pool_range *range, unsigned int order);
+
+#endif
