@@ -447,9 +447,13 @@ bool calls_mend(u64 device)
 		printf("%s: has no node that can be opened\n", bdf);
 		return false;
 	}
-	if (ioctl(fd, PACCEL_IOC_RESET, &reset) || !device_path(device, CLASS, "health", path) ||
-	    file_read(path, health, sizeof(health)) <= 0 || strncmp(health, "ok", 2))
-		printf("%s: RESET has not brought it back, its health is %s\n", bdf, health);
+	if (ioctl(fd, PACCEL_IOC_RESET, &reset))
+		printf("%s: RESET: %s\n", bdf, strerror(errno));
+	else if (!device_path(device, CLASS, "health", path) ||
+		 file_read(path, health, sizeof(health)) <= 0)
+		printf("%s: has no file `health`\n", bdf);
+	else if (strncmp(health, "ok", 2))
+		printf("%s: after RESET its health is %s\n", bdf, health);
 	close(fd);
 	return !strncmp(health, "ok", 2);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,6 +152,9 @@ static void run_processes(void)
 	__atomic_store_n(&shared->stop, true, __ATOMIC_RELAXED);
 	while (running())
 		wait_a_second(&child);
+	/* Children of a process that was killed may be in the middle of removing a device. */
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
 }
 
 /* --- before and after ------------------------------------------------------------------- */
@@ -264,6 +268,9 @@ static int run(void)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED || setrlimit(RLIMIT_NOFILE, &files))
+		abort();
+	/* So that run_processes() can wait for the children of its children. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 		abort();
 	shared->covered = !options.uncovered;
 	setvbuf(stdout, NULL, _IOLBF, 0);
