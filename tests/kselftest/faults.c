@@ -456,7 +456,7 @@ static void meet_chains(struct __test_metadata *_metadata, struct chains *all,
 		struct chain *c = &all->c[i];
 
 		EXPECT_EQ(0, c->wrong) TH_LOG("chain %d", i);
-		EXPECT_GE(times * limit_of(kind) + 200 * slow_factor(), c->took);
+		EXPECT_GE(times * limit_of(kind) + 2000 * slow_factor(), c->took);
 		if (!c->error)
 			continue;
 		failed++;
