@@ -354,22 +354,19 @@ TEST_F(trace, equal_shares)
 
 /*
  * Scrubbing that an allocation waits for goes ahead of copies, in pieces of two DMA requests. Between two
- * pieces copies have their turn.
+ * pieces copies have their turn. On edu all memory is one piece.
  */
 TEST_F(trace, scrubbing_takes_turns)
 {
-	u64 size = 16 << 20, room, mem;
+	u64 room, mem;
 	struct rig *r = &self->r;
 	const char *at, *copy, *next;
 	int row = 0, longest = 0;
 	pid_t pid[BUSY];
 
-	if (stats_of(r->fd).total < size)
-		SKIP(return, "needs 16 MiB of device memory");
 	card_slow_turns();
 	busy_start(_metadata, pid, (int[BUSY]){ 1, 1 });
 	room = stats_of(r->fd).largest_free;
-	ASSERT_LT(size / 2, room);
 	test_cmd_mem_alloc(r->fd, room, 0, &mem);
 	test_cmd_mem_free(r->fd, mem, room);
 	trace_clear(self);
