@@ -53,6 +53,9 @@ CALLS(X)
 /* The result of an absent argument. */
 #define NO_RESULT (~0ull)
 
+/* A call of the fuzzer's own has failed, with errno. */
+void fuzz_abort(const char *what) __attribute__((noreturn));
+
 /* Once, in the process whose children run programs. Returns how many devices there are. */
 unsigned int calls_init(void);
 /* All privileges but access to files are dropped, so that RLIMIT_MEMLOCK holds. */

@@ -42,6 +42,13 @@ static bool in_child;
 static __thread sigjmp_buf *volatile fault;
 static __thread int nth_fd = -1;
 
+void fuzz_abort(const char *what)
+{
+	printf("%s: %s\n", what, strerror(errno));
+	fflush(stdout);
+	abort();
+}
+
 int call_result(int rc)
 {
 	return rc < 0 ? -errno : rc;
@@ -109,7 +116,7 @@ void calls_drop_privileges(void)
 
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED) ||
 	    syscall(SYS_capset, &header, data) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
-		abort();
+		fuzz_abort("dropping privileges");
 }
 
 bool calls_in_child(void)
@@ -124,7 +131,7 @@ static void note_first_fd(void)
 		return;
 	first_fd = dup(0);
 	if (first_fd < 0)
-		abort();
+		fuzz_abort("dup");
 	close(first_fd);
 }
 
@@ -140,8 +147,10 @@ void calls_clean_up(void)
 	while (nr_children && waitpid(-1, NULL, 0) > 0)
 		;
 	nr_children = 0;
-	if (syscall(SYS_close_range, first_fd, ~0u, 0) || munmap(ARENA, ARENA_SLOTS * ARENA_SLOT))
-		abort();
+	if (syscall(SYS_close_range, first_fd, ~0u, 0))
+		fuzz_abort("close_range");
+	if (munmap(ARENA, ARENA_SLOTS * ARENA_SLOT))
+		fuzz_abort("munmap of the arena");
 	arena_used = 0;
 }
 
@@ -167,7 +176,7 @@ void calls_fail_nth(unsigned int nth)
 	snprintf(path, sizeof(path), "/proc/self/task/%ld/fail-nth", syscall(SYS_gettid));
 	nth_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (nth_fd >= 0 && pwrite(nth_fd, text, n, 0) != n)
-		abort();
+		fuzz_abort("fail-nth");
 }
 
 /* The write itself can be what fails. */
@@ -176,7 +185,7 @@ void calls_fail_none(void)
 	if (nth_fd < 0)
 		return;
 	if (pwrite(nth_fd, "0", 1, 0) != 1 && pwrite(nth_fd, "0", 1, 0) != 1)
-		abort();
+		fuzz_abort("end of fail-nth");
 	close(nth_fd);
 	nth_fd = -1;
 	mask_signals(SIG_UNBLOCK);

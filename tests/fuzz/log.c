@@ -28,7 +28,7 @@ static void log_write(const char *text, size_t n)
 		rc = write(port, text, n);
 	} while (rc < 0 && errno == EINTR);
 	if (port >= 0 && rc != (ssize_t)n)
-		abort();
+		fuzz_abort("the port of the log");
 }
 
 /* A record is written in one piece, so those of several processes are not mixed. */
