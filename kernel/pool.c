@@ -161,11 +161,16 @@ static void buf_make_free(struct paccel_pool *pool, struct paccel_buf *buf)
 		buf_resize(pool, prev, prev->start, end);
 		return;
 	}
-	if (in_index(buf->state))
-		pool_index_remove(&pool->index, &buf->range);
-	buf->size = end - start;
+	if (!in_index(buf->state)) {
+		buf->size = end - start;
+		buf->state = PACCEL_BUF_FREE;
+		buf_add(pool, buf);
+		return;
+	}
+	if (end != buf_end(buf))
+		buf_resize(pool, buf, start, end);
 	buf->state = PACCEL_BUF_FREE;
-	buf_add(pool, buf);
+	pool_index_set_free(&pool->index, &buf->range);
 }
 
 /*
@@ -494,11 +499,12 @@ static void scrub_start(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = &pd->pool;
 	struct paccel_buf *buf = list_first_entry(&pool->dirty, struct paccel_buf, range.list);
+	u64 most = max_t(u64, POOL_SCRUB_BYTES, pd->info.granule);
 	struct paccel_job *job = pool->scrub_job;
 
 	scrub_gather(pool, buf);
-	if (buf->size > max_t(u64, POOL_SCRUB_BYTES, pd->info.granule))
-		buf = scrub_cut(pool, buf, max_t(u64, POOL_SCRUB_BYTES, pd->info.granule));
+	if (buf->size > most)
+		buf = scrub_cut(pool, buf, most);
 	pool->scrub_generation = pool->generation;
 	job->eng = paccel_engine_choose(pd);
 	job->dst.start = buf->start;

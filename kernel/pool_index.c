@@ -139,22 +139,36 @@ u64 pool_range_place(const struct pool_range *range, unsigned int order)
 
 /* --- all ranges, by address --- */
 
-/* Summary of two sets; all ranges of @b are above those of @a. */
-static struct pool_runs runs_join(const struct pool_runs *a, const struct pool_runs *b)
+/* Adds to the summary of a set the ranges of @left, which are all below it. */
+static void runs_add_left(struct pool_runs *runs, const struct pool_runs *left)
 {
-	struct pool_runs runs = *a;
+	fit_add(&runs->fit, &left->fit);
+	if (left->end != runs->first) {
+		runs->first_end = left->first_end;
+	} else {
+		fit_add_run(&runs->fit, left->last_first, runs->first_end);
+		if (runs->last_first == runs->first)
+			runs->last_first = left->last_first;
+		if (left->first_end != left->end)
+			runs->first_end = left->first_end;
+	}
+	runs->first = left->first;
+}
 
-	runs.end = b->end;
-	runs.last_first = b->last_first;
-	fit_add(&runs.fit, &b->fit);
-	if (a->end != b->first)
-		return runs;
-	fit_add_run(&runs.fit, a->last_first, b->first_end);
-	if (a->first_end == a->end)
-		runs.first_end = b->first_end;
-	if (b->last_first == b->first)
-		runs.last_first = a->last_first;
-	return runs;
+/* Likewise those of @right, which are all above it. */
+static void runs_add_right(struct pool_runs *runs, const struct pool_runs *right)
+{
+	fit_add(&runs->fit, &right->fit);
+	if (runs->end != right->first) {
+		runs->last_first = right->last_first;
+	} else {
+		fit_add_run(&runs->fit, runs->last_first, right->first_end);
+		if (runs->first_end == runs->end)
+			runs->first_end = right->first_end;
+		if (right->last_first != right->first)
+			runs->last_first = right->last_first;
+	}
+	runs->end = right->end;
 }
 
 /* As size_compute(). */
@@ -171,9 +185,9 @@ static bool addr_compute(struct pool_range *range, bool exit)
 
 	fit_add_run(&runs.fit, range->first, range->end);
 	if (left)
-		runs = runs_join(&left->runs, &runs);
+		runs_add_left(&runs, &left->runs);
 	if (right)
-		runs = runs_join(&runs, &right->runs);
+		runs_add_right(&runs, &right->runs);
 	if (exit && !memcmp(&runs, &range->runs, sizeof(runs)))
 		return true;
 	range->runs = runs;
@@ -273,6 +287,13 @@ void pool_index_resize(struct pool_index *index, struct pool_range *range, u32 f
 	addr_callbacks.propagate(&range->by_addr, NULL);
 	if (range->free)
 		size_insert(index, range);
+}
+
+/* A range of the index that was not free can be allocated from now on. */
+void pool_index_set_free(struct pool_index *index, struct pool_range *range)
+{
+	range->free = true;
+	size_insert(index, range);
 }
 
 /* No range can be allocated any more. The caller has set @free of each to false. */
