@@ -14,7 +14,7 @@
  * many times what the first FEW have taken. A search through all pieces would be thousands.
  */
 #define FEW 1000
-#define TIMES 100
+#define TIMES 20
 #define REFUSALS 100
 
 FIXTURE(full) {
