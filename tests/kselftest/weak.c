@@ -210,6 +210,7 @@ TEST_F(weak, unstoppable_card_keeps_its_pages)
 	if (rounds > 1)
 		printf("# tries: weak.unstoppable_card_keeps_its_pages %d\n", rounds);
 	EXPECT_EQ(-EIO, rc);
+	EXPECT_TRUE(log_says(kmsg, "out of service until RESET"));
 	EXPECT_TRUE(log_says(kmsg, "1 pages are kept: the card might still write them"));
 	EXPECT_EQ(-ENODEV, _test_cmd_copy_h2d(self->fd, self->mem, self->host, 8));
 	close(kmsg);
