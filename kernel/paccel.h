@@ -32,7 +32,6 @@
 #include <linux/device.h>
 #include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
-#include <linux/genalloc.h>
 #include <linux/kref.h>
 #include <linux/llist.h>
 #include <linux/mmu_notifier.h>
@@ -48,7 +47,8 @@
 
 #include "compat.h"
 #include "hw/hw.h"
-#include "pool_index.h"
+#include "pool.h"
+#include "range.h"
 
 #define PACCEL_MEM_BASE		SZ_4G
 #define PACCEL_MAX_ALIGN	SZ_2M
@@ -84,132 +84,6 @@ extern struct workqueue_struct *paccel_wq;
  * Nothing that ends a DMA request waits for it.
  */
 extern struct workqueue_struct *paccel_release_wq;
-
-/* --- range.c: disjoint ranges of u64, by address. The caller locks. --- */
-
-struct paccel_range {
-	struct rb_node node;
-	u64 start;
-	u64 last;
-};
-
-int paccel_range_insert(struct rb_root *root, struct paccel_range *r);
-struct paccel_range *paccel_range_find(struct rb_root *root, u64 start, u64 len);
-struct paccel_range *paccel_range_at(struct rb_root *root, u64 start);
-
-/* --- pool.c: the memory of a card --- */
-
-enum paccel_buf_state {
-	PACCEL_BUF_USED,	/* has an owner */
-	PACCEL_BUF_DIRTY,	/* freed, waits for scrubbing */
-	PACCEL_BUF_SCRUBBING,	/* the card fills it with zero */
-	PACCEL_BUF_FREE,	/* can be allocated */
-	PACCEL_BUF_QUARANTINED,	/* could not be scrubbed */
-	PACCEL_BUF_STATES,
-};
-
-/* One context's hold on one allocation; as many MEM_FREE end it as @count says. */
-struct paccel_map {
-	struct paccel_range range;
-	struct paccel_buf *buf;
-	u64 count;
-	bool touched;		/* a page of it may be mapped */
-};
-
-/**
- * struct paccel_buf - a range of device memory; all of them together tile the device
- * @start: device address
- * @size: bytes, whole granules
- * @state: under pool->lock
- * @length: while used: bytes that were asked for
- * @generation: while used: pool->generation when it was allocated
- * @ref: while used: the contexts and dma-bufs that hold it and the jobs that run on it
- * @user: while used: who pays
- * @pd: while used: the device, a counted reference
- * @first: while used: the map of the context that has allocated it, embedded to save an allocation;
- *	under the context's lock
- * @range: without an owner: in pool->index, unless it is quarantined; its list is in pool->dirty or
- *	pool->quarantined in that state; under pool->lock
- *
- * @start, @size and what is there while it is used do not change while a reference is held.
- */
-struct paccel_buf {
-	u64 start;
-	u64 size;
-	enum paccel_buf_state state;
-	union {
-		struct {
-			u64 length;
-			u64 generation;
-			struct kref ref;
-			struct paccel_user *user;
-			struct paccel_device *pd;
-			struct paccel_map first;
-		};
-		struct pool_range range;
-	};
-};
-
-/* A user of a card, by real uid; under pool->lock. */
-struct paccel_user {
-	struct list_head node;
-	kuid_t uid;
-	unsigned int files;
-	u64 used;
-};
-
-/**
- * struct paccel_pool - the memory of a device
- * @lock: of all below and of every paccel_buf and paccel_user
- * @gen: owns the space; what is free there is free here, and nothing else
- * @shift: a granule has 1 << @shift bytes
- * @index: the ranges without an owner, except the quarantined
- * @dirty: ranges that wait for scrubbing, the one that was freed first in front
- * @quarantined: ranges that could not be scrubbed
- * @scrubbing: the range that is scrubbed at the moment, or NULL
- * @scrub_failures: pieces in a row that failed
- * @scrub_generation: @generation when scrubbing of @scrubbing began
- * @waiting: requests that wait for scrubbing, in the order of arrival; engines read without the
- *	lock whether it is empty
- * @users: all that have a file or memory
- * @bytes: of all ranges in each state
- * @max_user_bytes: quota, or 0
- * @generation: grows when the device loses its memory
- * @scrub_work: starts and ends scrubbing
- * @scrub_job: scrubs @scrubbing
- */
-struct paccel_pool {
-	struct mutex lock;		/* all below, every paccel_buf and _user */
-	struct gen_pool *gen;
-	unsigned int shift;
-	struct pool_index index;
-	struct list_head dirty;
-	struct list_head quarantined;
-	struct paccel_buf *scrubbing;
-	unsigned int scrub_failures;
-	u64 scrub_generation;
-	struct list_head waiting;
-	struct list_head users;
-	u64 bytes[PACCEL_BUF_STATES];
-	u64 max_user_bytes;
-	u64 generation;
-	struct work_struct scrub_work;
-	struct paccel_job *scrub_job;
-};
-
-int paccel_pool_init(struct paccel_device *pd);
-void paccel_pool_destroy(struct paccel_device *pd);
-struct paccel_user *paccel_user_get(struct paccel_device *pd, kuid_t uid);
-void paccel_user_put(struct paccel_device *pd, struct paccel_user *user);
-int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 length, u64 align,
-		      struct paccel_buf **bufp);
-void paccel_buf_put(struct paccel_buf *buf);
-void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
-		       struct paccel_mem_stats *stats);
-void paccel_pool_wake(struct paccel_device *pd);
-void paccel_pool_soil(struct paccel_device *pd);
-/* After a reset: what was set aside gets another try. */
-void paccel_pool_retry(struct paccel_device *pd);
 
 /* --- pages.c: host pages that the card is given --- */
 
