@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Checks of the headers that programs include. Sourced by tests/static/run, which sets `out`.
+# Checks of the headers that programs include. Sourced by tests/static/run, which sets `work`.
 
-: "${out:?}"
+: "${work:?}"
 
 strict=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only)
 
@@ -33,21 +33,21 @@ check_uapi_header_alone() {
 # The structures as a compiler lays them out.
 layout() { # compiler and flags...
 	echo '#include <linux/paccel.h>' |
-		"$@" -g -fno-eliminate-unused-debug-types -Iinclude/uapi -c -x c -o "$out/layout.o" - &&
-		pahole "$out/layout.o"
+		"$@" -g -fno-eliminate-unused-debug-types -Iinclude/uapi -c -x c -o "$work/layout.o" - &&
+		pahole "$work/layout.o"
 }
 
 check_uapi_one_layout() {
-	layout gcc >"$out/layout.64" || return 1
+	layout gcc >"$work/layout.64" || return 1
 	# shellcheck disable=SC2046 # words
-	layout gcc $(m32) >"$out/layout.32" || return 1
-	[ "$(grep -c '^struct paccel_' "$out/layout.64")" -ge 10 ] || {
+	layout gcc $(m32) >"$work/layout.32" || return 1
+	[ "$(grep -c '^struct paccel_' "$work/layout.64")" -ge 10 ] || {
 		echo 'pahole does not see the structures'
 		return 1
 	}
-	diff -u "$out/layout.64" "$out/layout.32" || return 1
+	diff -u "$work/layout.64" "$work/layout.32" || return 1
 	# So pahole marks a hole.
-	grep -n 'XXX' "$out/layout.64" | nothing
+	grep -n 'XXX' "$work/layout.64" | nothing
 }
 
 # The headers of other projects that ours include are where theirs are, or declarations of ours.

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Checks of kernel/. Sourced by tests/static/run, which sets `out`.
+# Checks of kernel/. Sourced by tests/static/run, which sets `work`.
 
-: "${out:?}"
+: "${work:?}"
 
 # The Makefile builds the module for every kernel with W=1, where a warning is an error. What is left
 # for here: another compiler, sparse, and a build in place.
 
 # Compile only: that tree has no Module.symvers.
 check_module_clang() {
-	local tree dir=$out/clang/kernel
+	local tree dir=$work/kernel
 	tree=$(qemu/setup print clang-tree) || return 1
 	qemu/link-sources kernel "$dir"
 	MAKEFLAGS='' make -j2 -C "$tree" M="$dir" W=1 CC=clang paccel.o >"$dir/log" 2>&1 || {
@@ -21,18 +21,18 @@ check_module_clang() {
 
 # As the documentation says that it can be built, in a copy of the tree, with sparse beside gcc.
 check_module_in_place_with_sparse() {
-	local tree copy=$out/in-place/tree
+	local tree copy=$work/tree
 	tree=$(qemu/setup print 6.12 kdir) || return 1
 	mkdir -p "$copy"
 	files kernel include Makefile .gitignore | cpio -pdm --quiet "$copy" || return 1
 	git -C "$copy" init -q || return 1
 	git -C "$copy" add -A
 	MAKEFLAGS='' make -j2 -C "$tree" M="$copy/kernel" C=2 CHECK=sparse modules \
-		>"$out/in-place/log" 2>&1 || {
-		tail -n 30 "$out/in-place/log"
+		>"$work/log" 2>&1 || {
+		tail -n 30 "$work/log"
 		return 1
 	}
-	no_warnings "$out/in-place/log" || return 1
+	no_warnings "$work/log" || return 1
 	[ -e "$copy/kernel/paccel.ko" ] || return 1
 	git -C "$copy" status --porcelain | grep -v '^A ' | nothing || return 1
 	make -C "$copy" clean || return 1
