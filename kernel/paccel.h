@@ -45,10 +45,10 @@
 #include <linux/workqueue.h>
 #include <linux/paccel.h>
 
-#include "compat.h"
+#include "core/compat.h"
 #include "hw/hw.h"
-#include "pool.h"
-#include "range.h"
+#include "mem/pool.h"
+#include "core/range.h"
 
 #define PACCEL_MEM_BASE		SZ_4G
 #define PACCEL_MAX_ALIGN	SZ_2M

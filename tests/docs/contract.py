@@ -32,12 +32,12 @@ def _whats(top, path, prefix):
 
 def check_sysfs(top):
     """sysfs attributes are documented, and exist"""
-    source = read(top, "kernel/sysfs.c")
+    source = read(top, "kernel/driver/sysfs.c")
     listed = set(re.findall(r"&dev_attr_(\w+)\.attr", source))
     documented = _whats(top, f"{ABI}/sysfs-class-paccel", "/sys/class/paccel/paccelN/")
-    problems = difference(listed, documented, "not in the ABI file", "not in kernel/sysfs.c")
+    problems = difference(listed, documented, "not in the ABI file", "not in kernel/driver/sysfs.c")
     if not listed:
-        problems.append("no attribute found in kernel/sysfs.c")
+        problems.append("no attribute found in kernel/driver/sysfs.c")
     return problems
 
 
@@ -144,11 +144,11 @@ NUMBERS = [
      r"PACCEL_MAX_ENGINES\s+8\b"),
     ("Documentation/adding-a-card.md", "multiple of 8, at most 2 MiB", "kernel/hw/hw.h",
      r"PACCEL_MAX_XFER\s+SZ_2M\b"),
-    ("Documentation/uapi.md", "longer than 4096 bytes", "kernel/file.c",
+    ("Documentation/uapi.md", "longer than 4096 bytes", "kernel/uapi/file.c",
      r"PACCEL_MAX_STRUCT\s+4096\b"),
-    ("Documentation/concepts.md", "`watchdog_ms` (10 s)", "kernel/main.c",
+    ("Documentation/concepts.md", "`watchdog_ms` (10 s)", "kernel/driver/main.c",
      r"paccel_watchdog_ms = 10000;"),
-    ("Documentation/concepts.md", "`quiesce_ms` (5 s)", "kernel/main.c",
+    ("Documentation/concepts.md", "`quiesce_ms` (5 s)", "kernel/driver/main.c",
      r"paccel_quiesce_ms = 5000;"),
     ("README.md", "at most 4032 bytes", "kernel/hw/edu.c",
      r"EDU_GRANULE\s+64\n.*EDU_MEM_SIZE\s+\(63 \* EDU_GRANULE\)"),

@@ -10,7 +10,7 @@
 #include "ring_test.h"
 
 #define SIZE 64
-#define REVOKE_MS 10000		/* PACCEL_REVOKE_MS of kernel/export.c */
+#define REVOKE_MS 10000		/* PACCEL_REVOKE_MS of kernel/mem/export.c */
 
 /* Uncorrectable errors of the AER capability. */
 #define DATA_LINK_PROTOCOL 0x10		/* fatal: the link is reset */

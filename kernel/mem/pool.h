@@ -11,8 +11,8 @@
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
 
-#include "pool_index.h"
-#include "range.h"
+#include "mem/pool_index.h"
+#include "core/range.h"
 
 struct paccel_device;
 struct paccel_job;

@@ -19,7 +19,7 @@
 #include <linux/slab.h>
 
 #include "paccel.h"
-#include "trace.h"
+#include "core/trace.h"
 
 /* Rounds of one stream_run(): what is left is a worker's. A long queue holds up no interrupt. */
 #define PACCEL_STREAM_ROUNDS 64

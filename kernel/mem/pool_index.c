@@ -11,7 +11,7 @@
 #include <linux/rbtree_augmented.h>
 #include <linux/string.h>
 
-#include "pool_index.h"
+#include "mem/pool_index.h"
 
 static struct pool_range *addr_entry(struct rb_node *node)
 {

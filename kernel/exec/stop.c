@@ -3,7 +3,7 @@
  * Stopping an engine: for a reset of it or of the card, for suspend, when the card goes, and when
  * host memory is taken away. What the card had in hand fails, or is done again.
  */
-#include "engine.h"
+#include "exec/engine.h"
 
 /* Withdraws all jobs of the queues; eng->lock is held. */
 static void withdraw_all(struct paccel_engine *eng, struct list_head *queues, int error,

@@ -11,8 +11,8 @@
  * A job of a stream may be given to the engine while its leader, the one before it, is in flight.
  * It gets a turn only directly behind that, linked by the card, or when the leader has ended.
  */
-#include "engine.h"
-#include "trace.h"
+#include "exec/engine.h"
+#include "core/trace.h"
 
 /* Tells whoever waits. The job is nobody's any more; no lock is held. */
 static void job_end(struct paccel_job *job)

@@ -12,8 +12,8 @@
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
-#include "engine.h"
-#include "trace.h"
+#include "exec/engine.h"
+#include "core/trace.h"
 
 /* Of one engine: what a transfer that goes through it has at most. */
 #define PACCEL_BOUNCE SZ_256K
