@@ -46,6 +46,7 @@
 #include <linux/paccel.h>
 
 #include "core/compat.h"
+#include "core/module.h"
 #include "hw/hw.h"
 #include "mem/pool.h"
 #include "core/range.h"
@@ -63,27 +64,6 @@
 #define PACCEL_MAX_POINTS	128
 /* Pages of mmap offsets: 0 is nothing, 1 the completion page, the others are HOST_ALLOC's. */
 #define PACCEL_PAGE_COOKIE	1
-
-extern bool paccel_scrub;
-extern bool paccel_verify;
-extern unsigned int paccel_watchdog_ms;
-extern unsigned int paccel_quiesce_ms;
-
-enum paccel_p2p {
-	PACCEL_P2P_AUTO,
-	PACCEL_P2P_FORCE,
-	PACCEL_P2P_OFF,
-};
-
-extern enum paccel_p2p paccel_p2p;
-
-/* Runs the engines; nothing on it waits for user space or for memory. */
-extern struct workqueue_struct *paccel_wq;
-/*
- * Unpins, unmaps and gives back; and revokes exports, which waits for DMA requests of importers.
- * Nothing that ends a DMA request waits for it.
- */
-extern struct workqueue_struct *paccel_release_wq;
 
 /* --- pages.c: host pages that the card is given --- */
 

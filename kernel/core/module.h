@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What belongs to the module and not to one device: its parameters and workqueues. */
+#ifndef PACCEL_MODULE_H
+#define PACCEL_MODULE_H
+
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+extern bool paccel_scrub;
+extern bool paccel_verify;
+extern unsigned int paccel_watchdog_ms;
+extern unsigned int paccel_quiesce_ms;
+
+enum paccel_p2p {
+	PACCEL_P2P_AUTO,
+	PACCEL_P2P_FORCE,
+	PACCEL_P2P_OFF,
+};
+
+extern enum paccel_p2p paccel_p2p;
+
+/* Runs the engines; nothing on it waits for user space or for memory. */
+extern struct workqueue_struct *paccel_wq;
+/*
+ * Unpins, unmaps and gives back; and revokes exports, which waits for DMA requests of importers.
+ * Nothing that ends a DMA request waits for it.
+ */
+extern struct workqueue_struct *paccel_release_wq;
+
+#endif
