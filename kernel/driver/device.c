@@ -15,7 +15,6 @@
 
 #define PACCEL_MINORS 256
 
-DEFINE_SRCU(paccel_srcu);
 static DEFINE_IDA(paccel_ida);
 static atomic_t paccel_devices;
 /* Devices that were unbound while they might still write, until their last reference is dropped. */
@@ -282,25 +281,6 @@ void paccel_device_unregister(struct paccel_device *pd)
 	}
 	paccel_engines_free(pd);
 	paccel_map_end(pd);
-}
-
-u32 paccel_device_caps(struct paccel_device *pd)
-{
-	u32 caps = 0;
-
-	if (paccel_mappable(pd))
-		caps |= PACCEL_CAP_MAPPABLE;
-	if (pd->info.flags & PACCEL_HW_MEM_SURVIVES)
-		caps |= PACCEL_CAP_MEM_SURVIVES_RESET;
-	if (pd->direct)
-		caps |= PACCEL_CAP_DIRECT_DMA;
-	if (pd->info.flags & PACCEL_HW_D2D)
-		caps |= PACCEL_CAP_NATIVE_D2D;
-	if (pd->info.flags & PACCEL_HW_FILL)
-		caps |= PACCEL_CAP_NATIVE_FILL;
-	if (pd->info.flags & PACCEL_HW_CHECKSUM)
-		caps |= PACCEL_CAP_VERIFY;
-	return caps;
 }
 
 int paccel_device_init(void)

@@ -34,12 +34,6 @@ void paccel_prove_quiet(struct paccel_device *pd)
 	paccel_foreign_release_kept();
 }
 
-void paccel_count_leak(struct paccel_device *pd, unsigned long pages)
-{
-	atomic64_add(pages, &pd->count.leaked_pages);
-	dev_warn(&pd->dev, "%lu pages are kept: the card might still write them\n", pages);
-}
-
 const char *paccel_health(struct paccel_device *pd)
 {
 	unsigned int i;
