@@ -534,6 +534,10 @@ void paccel_engines_refuse(struct paccel_device *pd, int error);
 void paccel_engines_unhold(struct paccel_device *pd);
 void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *pages);
 
+extern const struct paccel_mem_ops paccel_mem_ops;
+int paccel_scrub_alloc(struct paccel_device *pd);
+void paccel_scrub_free(struct paccel_device *pd);
+
 /* --- dump.c, device.c, reset.c, sysfs.c --- */
 
 /* Text that is being written; what does not fit is left out. */
@@ -589,6 +593,8 @@ struct paccel_counters {
  * @dump_work: makes a device core dump of it
  * @debugfs: its folder there
  * @pool: device memory
+ * @mem_ops: what memory asks of the engines
+ * @scrub_job: scrubs device memory, a range at a time
  * @engines: info.engines of them
  * @evicted: told when a transfer whose pages are revoked is not in flight any more
  * @ctxs: every open context; under @ctxs_lock
@@ -628,6 +634,8 @@ struct paccel_device {
 	struct work_struct dump_work;
 	struct dentry *debugfs;
 	struct paccel_pool pool;
+	const struct paccel_mem_ops *mem_ops;
+	struct paccel_job *scrub_job;
 	struct paccel_engine engines[PACCEL_MAX_ENGINES];
 	wait_queue_head_t evicted;
 	struct list_head ctxs;

@@ -38,6 +38,7 @@ static void paccel_device_release(struct device *dev)
 	list_del(&pd->lost);
 	mutex_unlock(&lost_lock);
 	paccel_pool_destroy(pd);
+	paccel_scrub_free(pd);
 	paccel_dump_free(pd);
 	paccel_map_free(pd);
 	ida_free(&paccel_ida, MINOR(dev->devt));
@@ -80,6 +81,7 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 	atomic_inc(&paccel_devices);
 	pd->pdev = pci_dev_get(pdev);
 	pd->ops = ops;
+	pd->mem_ops = &paccel_mem_ops;
 	strscpy(pd->bus_addr, pci_name(pdev), sizeof(pd->bus_addr));
 	mutex_init(&pd->reset_lock);
 	mutex_init(&pd->ctxs_lock);
@@ -204,6 +206,9 @@ int paccel_device_register(struct paccel_device *pd)
 	ret = paccel_engines_alloc(pd);
 	if (ret)
 		return ret;
+	ret = paccel_scrub_alloc(pd);
+	if (ret)
+		goto free_engines;
 	ret = paccel_pool_init(pd);
 	if (ret)
 		goto free_engines;

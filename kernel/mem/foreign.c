@@ -89,7 +89,7 @@ static void import_move_notify(struct dma_buf_attachment *attach)
 		return;
 	if (f->pages) {
 		WRITE_ONCE(f->pages->revoked, true);
-		paccel_engines_evict(f->pd, f->pages);
+		f->pd->mem_ops->evict(f->pd, f->pages);
 	}
 	if (import_is_written(f))
 		dev_err(&f->pd->dev, "cannot be stopped, and may go on in memory of another device\n");

@@ -411,9 +411,14 @@ void paccel_buf_put(struct paccel_buf *buf)
 
 /* --- scrubbing --- */
 
-static void scrub_ended(struct paccel_job *job)
+void paccel_pool_scrubbed(struct paccel_device *pd, int error)
 {
-	queue_work(paccel_wq, &job->eng->pd->pool.scrub_work);
+	struct paccel_pool *pool = &pd->pool;
+
+	pool->scrub_error = error;
+	/* Pairs with scrub_work(). */
+	smp_store_release(&pool->scrub_ended, true);
+	queue_work(paccel_wq, &pool->scrub_work);
 }
 
 /* The piece is quarantined; or all that is dirty, if the device scrubs nothing. */
@@ -437,7 +442,7 @@ static void scrub_finish(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = &pd->pool;
 	struct paccel_buf *buf = pool->scrubbing;
-	int error = pool->scrub_job->error;
+	int error = pool->scrub_error;
 
 	pool->scrubbing = NULL;
 	if (error == -ENODEV || error == -ESTALE || pool->scrub_generation != pool->generation) {
@@ -500,28 +505,15 @@ static void scrub_start(struct paccel_device *pd)
 	struct paccel_pool *pool = &pd->pool;
 	struct paccel_buf *buf = list_first_entry(&pool->dirty, struct paccel_buf, range.list);
 	u64 most = max_t(u64, POOL_SCRUB_BYTES, pd->info.granule);
-	struct paccel_job *job = pool->scrub_job;
 
 	scrub_gather(pool, buf);
 	if (buf->size > most)
 		buf = scrub_cut(pool, buf, most);
 	pool->scrub_generation = pool->generation;
-	job->eng = paccel_engine_choose(pd);
-	job->dst.start = buf->start;
-	job->width = buf->size;
-	paccel_job_verify(job, pd, false);
-	job->at = (struct paccel_place){ };
-	job->complete = false;
-	job->stop = 0;
-	job->over = false;
-	job->error = 0;
-	reinit_completion(&job->done);
-	kref_get(&job->ref);
-	if (paccel_engine_submit(job->eng, job, NULL, false) < 0) {
-		/* Gone or out of service: it stays dirty until a reset. */
-		paccel_job_put(job);
+	pool->scrub_ended = false;
+	/* Gone or out of service: it stays dirty until a reset. */
+	if (pd->mem_ops->scrub(pd, buf->start, buf->size))
 		return;
-	}
 	buf_set_state(pool, buf, PACCEL_BUF_SCRUBBING);
 	pool->scrubbing = buf;
 }
@@ -533,7 +525,8 @@ static void scrub_work(struct work_struct *work)
 	struct paccel_device *pd = container_of(pool, struct paccel_device, pool);
 
 	mutex_lock(&pool->lock);
-	if (pool->scrubbing && completion_done(&pool->scrub_job->done))
+	/* Pairs with paccel_pool_scrubbed(). */
+	if (pool->scrubbing && smp_load_acquire(&pool->scrub_ended))
 		scrub_finish(pd);
 	if (!pool->scrubbing && !list_empty(&pool->dirty))
 		scrub_start(pd);
@@ -687,10 +680,6 @@ int paccel_pool_init(struct paccel_device *pd)
 	INIT_WORK(&pool->scrub_work, scrub_work);
 	pool->shift = ilog2(pd->info.granule);
 
-	pool->scrub_job = paccel_job_alloc(pd, NULL, PACCEL_JOB_SCRUB);
-	if (!pool->scrub_job)
-		return -ENOMEM;
-	pool->scrub_job->end = scrub_ended;
 	pool->gen = gen_pool_create(pool->shift, NUMA_NO_NODE);
 	if (!pool->gen)
 		return -ENOMEM;
@@ -722,13 +711,10 @@ void paccel_pool_destroy(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = &pd->pool;
 
-	if (!pool->scrub_job)
+	if (!pool->gen)
 		return;
 	/* A free after the device is gone still queues it. */
 	cancel_work_sync(&pool->scrub_work);
 	pool_empty(pool);
-	if (pool->gen)
-		gen_pool_destroy(pool->gen);
-	paccel_job_release(pool->scrub_job);
-	paccel_job_put(pool->scrub_job);
+	gen_pool_destroy(pool->gen);
 }

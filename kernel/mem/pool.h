@@ -15,7 +15,7 @@
 #include "core/range.h"
 
 struct paccel_device;
-struct paccel_job;
+struct paccel_pages;
 struct paccel_mem_stats;
 
 enum paccel_buf_state {
@@ -86,6 +86,8 @@ struct paccel_user {
  * @dirty: ranges that wait for scrubbing, the one that was freed first in front
  * @quarantined: ranges that could not be scrubbed
  * @scrubbing: the range that is scrubbed at the moment, or NULL
+ * @scrub_ended: the device is done with @scrubbing; set without the lock
+ * @scrub_error: how that ended, valid once @scrub_ended
  * @scrub_failures: pieces in a row that failed
  * @scrub_generation: @generation when scrubbing of @scrubbing began
  * @waiting: requests that wait for scrubbing, in the order of arrival; engines read without the
@@ -95,7 +97,6 @@ struct paccel_user {
  * @max_user_bytes: quota, or 0
  * @generation: grows when the device loses its memory
  * @scrub_work: starts and ends scrubbing
- * @scrub_job: scrubs @scrubbing
  */
 struct paccel_pool {
 	struct mutex lock;		/* all below, every paccel_buf and _user */
@@ -105,6 +106,8 @@ struct paccel_pool {
 	struct list_head dirty;
 	struct list_head quarantined;
 	struct paccel_buf *scrubbing;
+	bool scrub_ended;
+	int scrub_error;
 	unsigned int scrub_failures;
 	u64 scrub_generation;
 	struct list_head waiting;
@@ -113,7 +116,18 @@ struct paccel_pool {
 	u64 max_user_bytes;
 	u64 generation;
 	struct work_struct scrub_work;
-	struct paccel_job *scrub_job;
+};
+
+/**
+ * struct paccel_mem_ops - what memory asks of the engines, which are a layer above
+ * @scrub: fill a range of device memory with zero: 0, and paccel_pool_scrubbed() is called when
+ *	that has ended, or an error and it was not begun. One at a time. pool->lock is held
+ * @evict: wait until no transfer of these pages is in flight. They are revoked, so that none is
+ *	started. The reservation lock of their dma-buf is held
+ */
+struct paccel_mem_ops {
+	int (*scrub)(struct paccel_device *pd, u64 addr, u64 size);
+	void (*evict)(struct paccel_device *pd, const struct paccel_pages *pages);
 };
 
 int paccel_pool_init(struct paccel_device *pd);
@@ -126,6 +140,8 @@ void paccel_buf_put(struct paccel_buf *buf);
 void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 		       struct paccel_mem_stats *stats);
 void paccel_pool_wake(struct paccel_device *pd);
+/* Any context. */
+void paccel_pool_scrubbed(struct paccel_device *pd, int error);
 void paccel_pool_soil(struct paccel_device *pd);
 /* After a reset: quarantined ranges are scrubbed again. */
 void paccel_pool_retry(struct paccel_device *pd);
