@@ -243,6 +243,8 @@ struct paccel_rect {
 	u64 pitch;
 };
 
+struct paccel_job;
+
 enum paccel_job_op {
 	PACCEL_JOB_H2D = PACCEL_COPY_H2D,
 	PACCEL_JOB_D2H = PACCEL_COPY_D2H,
@@ -263,6 +265,20 @@ enum paccel_job_state {
 	PACCEL_JOB_STARTING,	/* in the hands of whoever runs the stream */
 	PACCEL_JOB_RUNNING,	/* the engine has it */
 	PACCEL_JOB_ENDED,
+};
+
+/**
+ * struct paccel_job_ops - of jobs that are in a stream, which is a layer above
+ * @issued: nothing of the job is left to start: the engine may be given the next one
+ * @ended: these have ended, all of one stream: their references are handed over
+ * @release: give back what only jobs of streams have. May sleep
+ *
+ * The first two in any context, with no lock of the engine held.
+ */
+struct paccel_job_ops {
+	void (*issued)(struct paccel_job *job);
+	void (*ended)(struct list_head *jobs);
+	void (*release)(struct paccel_job *job);
 };
 
 /**
@@ -302,7 +318,8 @@ enum paccel_job_state {
  * @issued_node: for telling it
  * @released: the references above and below are gone
  * @error: 0 or why it failed; under eng->lock until it has ended
- * @end: called once when it has ended, with no lock held; in any context
+ * @ops: of a job in a stream, else NULL
+ * @end: of a job in no stream: called once when it has ended, with no lock held; in any context
  * @done: for those who wait
  * @unreferenced: in ctx->unreferenced
  * @stream: the stream that it is in, a counted reference, or NULL
@@ -360,6 +377,7 @@ struct paccel_job {
 	struct list_head issued_node;
 	unsigned long released;
 	int error;
+	const struct paccel_job_ops *ops;
 	void (*end)(struct paccel_job *job);
 	struct completion done;
 	struct llist_node unreferenced;
@@ -756,6 +774,7 @@ struct paccel_usage {
  * @ref: the file, its streams and its jobs
  * @id: its number, for traces and fdinfo
  * @pd: the card, a counted reference
+ * @stop: ends the work of its streams, which are a layer above those that call this
  * @mm: the opener's address space (mmgrab: it may die before the file does)
  * @user: who pays for device memory
  * @node: in pd->ctxs
@@ -791,6 +810,7 @@ struct paccel_ctx {
 	struct kref ref;
 	u64 id;
 	struct paccel_device *pd;
+	void (*stop)(struct paccel_ctx *ctx, int error, enum paccel_page_state state);
 	struct mm_struct *mm;
 	struct paccel_user *user;
 	struct list_head node;
@@ -881,13 +901,11 @@ int paccel_stream_error(struct paccel_stream *stream, u64 point);
 bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr);
 int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, unsigned int nr,
 			u64 point);
-/* Nothing of the job is left to start: the stream may give the engine the next one. */
-void paccel_stream_job_issued(struct paccel_job *job);
-void paccel_stream_jobs_end(struct list_head *jobs);
+/* The job is this stream's, from before it is queued. */
+void paccel_stream_adopt(struct paccel_stream *stream, struct paccel_job *job);
 void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_state state);
 void paccel_streams_close(struct paccel_ctx *ctx);
 int paccel_page_alloc(struct paccel_ctx *ctx);
-void paccel_page_free(struct paccel_ctx *ctx);
 int paccel_page_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma);
 
 /* A point as others see it, in stream->fences until it has ended. */

@@ -8,7 +8,6 @@
  * pattern from the bounce buffer. A copy inside the device is read into a stage, of the job or of
  * its stream, and written from there: as two transfers that other jobs may come between.
  */
-#include <linux/eventfd.h>
 #include <linux/slab.h>
 
 #include "paccel.h"
@@ -40,22 +39,6 @@ void *paccel_job_stage(const struct paccel_job *job)
 	return kmalloc(job->ctx->pd->bounce_size, GFP_KERNEL_ACCOUNT);
 }
 
-/* What only jobs of streams have. */
-static void release_stream(struct paccel_job *job)
-{
-	if (job->fence) {
-		/* After this the callback does not run and never will. */
-		dma_fence_remove_callback(job->fence, &job->fence_cb);
-		dma_fence_put(job->fence);
-	}
-	if (job->eventfd)
-		eventfd_ctx_put(job->eventfd);
-	if (job->what)
-		paccel_stream_put(job->what);
-	if (job->stream)
-		paccel_stream_put(job->stream);
-}
-
 /*
  * Gives back all that the job holds, once. It has ended, or was never queued. May sleep, never
  * waits for a card.
@@ -72,9 +55,8 @@ void paccel_job_release(struct paccel_job *job)
 	paccel_pages_release(&job->own);
 	if (job->host)
 		paccel_host_put(job->host);
-	if (job->stream)
-		paccel_ctx_released(job);
-	release_stream(job);
+	if (job->ops)
+		job->ops->release(job);
 	if (job->ctx)
 		paccel_ctx_put(job->ctx);
 }

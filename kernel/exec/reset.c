@@ -10,6 +10,28 @@
 #include "paccel.h"
 
 /*
+ * Wakes everybody who waits. What was queued is cancelled by workers: the lock of the list is
+ * held here, and none of ours may be where a fence is signalled.
+ */
+void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state state)
+{
+	struct paccel_ctx *ctx;
+
+	mutex_lock(&pd->ctxs_lock);
+	list_for_each_entry(ctx, &pd->ctxs, node) {
+		if (error == -ESTALE)
+			WRITE_ONCE(ctx->lost, true);
+		ctx->stop(ctx, error, state);
+	}
+	mutex_unlock(&pd->ctxs_lock);
+	if (error != -ESTALE)
+		return;
+	paccel_map_zap_all(pd);
+	/* Waits for other cards, and one of those may be waiting for a reset, too. */
+	queue_work(paccel_release_wq, &pd->revoke);
+}
+
+/*
  * The card could not be proven quiet. Where bus mastering stops it, that is the proof, and so is
  * that it has been pulled out, which configuration space tells better than a register; elsewhere
  * what it might write is never given back.

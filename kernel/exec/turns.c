@@ -39,7 +39,7 @@ static void stream_jobs_end(struct list_head *ended)
 		trace_paccel_complete(job);
 		list_move_tail(&job->node, &jobs);
 	}
-	paccel_stream_jobs_end(&jobs);
+	first->ops->ended(&jobs);
 }
 
 void paccel_news_tell(struct engine_news *news)
@@ -48,12 +48,12 @@ void paccel_news_tell(struct engine_news *news)
 
 	list_for_each_entry_safe(job, next, &news->issued, issued_node) {
 		list_del_init(&job->issued_node);
-		paccel_stream_job_issued(job);
+		job->ops->issued(job);
 		paccel_job_put(job);
 	}
 	while (!list_empty(&news->ended)) {
 		job = list_first_entry(&news->ended, struct paccel_job, node);
-		if (job->stream)
+		if (job->ops)
 			stream_jobs_end(&news->ended);
 		else
 			job_end(job);

@@ -33,12 +33,6 @@ int paccel_page_alloc(struct paccel_ctx *ctx)
 	return 0;
 }
 
-/* The context's reference; mappings have their own. */
-void paccel_page_free(struct paccel_ctx *ctx)
-{
-	free_page((unsigned long)ctx->page);
-}
-
 static void page_vm_open(struct vm_area_struct *vma)
 {
 	get_page(vma->vm_private_data);

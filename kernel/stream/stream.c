@@ -14,6 +14,7 @@
  *
  * A wait is for what was submitted before it, so waits cannot form a cycle.
  */
+#include <linux/eventfd.h>
 #include <linux/highmem.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
@@ -433,7 +434,7 @@ static void stream_work(struct work_struct *work)
 }
 
 /* Any context, no lock of the engine held; the caller has a reference. */
-void paccel_stream_job_issued(struct paccel_job *job)
+static void stream_job_issued(struct paccel_job *job)
 {
 	struct paccel_stream *stream = job->stream;
 	struct paccel_ctx *ctx = stream->ctx;
@@ -453,7 +454,7 @@ void paccel_stream_job_issued(struct paccel_job *job)
  * The engine is done with jobs of one stream, and drops its references. Any context, no lock of
  * the engine held.
  */
-void paccel_stream_jobs_end(struct list_head *jobs)
+static void stream_jobs_ended(struct list_head *jobs)
 {
 	struct paccel_job *last = list_last_entry(jobs, struct paccel_job, node), *job, *next;
 	struct paccel_stream *stream = last->stream;
@@ -477,7 +478,35 @@ void paccel_stream_jobs_end(struct list_head *jobs)
 	paccel_job_put(last);
 }
 
+static void stream_job_release(struct paccel_job *job)
+{
+	paccel_ctx_released(job);
+	if (job->fence) {
+		/* After this the callback does not run and never will. */
+		dma_fence_remove_callback(job->fence, &job->fence_cb);
+		dma_fence_put(job->fence);
+	}
+	if (job->eventfd)
+		eventfd_ctx_put(job->eventfd);
+	if (job->what)
+		paccel_stream_put(job->what);
+	paccel_stream_put(job->stream);
+}
+
+static const struct paccel_job_ops stream_job_ops = {
+	.issued = stream_job_issued,
+	.ended = stream_jobs_ended,
+	.release = stream_job_release,
+};
+
 /* --- for SUBMIT --- */
+
+void paccel_stream_adopt(struct paccel_stream *stream, struct paccel_job *job)
+{
+	kref_get(&stream->ref);
+	job->stream = stream;
+	job->ops = &stream_job_ops;
+}
 
 bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr)
 {

@@ -50,6 +50,7 @@ static struct paccel_ctx *ctx_new(struct paccel_device *pd)
 	if (!ctx)
 		return NULL;
 	ctx->pd = pd;
+	ctx->stop = paccel_streams_end;
 	ctx->maps = RB_ROOT;
 	ctx->hosts = RB_ROOT;
 	ctx->cookies = RB_ROOT;
@@ -102,95 +103,6 @@ put_user:
 free_ctx:
 	kfree(ctx);
 	return ERR_PTR(ret);
-}
-
-/* 0, or a number to wait for. */
-u64 paccel_ctx_releasing(struct paccel_ctx *ctx)
-{
-	u64 mark;
-
-	spin_lock_irq(&ctx->work_lock);
-	mark = list_empty(&ctx->releasing) ? 0 : ctx->ended_jobs;
-	spin_unlock_irq(&ctx->work_lock);
-	return mark;
-}
-
-static bool released(struct paccel_ctx *ctx, u64 mark)
-{
-	struct paccel_job *first;
-	bool past;
-
-	spin_lock_irq(&ctx->work_lock);
-	first = list_first_entry_or_null(&ctx->releasing, struct paccel_job, node);
-	past = !first || first->seq > mark;
-	spin_unlock_irq(&ctx->work_lock);
-	return past;
-}
-
-/* Never waits for a card: those jobs have ended. 0, or -EINTR after a fatal signal. */
-int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark)
-{
-	int ret = wait_event_state(ctx->settled, released(ctx, mark),
-				   (TASK_KILLABLE | TASK_FREEZABLE));
-
-	return ret ? -EINTR : 0;
-}
-
-/* A job of a stream has put away what it worked on. */
-void paccel_ctx_released(struct paccel_job *job)
-{
-	struct paccel_ctx *ctx = job->ctx;
-
-	spin_lock_irq(&ctx->work_lock);
-	list_del_init(&job->node);
-	spin_unlock_irq(&ctx->work_lock);
-	/* Hardly ever does anybody wait, and this is called for every job. */
-	if (wq_has_sleeper(&ctx->settled))
-		wake_up_all(&ctx->settled);
-}
-
-static void ctx_free(struct kref *ref)
-{
-	struct paccel_ctx *ctx = container_of(ref, struct paccel_ctx, ref);
-	struct paccel_device *pd = ctx->pd;
-
-	paccel_page_free(ctx);
-	kfree(ctx);
-	put_device(&pd->dev);
-}
-
-struct paccel_ctx *paccel_ctx_get(struct paccel_ctx *ctx)
-{
-	kref_get(&ctx->ref);
-	return ctx;
-}
-
-/* May sleep. */
-void paccel_ctx_put(struct paccel_ctx *ctx)
-{
-	kref_put(&ctx->ref, ctx_free);
-}
-
-/*
- * Wakes everybody who waits. What was queued is cancelled by workers: the lock of the list is
- * held here, and none of ours may be where a fence is signalled.
- */
-void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state state)
-{
-	struct paccel_ctx *ctx;
-
-	mutex_lock(&pd->ctxs_lock);
-	list_for_each_entry(ctx, &pd->ctxs, node) {
-		if (error == -ESTALE)
-			WRITE_ONCE(ctx->lost, true);
-		paccel_streams_end(ctx, error, state);
-	}
-	mutex_unlock(&pd->ctxs_lock);
-	if (error != -ESTALE)
-		return;
-	paccel_map_zap_all(pd);
-	/* Waits for other cards, and one of those may be waiting for a reset, too. */
-	queue_work(paccel_release_wq, &pd->revoke);
 }
 
 /* The file is closed for good. */

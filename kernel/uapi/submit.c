@@ -223,8 +223,7 @@ static int make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
 			ret = op_job(stream->ctx, &op, &job);
 		if (ret)
 			return ret;
-		kref_get(&stream->ref);
-		job->stream = stream;
+		paccel_stream_adopt(stream, job);
 		list_add_tail(&job->in_stream, jobs);
 		if (job->op == PACCEL_JOB_D2D && !paccel_job_inside(job, stream->ctx->pd))
 			ret = give_stage(stream, job);

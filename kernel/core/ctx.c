@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* References on a context, and on work of it that has ended. Its beginning and end: uapi/ctx.c. */
+#include <linux/freezer.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "paccel.h"
+
+/* 0, or a number to wait for. */
+u64 paccel_ctx_releasing(struct paccel_ctx *ctx)
+{
+	u64 mark;
+
+	spin_lock_irq(&ctx->work_lock);
+	mark = list_empty(&ctx->releasing) ? 0 : ctx->ended_jobs;
+	spin_unlock_irq(&ctx->work_lock);
+	return mark;
+}
+
+static bool released(struct paccel_ctx *ctx, u64 mark)
+{
+	struct paccel_job *first;
+	bool past;
+
+	spin_lock_irq(&ctx->work_lock);
+	first = list_first_entry_or_null(&ctx->releasing, struct paccel_job, node);
+	past = !first || first->seq > mark;
+	spin_unlock_irq(&ctx->work_lock);
+	return past;
+}
+
+/* Never waits for a card: those jobs have ended. 0, or -EINTR after a fatal signal. */
+int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark)
+{
+	int ret = wait_event_state(ctx->settled, released(ctx, mark),
+				   (TASK_KILLABLE | TASK_FREEZABLE));
+
+	return ret ? -EINTR : 0;
+}
+
+/* A job of a stream has put away what it worked on. */
+void paccel_ctx_released(struct paccel_job *job)
+{
+	struct paccel_ctx *ctx = job->ctx;
+
+	spin_lock_irq(&ctx->work_lock);
+	list_del_init(&job->node);
+	spin_unlock_irq(&ctx->work_lock);
+	/* Hardly ever does anybody wait, and this is called for every job. */
+	if (wq_has_sleeper(&ctx->settled))
+		wake_up_all(&ctx->settled);
+}
+
+static void ctx_free(struct kref *ref)
+{
+	struct paccel_ctx *ctx = container_of(ref, struct paccel_ctx, ref);
+	struct paccel_device *pd = ctx->pd;
+
+	/* Mappings of the completion page have references of their own. */
+	free_page((unsigned long)ctx->page);
+	kfree(ctx);
+	put_device(&pd->dev);
+}
+
+struct paccel_ctx *paccel_ctx_get(struct paccel_ctx *ctx)
+{
+	kref_get(&ctx->ref);
+	return ctx;
+}
+
+/* May sleep. */
+void paccel_ctx_put(struct paccel_ctx *ctx)
+{
+	kref_put(&ctx->ref, ctx_free);
+}
