@@ -901,7 +901,10 @@ int paccel_stream_error(struct paccel_stream *stream, u64 point);
 bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr);
 int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, unsigned int nr,
 			u64 point);
-/* The job is this stream's, from before it is queued. */
+/*
+ * The job, just made, is this stream's; only from then on a release of the job drops what is of
+ * streams alone: fence, eventfd and the stream that it waits for.
+ */
 void paccel_stream_adopt(struct paccel_stream *stream, struct paccel_job *job);
 void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_state state);
 void paccel_streams_close(struct paccel_ctx *ctx);
