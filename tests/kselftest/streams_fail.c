@@ -4,6 +4,7 @@
  * with scrub=0.
  */
 #include <sched.h>
+#include <sys/epoll.h>
 
 #include "stream_test.h"
 
@@ -252,9 +253,13 @@ static void use_cpu(int nr)
 static int side_clear(struct side_call *call)
 {
 	struct clearer *c = (struct clearer *)call;
+	const struct sched_param first = { .sched_priority = 1 };
 	int rc;
 
 	use_cpu(1);
+	/* A worker that releases what has ended may be on that CPU. */
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
+		abort();
 	__atomic_store_n(&c->ready, true, __ATOMIC_RELEASE);
 	do {
 		rc = _test_cmd_stream_clear(c->r->fd, c->r->stream, &c->cleared);
@@ -264,30 +269,75 @@ static int side_clear(struct side_call *call)
 	return rc;
 }
 
-/* Whether STREAM_CLEAR was refused while the queue was being emptied. */
-static bool full_queue_fails(struct __test_metadata *_metadata, struct rig *r,
-			     struct doomed *d, const struct paccel_device_info *info)
+/* An eventfd that takes long to signal: each epoll that watches it is woken each time. */
+struct slow_eventfd {
+	int fd;
+	int epoll[64];
+};
+
+static bool slow_eventfd_open(struct slow_eventfd *e)
 {
-	struct paccel_op *ops = calloc(info->max_ops, sizeof(*ops));
+	struct epoll_event in = { .events = EPOLLIN };
+	bool ok;
+
+	e->fd = eventfd(0, EFD_NONBLOCK);
+	ok = e->fd >= 0;
+	for (size_t i = 0; i < ARRAY_SIZE(e->epoll); i++) {
+		e->epoll[i] = epoll_create1(0);
+		ok = ok && !epoll_ctl(e->epoll[i], EPOLL_CTL_ADD, e->fd, &in);
+	}
+	return ok;
+}
+
+static void slow_eventfd_close(struct slow_eventfd *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(e->epoll); i++)
+		close(e->epoll[i]);
+	close(e->fd);
+}
+
+/* One that waits, then values that are not written any more and eventfds that are signalled. */
+static struct paccel_op *ops_to_empty(struct rig *r, int fence, int event, u32 nr)
+{
+	struct paccel_op *ops = calloc(nr, sizeof(*ops));
+
+	for (u32 i = 0; i < nr; i++)
+		ops[i] = i % 2 ? op_write(&r->own[i], 1) : op_eventfd(event, PACCEL_OP_ALWAYS);
+	ops[0] = op_fence(fence);
+	return ops;
+}
+
+/*
+ * With a queue that is full: a SUBMIT that waits for room fails, and while the queue is being
+ * emptied it cannot be cleared. It is emptied on another CPU than the one that clears it, and for
+ * so long that this one gets a turn.
+ */
+TEST_F(fail, with_a_full_queue)
+{
+	struct paccel_device_info info = info_of(self->r.fd);
+	struct rig *r = &self->r;
 	struct sleeper c = { .call = { .fn = side_submit }, .r = r };
 	struct clearer clear = { .call = { .fn = side_clear }, .r = r };
-	u64 points = info->max_queued / info->max_ops;
+	u64 points = info.max_queued / info.max_ops;
+	struct slow_eventfd event;
+	struct paccel_op *ops;
 	int rc;
 
-	memset((void *)r->own, 0, info->max_ops * 8);
-	for (u32 i = 0; i < info->max_ops; i++)
-		ops[i] = op_write(&r->own[i], 1);
-	ops[0] = op_fence(d->fence);
+	ASSERT_TRUE(slow_eventfd_open(&event));
+	memset((void *)r->own, 0, info.max_ops * 8);
+	ops = ops_to_empty(r, self->d.fence, event.fd, info.max_ops);
 	for (u64 point = 1; point <= points; point++)
-		ASSERT_EQ(point, _test_cmd_submit(r->fd, r->stream, ops, info->max_ops));
+		ASSERT_EQ(point, _test_cmd_submit(r->fd, r->stream, ops, info.max_ops));
 	side_call_start(&c.call);
 	ASSERT_TRUE(WAIT_FOR(c.call.tid && thread_state(getpid(), c.call.tid) == 'S', 5000));
 	side_call_start(&clear.call);
 	ASSERT_TRUE(WAIT_FOR(__atomic_load_n(&clear.ready, __ATOMIC_ACQUIRE), 5000));
 	use_cpu(0);
-	doomed_fail(d);
+	doomed_fail(&self->d);
 	ASSERT_TRUE(WAIT_FOR(side_call_done(&c.call) && side_call_done(&clear.call), 5000));
 	EXPECT_EQ(0, side_call_end(&clear.call));
+	/* In virtual time the CPUs run in turn, and it may be empty after one turn. */
+	EXPECT_TRUE(clear.busy || !strcmp(getenv("PACCEL_CLOCK") ?: "", "virtual"));
 	/* Cleared, therefore empty. */
 	EXPECT_LE(points, clear.done);
 	EXPECT_EQ(-ECANCELED, clear.cleared.error);
@@ -295,42 +345,11 @@ static bool full_queue_fails(struct __test_metadata *_metadata, struct rig *r,
 	/* It may have been so slow that it found the stream cleared. */
 	rc = side_call_end(&c.call);
 	EXPECT_TRUE(rc == -ECANCELED || rc == (int)points + 1) TH_LOG("rc %d", rc);
-	for (u32 i = 0; i < info->max_ops; i++)
-		ASSERT_EQ(rc > 0 && i == 3, r->own[i]);
+	for (u32 i = 0; i < info.max_ops; i++)
+		EXPECT_EQ(rc > 0 && i == 3, r->own[i]);
+	EXPECT_EQ(points * (info.max_ops / 2 - 1), eventfd_sum(event.fd, 1));
 	free(ops);
-	return clear.busy;
-}
-
-#define ROUNDS 50	/* up to 7 were needed in real time, 18 in virtual time */
-
-/*
- * With a queue that is full: whoever waits for room is told, and while it is being
- * emptied it cannot be cleared. That takes milliseconds, which a busy machine may let
- * pass unseen: hence some rounds, until it was seen.
- */
-TEST_F(fail, with_a_full_queue)
-{
-	struct paccel_device_info info = info_of(self->r.fd);
-	bool seen = full_queue_fails(_metadata, &self->r, &self->d, &info);
-	int rounds = 1;
-
-	for (; !seen && rounds < ROUNDS; rounds++) {
-		int stream = stream_create(self->r.fd);
-
-		ASSERT_LT(0, stream);
-		self->r.stream = stream;
-		/* vgem's do not last. */
-		foreign_signal(&self->f);
-		close(self->in);
-		self->in = foreign_fence(&self->f);
-		ASSERT_LE(0, self->in);
-		ASSERT_EQ(0, doomed_open(&self->d, self->in));
-		seen = full_queue_fails(_metadata, &self->r, &self->d, &info);
-	}
-	if (rounds > 1)
-		printf("# tries: fail.with_a_full_queue %d\n", rounds);
-	/* In virtual time the CPUs run in turn, and the emptying may be over in one turn. */
-	EXPECT_TRUE(seen || !strcmp(getenv("PACCEL_CLOCK") ?: "", "virtual"));
+	slow_eventfd_close(&event);
 }
 
 /* --- transfers that fail ------------------------------------------------- */
