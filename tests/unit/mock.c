@@ -4,17 +4,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 static struct card cards[MOCK_CARDS];
 struct file files[FILES];
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 bool peers_reach, is_admin;
 static bool unloaded;
 static unsigned int instances, calls[COMMANDS];
@@ -30,6 +32,27 @@ static struct {
 } before;
 static union command last[COMMANDS];
 
+/* Not a condition variable: a wait for that goes on after a signal. */
+static uint32_t moves;
+
+void has_moved(void)
+{
+	moves++;
+	syscall(SYS_futex, &moves, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+int wait_moved(const struct timespec *until)
+{
+	uint32_t seen = moves;
+	int err;
+
+	pthread_mutex_unlock(&lock);
+	err = syscall(SYS_futex, &moves, FUTEX_WAIT_BITSET_PRIVATE, seen, until, NULL,
+		      FUTEX_BITSET_MATCH_ANY) ? errno : 0;
+	pthread_mutex_lock(&lock);
+	return err == EAGAIN ? 0 : err;
+}
+
 static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
@@ -40,10 +63,8 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Those that waited stayed with the parent. */
 static void in_child(void)
 {
-	moved = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	engine_lost();
 	pthread_mutex_unlock(&lock);
 }
@@ -156,7 +177,7 @@ void mock_remove(unsigned int node)
 	for (int i = 0; i < FILES; i++)
 		if (files[i].used && files[i].card->node == node)
 			end_streams(&files[i], PACCEL_PAGE_GONE, -ENODEV);
-	pthread_cond_broadcast(&moved);
+	has_moved();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -169,7 +190,7 @@ void mock_lose(unsigned int node)
 			files[i].lost = true;
 			end_streams(&files[i], PACCEL_PAGE_LOST, -ESTALE);
 		}
-	pthread_cond_broadcast(&moved);
+	has_moved();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -246,7 +267,7 @@ void mock_wait_held(unsigned int node, unsigned int copies)
 
 	pthread_mutex_lock(&lock);
 	while (card->held < copies)
-		pthread_cond_wait(&moved, &lock);
+		wait_moved(NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -330,7 +351,7 @@ void mock_wait_calls(unsigned int nr, unsigned int count)
 {
 	pthread_mutex_lock(&lock);
 	while (calls[nr] < count)
-		pthread_cond_wait(&moved, &lock);
+		wait_moved(NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -542,7 +563,7 @@ static int dispatch(struct file *file, unsigned long request, void *arg)
 	if (!fetched)
 		last[nr] = cmd;
 	calls[nr]++;
-	pthread_cond_broadcast(&moved);
+	has_moved();
 	err = take_fault(nr);
 	if (err)
 		return err;

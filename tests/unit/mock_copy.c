@@ -146,7 +146,7 @@ static void list_held(struct card *card, struct held *held)
 	held->next = NULL;
 	held->listed = true;
 	card->held++;
-	pthread_cond_broadcast(&moved);
+	has_moved();
 }
 
 void drop_held(struct card *card, struct held *held)
@@ -210,7 +210,7 @@ int do_copy(struct file *file, const struct paccel_copy *cmd)
 	if (err)
 		return err;
 	while (is_held(file->card, &held))
-		pthread_cond_wait(&moved, &lock);
+		wait_moved(NULL);
 	if (!file->card->present)
 		return ENODEV;
 	if (held.failed)

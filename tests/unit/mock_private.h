@@ -109,7 +109,14 @@ enum state { FREE, USED, WAITING };
 
 extern struct file files[FILES];
 extern pthread_mutex_t lock;
-extern pthread_cond_t moved;
+
+/* Wakes all of wait_moved(). `lock` is held. */
+void has_moved(void);
+/*
+ * Drops and retakes `lock`. Returns 0, perhaps for no reason; ETIMEDOUT, @until being a time of CLOCK_MONOTONIC
+ * or NULL; or EINTR, if a handler of a signal has run: with @until also one with SA_RESTART.
+ */
+int wait_moved(const struct timespec *until);
 
 /* ---- mock.c ---- */
 

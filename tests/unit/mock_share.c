@@ -84,9 +84,9 @@ int mock_dmabuf(size_t size)
 static void wait_hold(struct card *card)
 {
 	card->held++;
-	pthread_cond_broadcast(&moved);
+	has_moved();
 	while (card->hold && card->present)
-		pthread_cond_wait(&moved, &lock);
+		wait_moved(NULL);
 	card->held--;
 }
 

@@ -51,7 +51,7 @@ static bool engine_runs, engine_idle;
 void wake_engine(void)
 {
 	engine_idle = false;
-	pthread_cond_broadcast(&moved);
+	has_moved();
 }
 
 static struct paccel_slot *slot_of(struct file *file, unsigned int stream)
@@ -188,7 +188,7 @@ static void end_job(struct file *file, unsigned int stream)
 	__atomic_store_n(&slot_of(file, stream)->done, job->point, __ATOMIC_RELEASE);
 	end_fences(file, stream);
 	close_works(job);
-	pthread_cond_broadcast(&moved);
+	has_moved();
 }
 
 static void signal_eventfd(const struct work *work)
@@ -345,8 +345,8 @@ static void *run_engine(void *arg)
 	for (;;)
 		if (!run_all()) {
 			engine_idle = true;
-			pthread_cond_broadcast(&moved);
-			pthread_cond_wait(&moved, &lock);
+			has_moved();
+			wait_moved(NULL);
 		}
 	return arg;
 }
@@ -355,7 +355,7 @@ void mock_wait_idle(void)
 {
 	pthread_mutex_lock(&lock);
 	while (!engine_idle)
-		pthread_cond_wait(&moved, &lock);
+		wait_moved(NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -658,9 +658,14 @@ static int wait_room(struct file *file, const struct stream *stream, unsigned in
 {
 	const struct paccel_slot *slot = slot_of(file, (unsigned int)(stream - file->streams));
 
+	int interrupted = 0;
+
 	while (!has_room(file, stream, nr) && !is_gone(file) && !file->lost &&
-	       !stream->destroyed && !slot->failed_point)
-		pthread_cond_wait(&moved, &lock);
+	       !stream->destroyed && !slot->failed_point) {
+		if (interrupted)
+			return EINTR;
+		interrupted = wait_moved(NULL);
+	}
 	if (is_gone(file))
 		return ENODEV;
 	if (file->lost)
@@ -765,15 +770,14 @@ static struct timespec local_time(uint64_t deadline)
 static int wait_points(struct file *file, struct paccel_wait *cmd, struct paccel_point *points)
 {
 	struct timespec when = local_time(cmd->deadline_ns);
-	int late = 0;
+	int err = 0;
 
 	while (!all_ended(file, cmd, points)) {
-		if (late || cmd->deadline_ns <= mock_clock())
+		if (err == EINTR)
+			return EINTR;
+		if (err || cmd->deadline_ns <= mock_clock())
 			return ETIME;
-		if (cmd->deadline_ns >= INT64_MAX)
-			pthread_cond_wait(&moved, &lock);
-		else
-			late = pthread_cond_clockwait(&moved, &lock, CLOCK_MONOTONIC, &when);
+		err = wait_moved(cmd->deadline_ns < INT64_MAX ? &when : NULL);
 		if (is_gone(file))
 			return ENODEV;
 		if (file->lost)
