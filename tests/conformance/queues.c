@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -139,10 +140,10 @@ static void *submit_late(void *arg)
 }
 
 /* True while the thread sleeps in a system call that a signal can end; false once it is done. */
-static bool sleeps(struct late *late)
+static bool sleeps(const pid_t *of)
 {
 	char path[64], line[512], *paren;
-	pid_t tid = __atomic_load_n(&late->tid, __ATOMIC_ACQUIRE);
+	pid_t tid = __atomic_load_n(of, __ATOMIC_ACQUIRE);
 	size_t n = 0;
 	FILE *file;
 
@@ -165,7 +166,7 @@ static void expect_full(struct world *w, uint32_t stream)
 
 	MUST(!pthread_create(&late.thread, NULL, submit_late, &late));
 	while (!slept && !__atomic_load_n(&late.done, __ATOMIC_ACQUIRE))
-		slept = sleeps(&late);
+		slept = sleeps(&late.tid);
 	ok(slept && !__atomic_load_n(&late.done, __ATOMIC_ACQUIRE));
 	target_fence_signal(w->extra.fence);
 	pthread_join(late.thread, NULL);
@@ -209,6 +210,107 @@ static void operations_of_a_context(const struct test *test, const struct comman
 	expect_full(&w, w.stream);
 	while (nr--)
 		stream_destroy(w.fd, made[nr]);
+	world_close(&w);
+}
+
+/* ---- Signals ---- */
+
+/* A call that waits in a thread of its own. */
+struct waiting {
+	pthread_t thread;
+	struct world *w;
+	pid_t tid;
+	int (*call)(struct world *w);
+	int err;
+	bool done;
+};
+
+static void *call_waits(void *arg)
+{
+	struct waiting *waiting = arg;
+
+	__atomic_store_n(&waiting->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	waiting->err = waiting->call(waiting->w);
+	__atomic_store_n(&waiting->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/* A thread also sleeps for a lock, which no signal ends: it is signalled until the call has ended. */
+static int end_by_signal(struct world *w, int (*call)(struct world *w))
+{
+	struct waiting waiting = { .w = w, .call = call };
+	struct sigaction action = { .sa_handler = on_signal }, old;
+
+	MUST(!sigaction(SIGUSR1, &action, &old));
+	MUST(!pthread_create(&waiting.thread, NULL, call_waits, &waiting));
+	while (!__atomic_load_n(&waiting.done, __ATOMIC_ACQUIRE))
+		if (sleeps(&waiting.tid))
+			pthread_kill(waiting.thread, SIGUSR1);
+	pthread_join(waiting.thread, NULL);
+	MUST(!sigaction(SIGUSR1, &old, NULL));
+	return waiting.err;
+}
+
+static int submit_one(struct world *w)
+{
+	struct paccel_op op = op_write(w->own + 1, 1);
+	struct paccel_submit cmd = {
+		.size = sizeof(cmd), .stream = w->stream, .nr_ops = 1, .ops = (uintptr_t)&op,
+		.op_size = sizeof(op)
+	};
+
+	return ioctl(w->fd, PACCEL_IOC_SUBMIT, &cmd) ? errno : 0;
+}
+
+static int wait_for_second(struct world *w)
+{
+	struct paccel_point point = { .stream = w->stream, .point = 2 };
+	struct paccel_wait cmd = {
+		.size = sizeof(cmd), .deadline_ns = UINT64_MAX, .points = (uintptr_t)&point,
+		.nr_points = 1, .point_size = sizeof(point)
+	};
+
+	return ioctl(w->fd, PACCEL_IOC_WAIT, &cmd) ? errno : 0;
+}
+
+/* While it waits for room. Nothing is queued. */
+static void submit_and_signal(const struct test *test, const struct command *command)
+{
+	struct world w;
+
+	(void)test;
+	(void)command;
+	world_open(&w);
+	w.extra.fence = target_fence();
+	MUST(w.extra.fence >= 0);
+	submit(&w, w.stream, op_fence(w.extra.fence));
+	submit_many(&w, w.stream, w.info.max_queued - 1);
+	w.own[1] = 0;
+	ok(end_by_signal(&w, submit_one) == EINTR);
+	target_fence_signal(w.extra.fence);
+	ok(!outcome(w.fd, w.stream, submit(&w, w.stream, op_write(w.own, 1))));
+	ok(!w.own[1]);
+	world_close(&w);
+}
+
+static void wait_and_signal(const struct test *test, const struct command *command)
+{
+	struct world w;
+
+	(void)test;
+	(void)command;
+	world_open(&w);
+	w.extra.fence = target_fence();
+	MUST(w.extra.fence >= 0);
+	ok(submit(&w, w.stream, op_fence(w.extra.fence)) == 2);
+	ok(end_by_signal(&w, wait_for_second) == EINTR);
+	target_fence_signal(w.extra.fence);
+	ok(!wait_for_second(&w));
 	world_close(&w);
 }
 
@@ -328,6 +430,8 @@ const struct test queues[] = {
 	QUEUE(HOST_ALLOC, ranges, ENOSPC),
 	QUEUE(SUBMIT, operations_of_a_stream, 0),
 	QUEUE(SUBMIT, operations_of_a_context, 0),
+	QUEUE(SUBMIT, submit_and_signal, EINTR),
+	QUEUE(WAIT, wait_and_signal, EINTR),
 	QUEUE(SUBMIT, engines, 0),
 	QUEUE(RESET, stream_that_runs, 0),
 	QUEUE(RESET, copy_that_runs, 0),

@@ -237,6 +237,21 @@ static void beyond_dmabuf(struct world *w, union argument *c)
 	c->host_register.length = PAGE + 1;
 }
 
+static void register_read_only_dmabuf(struct world *w, union argument *c)
+{
+	w->extra.fd = target_read_only_dmabuf();
+	MUST(w->extra.fd >= 0);
+	c->host_register.flags = PACCEL_HOST_DMABUF | PACCEL_HOST_READ_ONLY;
+	c->host_register.fd = w->extra.fd;
+	c->host_register.addr = (uintptr_t)pages_guard(PAGE) + PAGE;
+}
+
+static void read_only_dmabuf_to_write(struct world *w, union argument *c)
+{
+	(void)w;
+	c->host_register.flags = PACCEL_HOST_DMABUF;
+}
+
 static void fd_without_flag(struct world *w, union argument *c)
 {
 	c->host_register.fd = w->dmabuf;
@@ -441,6 +456,8 @@ const struct test refusals[] = {
 	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EINVAL, dmabuf_of_no_use),
 	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EINVAL, beyond_dmabuf),
 	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EOPNOTSUPP, dmabuf_of_this_device),
+	ACCEPT(HOST_REGISTER, register_read_only_dmabuf),
+	DEVIATE_IN(register_read_only_dmabuf, HOST_REGISTER, EACCES, read_only_dmabuf_to_write),
 
 	SET(HOST_FREE, EINVAL, "neither", host_free.addr, 0),
 	DEVIATE(HOST_FREE, EINVAL, free_both),
@@ -503,14 +520,13 @@ const size_t nr_refusals = COUNT(refusals);
 const struct elsewhere elsewhere[] = {
 	{ "general", EOPNOTSUPP, "tests/conformance/refusals.c" },
 	{ "general", ENOMEM, "tests/kselftest/fail_nth.c" },
-	{ "general", EINTR, "tests/kselftest/wait.c" },
+	{ "general", EINTR, "tests/conformance/queues.c" },
 	{ "mmap", EFAULT, "tests/conformance/refusals.c" },
 	{ "HOST_REGISTER", ENOSPC, "tests/conformance/queues.c" },
 	{ "MEM_ALLOC", EIO, "tests/kselftest/watchdog.c" },
 	{ "MEM_EXPORT", ENOMEM, "tests/kselftest/fail_nth.c" },
 	{ "MEM_IMPORT", ENOMEM, "tests/kselftest/fail_nth.c" },
 	{ "MEM_IMPORT", ESTALE, "tests/conformance/rules.c" },
-	{ "HOST_REGISTER", EACCES, "tests/kselftest/share.c" },
 	{ "COPY", ENOMEM, "tests/kselftest/fail_nth.c" },
 	{ "COPY", EIO, "tests/kselftest/reset.c" },
 	{ "COPY", ETIMEDOUT, "tests/kselftest/watchdog.c" },
@@ -522,8 +538,6 @@ const struct elsewhere elsewhere[] = {
 	{ "STREAM_CREATE", ENOMEM, "tests/kselftest/fail_nth.c" },
 	{ "SUBMIT", ENOMEM, "tests/kselftest/fail_nth.c" },
 	{ "SUBMIT", EIO, "tests/kselftest/weak.c" },
-	{ "SUBMIT", EINTR, "tests/kselftest/submit.c" },
-	{ "WAIT", EINTR, "tests/kselftest/wait.c" },
 	{ "FENCE_EXPORT", ENOMEM, "tests/kselftest/fail_nth.c" },
 	{ "RESET", EIO, "tests/kselftest/weak.c" },
 };

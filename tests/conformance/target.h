@@ -43,6 +43,9 @@ void target_wait_held(void);
 int target_fence(void);
 void target_fence_signal(int fd);
 
+/* A page of another driver as a dma-buf that was opened read-only; or -1. */
+int target_read_only_dmabuf(void);
+
 /* For the rest of this process: RLIMIT_MEMLOCK holds; it is no administrator. */
 void target_limit_memlock(size_t bytes);
 void target_drop_admin(void);

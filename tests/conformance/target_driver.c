@@ -163,6 +163,14 @@ void target_fence_signal(int fd)
 	foreign_signal(&foreign);
 }
 
+int target_read_only_dmabuf(void)
+{
+	int fd = foreign_read_only_dmabuf();
+
+	errno = fd < 0 ? -fd : errno;
+	return fd < 0 ? -1 : fd;
+}
+
 void target_limit_memlock(size_t bytes)
 {
 	limit_memlock(bytes);

@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define RING_BYTES (64u << 12)
 
@@ -96,6 +98,17 @@ int target_fence(void)
 void target_fence_signal(int fd)
 {
 	mock_fence_signal(fd, 0);
+}
+
+int target_read_only_dmabuf(void)
+{
+	int writable = mock_dmabuf(4096), fd;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", writable);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	close(writable);
+	return fd;
 }
 
 void target_limit_memlock(size_t bytes)

@@ -91,6 +91,14 @@ static int vgem_open(void)
 	return -1;
 }
 
+static int vgem_open_or_load(void)
+{
+	int fd = vgem_open();
+
+	return fd < 0 && !system("modprobe vgem 2>/dev/null") ? vgem_open() : fd;
+}
+
+/* A page. */
 static int vgem_buffer(struct foreign *f)
 {
 	struct drm_create_dumb dumb = { .height = 1, .width = 1024, .bpp = 32 };
@@ -128,9 +136,7 @@ bool foreign_open(struct foreign *f)
 	if (f->fd >= 0)
 		return true;
 	f->sw_sync = false;
-	f->fd = vgem_open();
-	if (f->fd < 0 && !system("modprobe vgem 2>/dev/null"))
-		f->fd = vgem_open();
+	f->fd = vgem_open_or_load();
 	return f->fd >= 0 && !vgem_buffer(f);
 }
 
@@ -157,4 +163,20 @@ void foreign_signal(struct foreign *f)
 void foreign_close(struct foreign *f)
 {
 	close(f->fd);
+}
+
+int foreign_read_only_dmabuf(void)
+{
+	struct foreign f = { .fd = vgem_open_or_load() };
+	struct drm_prime_handle prime = { .flags = O_CLOEXEC };
+	int rc;
+
+	if (f.fd < 0)
+		return -ENODEV;
+	rc = vgem_buffer(&f);
+	prime.handle = f.handle;
+	if (!rc)
+		rc = ioctl(f.fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime) ? -errno : prime.fd;
+	close(f.fd);
+	return rc;
 }

@@ -23,4 +23,7 @@ void foreign_signal(struct foreign *f);
 /* What was not signalled fails with -ENOENT (sw_sync) or is signalled (vgem). */
 void foreign_close(struct foreign *f);
 
+/* A page of vgem as a dma-buf that was opened read-only, or -errno. */
+int foreign_read_only_dmabuf(void);
+
 #endif
