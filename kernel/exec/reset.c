@@ -4,7 +4,6 @@
  * one path: hold the engines, prove that the card is quiet, take back what it had in hand, make
  * it ready, go on.
  */
-#include <linux/capability.h>
 #include <linux/pci.h>
 
 #include "paccel.h"
@@ -238,15 +237,4 @@ void paccel_fail(struct paccel_device *pd)
 	out_of_service(pd, quiet, "a PCI error");
 	paccel_engines_unhold(pd);
 	mutex_unlock(&pd->reset_lock);
-}
-
-int paccel_ioctl_reset(struct paccel_ucmd *ucmd)
-{
-	struct paccel_reset *cmd = ucmd->cmd;
-
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	if (cmd->flags)
-		return -EINVAL;
-	return paccel_reset(ucmd->ctx->pd);
 }
