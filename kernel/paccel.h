@@ -224,6 +224,9 @@ void paccel_exports_revoke_work(struct work_struct *work);
 
 struct dma_buf *paccel_dmabuf(const struct dma_buf_ops *ops, void *priv, u64 size);
 
+/* The context's device memory at @addr, and memory of the driver that it has mapped there. */
+struct dma_buf *paccel_share_mem(struct paccel_ctx *ctx, u64 addr);
+struct dma_buf *paccel_share_host(struct paccel_ctx *ctx, u64 addr);
 struct paccel_buf *paccel_share_buf(struct paccel_device *pd, int fd);
 int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, int fd, u64 length,
 			bool write);
@@ -979,6 +982,17 @@ int paccel_ioctl_wait(struct paccel_ucmd *ucmd);
 int paccel_ioctl_fence_export(struct paccel_ucmd *ucmd);
 int paccel_ioctl_reset(struct paccel_ucmd *ucmd);
 
+/*
+ * Device memory that the context does not have yet, or an ERR_PTR: an allocation, or what the
+ * dma-buf @fd is of. paccel_mem_publish() or paccel_mem_drop() ends that state.
+ */
+struct paccel_map *paccel_mem_alloc(struct paccel_ctx *ctx, u64 length, u64 align);
+struct paccel_map *paccel_mem_import(struct paccel_ctx *ctx, int fd);
+/* Gives it to the context; what that has already counts once more. Takes @map, also on failure. */
+int paccel_mem_publish(struct paccel_ctx *ctx, struct paccel_map *map);
+/* Of no context: ends its mappings and puts the memory. No lock is held. */
+void paccel_mem_drop(struct paccel_map *map);
+int paccel_mem_free(struct paccel_ctx *ctx, u64 addr, u64 length);
 void paccel_mem_end(struct paccel_ctx *ctx);
 /* A counted reference on the allocation that wholly holds the range, or NULL; ctx->lock is held. */
 struct paccel_buf *paccel_mem_get(struct paccel_ctx *ctx, u64 addr, u64 length);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Device memory of a context: which allocations it has, and the ioctls about them. */
-#include <linux/log2.h>
+/* Device memory of a context: which allocations it has. */
 #include <linux/slab.h>
 
 #include "paccel.h"
@@ -62,23 +61,6 @@ static int mem_insert(struct paccel_ctx *ctx, struct paccel_map *map)
 	return 0;
 }
 
-static int mem_publish(struct paccel_ctx *ctx, struct paccel_map *map)
-{
-	guard(mutex)(&ctx->lock);
-	return mem_insert(ctx, map);
-}
-
-static int alloc_check(const struct paccel_mem_alloc *cmd)
-{
-	if (cmd->flags & ~PACCEL_MEM_MAPPABLE)
-		return -EINVAL;
-	if (!cmd->length || cmd->align > PACCEL_MAX_ALIGN)
-		return -EINVAL;
-	if (cmd->align && !is_power_of_2(cmd->align))
-		return -EINVAL;
-	return 0;
-}
-
 /* What was freed after a point had been reached is free, too, once the work has let go of it. */
 static int pool_alloc(struct paccel_ctx *ctx, u64 length, u64 align, struct paccel_buf **bufp)
 {
@@ -91,96 +73,31 @@ static int pool_alloc(struct paccel_ctx *ctx, u64 length, u64 align, struct pacc
 	return ret ?: paccel_pool_alloc(ctx->pd, ctx->user, length, align, bufp);
 }
 
-static int mem_alloc(struct paccel_ctx *ctx, struct paccel_ucmd *ucmd)
+struct paccel_map *paccel_mem_alloc(struct paccel_ctx *ctx, u64 length, u64 align)
 {
-	struct paccel_mem_alloc *cmd = ucmd->cmd;
 	struct paccel_buf *buf;
-	int ret;
+	int ret = pool_alloc(ctx, length, align, &buf);
 
-	ret = pool_alloc(ctx, cmd->length, cmd->align, &buf);
 	if (ret)
-		return ret;
+		return ERR_PTR(ret);
 	map_set(&buf->first, buf);
-
-	cmd->addr = buf->start;
-	ret = paccel_reply(ucmd);
-	if (ret)
-		goto put_buf;
-	ret = mem_publish(ctx, &buf->first);
-	if (ret)
-		goto put_buf;
-	return 0;
-
-put_buf:
-	paccel_buf_put(buf);
-	return ret;
+	return &buf->first;
 }
 
-int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd)
+struct paccel_map *paccel_mem_import(struct paccel_ctx *ctx, int fd)
 {
-	struct paccel_device *pd = ucmd->ctx->pd;
-	struct paccel_mem_alloc *cmd = ucmd->cmd;
-	int ret;
+	struct paccel_buf *buf = paccel_share_buf(ctx->pd, fd);
+	struct paccel_map *map;
 
-	ret = alloc_check(cmd);
-	if (ret)
-		return ret;
-	if ((cmd->flags & PACCEL_MEM_MAPPABLE) && !(paccel_device_caps(pd) & PACCEL_CAP_MAPPABLE))
-		return -EOPNOTSUPP;
-	ret = mem_alloc(ucmd->ctx, ucmd);
-	if (!ret)
-		atomic64_inc(&pd->count.allocs);
-	else if (ret == -ENOMEM || ret == -EDQUOT)
-		atomic64_inc(&pd->count.alloc_failures);
-	return ret;
-}
-
-/* Counts once more what the context has already, and then has no use for @map; else inserts it. */
-static int import_publish(struct paccel_ctx *ctx, struct paccel_map *map, bool *again)
-{
-	struct paccel_map *first;
-
-	guard(mutex)(&ctx->lock);
-	first = to_map(paccel_range_at(&ctx->maps, map->range.start));
-	*again = first && first->buf == map->buf;
-	if (!*again)
-		return mem_insert(ctx, map);
-	first->count++;
-	return 0;
-}
-
-static int mem_import(struct paccel_ctx *ctx, struct paccel_ucmd *ucmd, struct paccel_buf *buf)
-{
-	struct paccel_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
-	struct paccel_mem_import *cmd = ucmd->cmd;
-	bool again = false;
-	int ret = -ENOMEM;
-
-	if (!map)
-		goto put_buf;
+	if (IS_ERR(buf))
+		return ERR_CAST(buf);
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map) {
+		paccel_buf_put(buf);
+		return ERR_PTR(-ENOMEM);
+	}
 	map_set(map, buf);
-	cmd->addr = buf->start;
-	cmd->length = buf->length;
-	ret = paccel_reply(ucmd);
-	if (!ret)
-		ret = import_publish(ctx, map, &again);
-	if (!ret && !again)
-		return 0;
-	kfree(map);
-put_buf:
-	paccel_buf_put(buf);
-	return ret;
-}
-
-int paccel_ioctl_mem_import(struct paccel_ucmd *ucmd)
-{
-	struct paccel_mem_import *cmd = ucmd->cmd;
-	struct paccel_buf *buf;
-
-	if (cmd->flags || cmd->reserved)
-		return -EINVAL;
-	buf = paccel_share_buf(ucmd->ctx->pd, cmd->fd);
-	return IS_ERR(buf) ? PTR_ERR(buf) : mem_import(ucmd->ctx, ucmd, buf);
+	return map;
 }
 
 /* Takes the allocation out of the context; ctx->lock is held. The caller drops it. */
@@ -191,8 +108,7 @@ static void mem_detach(struct paccel_ctx *ctx, struct paccel_map *map)
 	ctx->bytes -= map->buf->size;
 }
 
-/* What has been taken out, with no lock held: nobody has it by the context when this returns. */
-static void mem_drop(struct paccel_map *map)
+void paccel_mem_drop(struct paccel_map *map)
 {
 	struct paccel_buf *buf = map->buf;
 
@@ -215,24 +131,39 @@ static struct paccel_map *mem_find(struct paccel_ctx *ctx, u64 addr, u64 length)
 	return map;
 }
 
-int paccel_ioctl_mem_free(struct paccel_ucmd *ucmd)
+int paccel_mem_publish(struct paccel_ctx *ctx, struct paccel_map *map)
 {
-	struct paccel_mem_free *cmd = ucmd->cmd;
-	struct paccel_ctx *ctx = ucmd->ctx;
+	struct paccel_map *first;
+	bool again;
+	int ret = 0;
+
+	mutex_lock(&ctx->lock);
+	first = to_map(paccel_range_at(&ctx->maps, map->range.start));
+	again = first && first->buf == map->buf;
+	if (again)
+		first->count++;
+	else
+		ret = mem_insert(ctx, map);
+	mutex_unlock(&ctx->lock);
+	if (again || ret)
+		paccel_mem_drop(map);
+	return ret;
+}
+
+int paccel_mem_free(struct paccel_ctx *ctx, u64 addr, u64 length)
+{
 	struct paccel_map *map;
 	bool last;
 
-	if (cmd->flags)
-		return -EINVAL;
 	mutex_lock(&ctx->lock);
-	map = mem_find(ctx, cmd->addr, cmd->length);
+	map = mem_find(ctx, addr, length);
 	last = !IS_ERR(map) && !--map->count;
 	if (last)
 		mem_detach(ctx, map);
 	mutex_unlock(&ctx->lock);
 	if (!last)
 		return PTR_ERR_OR_ZERO(map);
-	mem_drop(map);
+	paccel_mem_drop(map);
 	return 0;
 }
 
@@ -251,33 +182,6 @@ void paccel_mem_end(struct paccel_ctx *ctx)
 		mutex_unlock(&ctx->lock);
 		if (!map)
 			return;
-		mem_drop(map);
+		paccel_mem_drop(map);
 	}
-}
-
-int paccel_ioctl_mem_stats(struct paccel_ucmd *ucmd)
-{
-	struct paccel_mem_stats *cmd = ucmd->cmd;
-	struct paccel_ctx *ctx = ucmd->ctx;
-	struct paccel_counters *count = &ctx->pd->count;
-
-	if (cmd->flags)
-		return -EINVAL;
-	*cmd = (struct paccel_mem_stats) {
-		.size = cmd->size,
-		.allocs = atomic64_read(&count->allocs),
-		.alloc_failures = atomic64_read(&count->alloc_failures),
-		.bytes_h2d = atomic64_read(&count->h2d),
-		.bytes_d2h = atomic64_read(&count->d2h),
-		.bytes_d2d = atomic64_read(&count->d2d),
-		.bytes_filled = atomic64_read(&count->filled),
-		.bytes_scrubbed = atomic64_read(&count->scrubbed),
-		.xfers = atomic64_read(&count->xfers),
-	};
-	mutex_lock(&ctx->lock);
-	cmd->mine = ctx->bytes;
-	cmd->mine_allocs = ctx->nr_maps;
-	paccel_pool_stats(ctx->pd, ctx->user, cmd);
-	mutex_unlock(&ctx->lock);
-	return paccel_reply(ucmd);
 }

@@ -7,7 +7,6 @@
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
-#include <linux/file.h>
 #include <linux/iosys-map.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -199,7 +198,7 @@ static const struct dma_buf_ops shared_ops = {
 	.release = shared_release,
 };
 
-/* --- MEM_EXPORT --- */
+/* --- export --- */
 
 struct dma_buf *paccel_dmabuf(const struct dma_buf_ops *ops, void *priv, u64 size)
 {
@@ -212,7 +211,7 @@ struct dma_buf *paccel_dmabuf(const struct dma_buf_ops *ops, void *priv, u64 siz
 	return dma_buf_export(&info);
 }
 
-static struct dma_buf *export_device(struct paccel_ctx *ctx, u64 addr)
+struct dma_buf *paccel_share_mem(struct paccel_ctx *ctx, u64 addr)
 {
 	struct dma_buf *dmabuf = ERR_PTR(-ENOENT);
 	struct paccel_buf *buf;
@@ -229,7 +228,7 @@ static struct dma_buf *export_device(struct paccel_ctx *ctx, u64 addr)
 	return dmabuf;
 }
 
-static struct dma_buf *export_host(struct paccel_ctx *ctx, u64 addr)
+struct dma_buf *paccel_share_host(struct paccel_ctx *ctx, u64 addr)
 {
 	struct paccel_host *host = paccel_host_get_own(ctx, addr);
 	struct paccel_shared *shared;
@@ -249,45 +248,6 @@ static struct dma_buf *export_host(struct paccel_ctx *ctx, u64 addr)
 	if (IS_ERR(dmabuf))
 		shared_free(shared);
 	return dmabuf;
-}
-
-/* Gives the program a descriptor for the dma-buf, whose reference it takes in any case. */
-static int export_reply(struct paccel_ucmd *ucmd, struct dma_buf *dmabuf)
-{
-	struct paccel_mem_export *cmd = ucmd->cmd;
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-	int ret = fd;
-
-	if (fd < 0)
-		goto put;
-	cmd->fd = fd;
-	ret = paccel_reply(ucmd);
-	if (ret)
-		goto put_fd;
-	fd_install(fd, dmabuf->file);
-	return 0;
-
-put_fd:
-	put_unused_fd(fd);
-put:
-	dma_buf_put(dmabuf);
-	return ret;
-}
-
-int paccel_ioctl_mem_export(struct paccel_ucmd *ucmd)
-{
-	struct paccel_mem_export *cmd = ucmd->cmd;
-	struct dma_buf *dmabuf;
-
-	if (cmd->flags)
-		return -EINVAL;
-	if (cmd->kind == PACCEL_EXPORT_DEVICE)
-		dmabuf = export_device(ucmd->ctx, cmd->addr);
-	else if (cmd->kind == PACCEL_EXPORT_HOST)
-		dmabuf = export_host(ucmd->ctx, cmd->addr);
-	else
-		return -EINVAL;
-	return IS_ERR(dmabuf) ? PTR_ERR(dmabuf) : export_reply(ucmd, dmabuf);
 }
 
 /* --- and back --- */

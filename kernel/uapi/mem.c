@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The ioctls about device memory. */
+#include <linux/dma-buf.h>
+#include <linux/file.h>
+#include <linux/log2.h>
+
+#include "paccel.h"
+
+static int alloc_check(const struct paccel_mem_alloc *cmd)
+{
+	if (cmd->flags & ~PACCEL_MEM_MAPPABLE)
+		return -EINVAL;
+	if (!cmd->length || cmd->align > PACCEL_MAX_ALIGN)
+		return -EINVAL;
+	if (cmd->align && !is_power_of_2(cmd->align))
+		return -EINVAL;
+	return 0;
+}
+
+/* The program hears of the allocation before another thread of it can find it. */
+static int mem_reply(struct paccel_ucmd *ucmd, struct paccel_map *map)
+{
+	int ret = paccel_reply(ucmd);
+
+	if (!ret)
+		return paccel_mem_publish(ucmd->ctx, map);
+	paccel_mem_drop(map);
+	return ret;
+}
+
+static int mem_alloc(struct paccel_ucmd *ucmd)
+{
+	struct paccel_mem_alloc *cmd = ucmd->cmd;
+	struct paccel_map *map = paccel_mem_alloc(ucmd->ctx, cmd->length, cmd->align);
+
+	if (IS_ERR(map))
+		return PTR_ERR(map);
+	cmd->addr = map->buf->start;
+	return mem_reply(ucmd, map);
+}
+
+int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd)
+{
+	struct paccel_device *pd = ucmd->ctx->pd;
+	struct paccel_mem_alloc *cmd = ucmd->cmd;
+	int ret;
+
+	ret = alloc_check(cmd);
+	if (ret)
+		return ret;
+	if ((cmd->flags & PACCEL_MEM_MAPPABLE) && !(paccel_device_caps(pd) & PACCEL_CAP_MAPPABLE))
+		return -EOPNOTSUPP;
+	ret = mem_alloc(ucmd);
+	if (!ret)
+		atomic64_inc(&pd->count.allocs);
+	else if (ret == -ENOMEM || ret == -EDQUOT)
+		atomic64_inc(&pd->count.alloc_failures);
+	return ret;
+}
+
+int paccel_ioctl_mem_free(struct paccel_ucmd *ucmd)
+{
+	struct paccel_mem_free *cmd = ucmd->cmd;
+
+	if (cmd->flags)
+		return -EINVAL;
+	return paccel_mem_free(ucmd->ctx, cmd->addr, cmd->length);
+}
+
+int paccel_ioctl_mem_stats(struct paccel_ucmd *ucmd)
+{
+	struct paccel_mem_stats *cmd = ucmd->cmd;
+	struct paccel_ctx *ctx = ucmd->ctx;
+	struct paccel_counters *count = &ctx->pd->count;
+
+	if (cmd->flags)
+		return -EINVAL;
+	*cmd = (struct paccel_mem_stats) {
+		.size = cmd->size,
+		.allocs = atomic64_read(&count->allocs),
+		.alloc_failures = atomic64_read(&count->alloc_failures),
+		.bytes_h2d = atomic64_read(&count->h2d),
+		.bytes_d2h = atomic64_read(&count->d2h),
+		.bytes_d2d = atomic64_read(&count->d2d),
+		.bytes_filled = atomic64_read(&count->filled),
+		.bytes_scrubbed = atomic64_read(&count->scrubbed),
+		.xfers = atomic64_read(&count->xfers),
+	};
+	mutex_lock(&ctx->lock);
+	cmd->mine = ctx->bytes;
+	cmd->mine_allocs = ctx->nr_maps;
+	paccel_pool_stats(ctx->pd, ctx->user, cmd);
+	mutex_unlock(&ctx->lock);
+	return paccel_reply(ucmd);
+}
+
+/* Gives the program a descriptor for the dma-buf, whose reference it takes in any case. */
+static int export_reply(struct paccel_ucmd *ucmd, struct dma_buf *dmabuf)
+{
+	struct paccel_mem_export *cmd = ucmd->cmd;
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+	int ret = fd;
+
+	if (fd < 0)
+		goto put;
+	cmd->fd = fd;
+	ret = paccel_reply(ucmd);
+	if (ret)
+		goto put_fd;
+	fd_install(fd, dmabuf->file);
+	return 0;
+
+put_fd:
+	put_unused_fd(fd);
+put:
+	dma_buf_put(dmabuf);
+	return ret;
+}
+
+int paccel_ioctl_mem_export(struct paccel_ucmd *ucmd)
+{
+	struct paccel_mem_export *cmd = ucmd->cmd;
+	struct dma_buf *dmabuf;
+
+	if (cmd->flags)
+		return -EINVAL;
+	if (cmd->kind == PACCEL_EXPORT_DEVICE)
+		dmabuf = paccel_share_mem(ucmd->ctx, cmd->addr);
+	else if (cmd->kind == PACCEL_EXPORT_HOST)
+		dmabuf = paccel_share_host(ucmd->ctx, cmd->addr);
+	else
+		return -EINVAL;
+	return IS_ERR(dmabuf) ? PTR_ERR(dmabuf) : export_reply(ucmd, dmabuf);
+}
+
+int paccel_ioctl_mem_import(struct paccel_ucmd *ucmd)
+{
+	struct paccel_mem_import *cmd = ucmd->cmd;
+	struct paccel_map *map;
+
+	if (cmd->flags || cmd->reserved)
+		return -EINVAL;
+	map = paccel_mem_import(ucmd->ctx, cmd->fd);
+	if (IS_ERR(map))
+		return PTR_ERR(map);
+	cmd->addr = map->buf->start;
+	cmd->length = map->buf->length;
+	return mem_reply(ucmd, map);
+}
