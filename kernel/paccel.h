@@ -204,6 +204,22 @@ struct paccel_host {
 struct paccel_ucmd;
 struct paccel_ctx;
 
+/*
+ * @dmabuf: a file descriptor of the dma-buf that is to lie under these addresses; NULL: the
+ * caller's memory is there.
+ */
+int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only,
+			 const int *dmabuf);
+/*
+ * Memory of the driver that the context does not have yet, or an ERR_PTR. A paccel_host_publish()
+ * that succeeds, or paccel_host_discard(), ends that state.
+ */
+struct paccel_host *paccel_host_alloc(struct paccel_ctx *ctx, u64 length);
+int paccel_host_publish(struct paccel_ctx *ctx, struct paccel_host *host);
+void paccel_host_discard(struct paccel_ctx *ctx, struct paccel_host *host);
+/* -ENOENT: there is none at @addr, or with this mmap offset. */
+int paccel_host_free(struct paccel_ctx *ctx, u64 addr);
+int paccel_host_free_own(struct paccel_ctx *ctx, u64 offset);
 int paccel_host_use(struct paccel_host *host, bool write);
 void paccel_host_put(struct paccel_host *host);
 void paccel_host_end(struct paccel_ctx *ctx);

@@ -12,7 +12,6 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "paccel.h"
 
@@ -101,7 +100,8 @@ int paccel_host_use(struct paccel_host *host, bool write)
 
 /* --- beginning and end --- */
 
-static struct paccel_host *host_new(struct paccel_ctx *ctx)
+/* Made, and not counted yet. */
+static struct paccel_host *host_init(struct paccel_ctx *ctx)
 {
 	struct paccel_host *host = kzalloc(sizeof(*host), GFP_KERNEL_ACCOUNT);
 
@@ -211,6 +211,27 @@ static void host_uncount(struct paccel_ctx *ctx)
 	ctx->nr_hosts--;
 }
 
+/* A range that the context counts and does not have yet, or an ERR_PTR. */
+static struct paccel_host *host_new(struct paccel_ctx *ctx)
+{
+	struct paccel_host *host;
+	int ret = host_count(ctx);
+
+	if (ret)
+		return ERR_PTR(ret);
+	host = host_init(ctx);
+	if (host)
+		return host;
+	host_uncount(ctx);
+	return ERR_PTR(-ENOMEM);
+}
+
+void paccel_host_discard(struct paccel_ctx *ctx, struct paccel_host *host)
+{
+	paccel_host_put(host);
+	host_uncount(ctx);
+}
+
 /*
  * Takes the range out of the trees; ctx->lock is held. The caller drops the trees' reference
  * afterwards.
@@ -293,20 +314,7 @@ void paccel_host_end(struct paccel_ctx *ctx)
 	}
 }
 
-/* --- HOST_REGISTER --- */
-
-static int register_check(const struct paccel_host_register *cmd)
-{
-	if (cmd->flags & ~(PACCEL_HOST_READ_ONLY | PACCEL_HOST_DMABUF) || cmd->reserved)
-		return -EINVAL;
-	if (cmd->fd && !(cmd->flags & PACCEL_HOST_DMABUF))
-		return -EINVAL;
-	if (!cmd->length || cmd->length > PACCEL_MAX_HOST_BYTES)
-		return -EINVAL;
-	if (cmd->addr + cmd->length - 1 < cmd->addr)
-		return -EINVAL;
-	return access_ok(u64_to_user_ptr(cmd->addr), cmd->length) ? 0 : -EFAULT;
-}
+/* --- registering --- */
 
 /*
  * Memory that is registered read-only is pinned for writing all the same where that is possible:
@@ -374,42 +382,24 @@ static int register_dmabuf(struct paccel_ctx *ctx, struct paccel_host *host, int
 	return ret ?: register_publish(ctx, host);
 }
 
-int paccel_ioctl_host_register(struct paccel_ucmd *ucmd)
+int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only,
+			 const int *dmabuf)
 {
-	struct paccel_host_register *cmd = ucmd->cmd;
-	struct paccel_ctx *ctx = ucmd->ctx;
-	struct paccel_host *host;
+	struct paccel_host *host = host_new(ctx);
 	int ret;
 
-	ret = register_check(cmd);
+	if (IS_ERR(host))
+		return PTR_ERR(host);
+	host->addr.start = addr;
+	host->addr.last = addr + length - 1;
+	host->read_only = read_only;
+	ret = dmabuf ? register_dmabuf(ctx, host, *dmabuf) : register_build(ctx, host);
 	if (ret)
-		return ret;
-	ret = host_count(ctx);
-	if (ret)
-		return ret;
-	ret = -ENOMEM;
-	host = host_new(ctx);
-	if (!host)
-		goto uncount;
-	host->addr.start = cmd->addr;
-	host->addr.last = cmd->addr + cmd->length - 1;
-	host->read_only = cmd->flags & PACCEL_HOST_READ_ONLY;
-	if (cmd->flags & PACCEL_HOST_DMABUF)
-		ret = register_dmabuf(ctx, host, cmd->fd);
-	else
-		ret = register_build(ctx, host);
-	if (ret)
-		goto put;
-	return 0;
-
-put:
-	paccel_host_put(host);
-uncount:
-	host_uncount(ctx);
+		paccel_host_discard(ctx, host);
 	return ret;
 }
 
-/* --- HOST_ALLOC and its mapping --- */
+/* --- the driver's own memory and its mapping --- */
 
 /* An offset that was never given before; 32-bit programs have 32 bits of pages for it. */
 static int cookie_reserve(struct paccel_ctx *ctx, struct paccel_host *host)
@@ -423,59 +413,38 @@ static int cookie_reserve(struct paccel_ctx *ctx, struct paccel_host *host)
 	return 0;
 }
 
-static int alloc_publish(struct paccel_ctx *ctx, struct paccel_host *host,
-			 struct paccel_ucmd *ucmd)
+static int alloc_build(struct paccel_ctx *ctx, struct paccel_host *host, u64 length)
 {
-	struct paccel_host_alloc *cmd = ucmd->cmd;
-	int ret = cookie_reserve(ctx, host);
+	int ret = host_charge(ctx, host, length >> PAGE_SHIFT, true);
 
 	if (ret)
 		return ret;
-	cmd->offset = host->cookie.start << PAGE_SHIFT;
-	ret = paccel_reply(ucmd);
+	ret = paccel_pages_alloc(&host->pages, ctx->pd, length);
 	if (ret)
 		return ret;
+	paccel_pages_map(&host->pages);
+	return cookie_reserve(ctx, host);
+}
 
+struct paccel_host *paccel_host_alloc(struct paccel_ctx *ctx, u64 length)
+{
+	struct paccel_host *host = host_new(ctx);
+	int ret;
+
+	if (IS_ERR(host))
+		return host;
+	ret = alloc_build(ctx, host, PAGE_ALIGN(length));
+	if (!ret)
+		return host;
+	paccel_host_discard(ctx, host);
+	return ERR_PTR(ret);
+}
+
+int paccel_host_publish(struct paccel_ctx *ctx, struct paccel_host *host)
+{
 	guard(mutex)(&ctx->lock);
 	host->own = true;
 	return paccel_range_insert(&ctx->cookies, &host->cookie);
-}
-
-int paccel_ioctl_host_alloc(struct paccel_ucmd *ucmd)
-{
-	struct paccel_host_alloc *cmd = ucmd->cmd;
-	struct paccel_ctx *ctx = ucmd->ctx;
-	struct paccel_host *host;
-	u64 length;
-	int ret;
-
-	if (cmd->flags || !cmd->length || cmd->length > PACCEL_MAX_HOST_BYTES)
-		return -EINVAL;
-	length = PAGE_ALIGN(cmd->length);
-	ret = host_count(ctx);
-	if (ret)
-		return ret;
-	ret = -ENOMEM;
-	host = host_new(ctx);
-	if (!host)
-		goto uncount;
-	ret = host_charge(ctx, host, length >> PAGE_SHIFT, true);
-	if (ret)
-		goto put;
-	ret = paccel_pages_alloc(&host->pages, ctx->pd, length);
-	if (ret)
-		goto put;
-	paccel_pages_map(&host->pages);
-	ret = alloc_publish(ctx, host, ucmd);
-	if (ret)
-		goto put;
-	return 0;
-
-put:
-	paccel_host_put(host);
-uncount:
-	host_uncount(ctx);
-	return ret;
 }
 
 static void host_vm_open(struct vm_area_struct *vma)
@@ -555,23 +524,15 @@ int paccel_host_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
 	return 0;
 }
 
-/* --- HOST_FREE --- */
+/* --- freeing --- */
 
-int paccel_ioctl_host_free(struct paccel_ucmd *ucmd)
+static int host_free(struct paccel_ctx *ctx, struct rb_root *tree, u64 at,
+		     struct paccel_host *(*to_host)(struct paccel_range *r))
 {
-	struct paccel_host_free *cmd = ucmd->cmd;
-	struct paccel_ctx *ctx = ucmd->ctx;
 	struct paccel_host *host;
 
-	if (cmd->flags || !cmd->addr == !cmd->offset)
-		return -EINVAL;
 	mutex_lock(&ctx->lock);
-	if (cmd->addr)
-		host = addr_to_host(paccel_range_at(&ctx->hosts, cmd->addr));
-	else if (offset_in_page(cmd->offset))
-		host = NULL;
-	else
-		host = cookie_to_host(paccel_range_at(&ctx->cookies, cmd->offset >> PAGE_SHIFT));
+	host = to_host(paccel_range_at(tree, at));
 	if (host)
 		host_detach(ctx, host);
 	mutex_unlock(&ctx->lock);
@@ -579,4 +540,16 @@ int paccel_ioctl_host_free(struct paccel_ucmd *ucmd)
 		return -ENOENT;
 	paccel_host_put(host);
 	return 0;
+}
+
+int paccel_host_free(struct paccel_ctx *ctx, u64 addr)
+{
+	return host_free(ctx, &ctx->hosts, addr, addr_to_host);
+}
+
+int paccel_host_free_own(struct paccel_ctx *ctx, u64 offset)
+{
+	if (offset_in_page(offset))
+		return -ENOENT;
+	return host_free(ctx, &ctx->cookies, offset >> PAGE_SHIFT, cookie_to_host);
 }
