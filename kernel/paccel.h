@@ -908,6 +908,16 @@ struct paccel_stream {
 	struct work_struct work;
 };
 
+/* A counted reference on a stream that paccel_stream_open() or _close() is still to come to. */
+struct paccel_stream *paccel_stream_create(struct paccel_ctx *ctx);
+void paccel_stream_open(struct paccel_stream *stream);
+/* It is not found any more. Drops the table's reference if it has drained. */
+void paccel_stream_close(struct paccel_stream *stream);
+int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id);
+/* How it has failed; 0, 0 if it has not. -EBUSY: work of it, or that waits for it, is left. */
+int paccel_stream_failure(struct paccel_stream *stream, int *error, u64 *failed_point);
+/* Unless it has failed differently since. */
+void paccel_stream_clear(struct paccel_stream *stream, u64 failed_point);
 /* A counted reference on the stream of that number, or NULL. */
 struct paccel_stream *paccel_stream_get(struct paccel_ctx *ctx, u32 id);
 /* Likewise, if @point was submitted to it: else -ENOENT or -EINVAL, for it might never end. */
@@ -940,6 +950,8 @@ struct paccel_fence {
 	char timeline[48];
 };
 
+/* The fence of a point, a counted reference; it is signalled if that has ended. NULL: no memory. */
+struct dma_fence *paccel_fence_get(struct paccel_stream *stream, u64 point);
 void paccel_fence_signal(struct paccel_fence *fence);
 
 /* @verify: the program wants it. */

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A point as the rest of the kernel sees it: a dma_fence in a sync_file. One object for each
- * export, with a lock of its own and a reference on the module, because a fence outlives the
- * stream, the file and the card, and calls its ops as long as it lives.
+ * A point as the rest of the kernel sees it: a dma_fence. It has a lock of its own and a reference
+ * on the module, because a fence outlives the stream, the file and the card, and calls its ops as
+ * long as it lives.
  */
-#include <linux/file.h>
 #include <linux/module.h>
 #include <linux/slab.h>
-#include <linux/sync_file.h>
 
 #include "paccel.h"
 
@@ -123,53 +121,14 @@ static struct paccel_fence *fence_get(struct paccel_stream *stream, struct pacce
 	return fence;
 }
 
-static int export_point(struct paccel_ucmd *ucmd, struct paccel_stream *stream)
+struct dma_fence *paccel_fence_get(struct paccel_stream *stream, u64 point)
 {
-	struct paccel_fence_export *cmd = ucmd->cmd;
-	struct paccel_fence *fence, *fresh;
-	struct sync_file *sync;
-	int ret;
+	struct paccel_fence *fence, *fresh = fence_new(stream, point);
 
-	fresh = fence_new(stream, cmd->point);
 	if (!fresh)
-		return -ENOMEM;
+		return NULL;
 	fence = fence_get(stream, fresh);
 	/* If another one is used, nobody has seen this, so it may go unsignalled. */
 	dma_fence_put(&fresh->base);
-	sync = sync_file_create(&fence->base);
-	dma_fence_put(&fence->base);
-	if (!sync)
-		return -ENOMEM;
-	ret = get_unused_fd_flags(O_CLOEXEC);
-	if (ret < 0)
-		goto put_file;
-	cmd->fd = ret;
-	ret = paccel_reply(ucmd);
-	if (ret)
-		goto put_fd;
-	fd_install(cmd->fd, sync->file);
-	return 0;
-
-put_fd:
-	put_unused_fd(cmd->fd);
-put_file:
-	fput(sync->file);
-	return ret;
-}
-
-int paccel_ioctl_fence_export(struct paccel_ucmd *ucmd)
-{
-	struct paccel_fence_export *cmd = ucmd->cmd;
-	struct paccel_stream *stream;
-	int ret;
-
-	if (cmd->flags)
-		return -EINVAL;
-	ret = paccel_stream_get_point(ucmd->ctx, cmd->stream, cmd->point, &stream);
-	if (ret)
-		return ret;
-	/* Point 0 is complete, but nobody has submitted it. */
-	ret = cmd->point ? export_point(ucmd, stream) : -EINVAL;
-	paccel_stream_put(stream);
-	return ret;
+	return &fence->base;
 }

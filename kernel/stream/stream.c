@@ -559,8 +559,7 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 
 /* --- the end of streams --- */
 
-/* From now on nobody finds it. Drops the table's reference if it has drained. */
-static void stream_close(struct paccel_stream *stream)
+void paccel_stream_close(struct paccel_stream *stream)
 {
 	struct paccel_ctx *ctx = stream->ctx;
 	bool forgotten;
@@ -651,12 +650,12 @@ void paccel_streams_close(struct paccel_ctx *ctx)
 
 		if (!stream)
 			continue;
-		stream_close(stream);
+		paccel_stream_close(stream);
 		paccel_stream_put(stream);
 	}
 }
 
-/* --- STREAM_CREATE, STREAM_DESTROY, STREAM_CLEAR --- */
+/* --- for STREAM_CREATE, STREAM_DESTROY and STREAM_CLEAR --- */
 
 /* Gives the stream a number, which nobody knows yet. */
 static int stream_place(struct paccel_stream *stream)
@@ -698,50 +697,36 @@ static struct paccel_stream *stream_new(struct paccel_ctx *ctx)
 	return stream;
 }
 
-int paccel_ioctl_stream_create(struct paccel_ucmd *ucmd)
+struct paccel_stream *paccel_stream_create(struct paccel_ctx *ctx)
 {
-	struct paccel_stream_create *cmd = ucmd->cmd;
-	struct paccel_ctx *ctx = ucmd->ctx;
 	struct paccel_stream *stream;
-	int ret;
+	int ret = paccel_page_alloc(ctx);
 
-	if (cmd->flags || cmd->reserved)
-		return -EINVAL;
-	ret = paccel_page_alloc(ctx);
 	if (ret)
-		return ret;
+		return ERR_PTR(ret);
 	stream = stream_new(ctx);
 	if (!stream)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	ret = stream_place(stream);
-	if (ret)
-		goto put;
-	cmd->stream = stream->id;
-	cmd->point = stream->submitted;
-	cmd->page_offset = (u64)PACCEL_PAGE_COOKIE << PAGE_SHIFT;
-	ret = paccel_reply(ucmd);
-	if (ret) {
-		stream_close(stream);
-		goto put;
-	}
-	spin_lock_irq(&ctx->work_lock);
-	stream->open = true;
-	spin_unlock_irq(&ctx->work_lock);
-put:
+	if (!ret)
+		return stream;
 	paccel_stream_put(stream);
-	return ret;
+	return ERR_PTR(ret);
 }
 
-int paccel_ioctl_stream_destroy(struct paccel_ucmd *ucmd)
+void paccel_stream_open(struct paccel_stream *stream)
 {
-	struct paccel_stream_destroy *cmd = ucmd->cmd;
-	struct paccel_ctx *ctx = ucmd->ctx;
+	spin_lock_irq(&stream->ctx->work_lock);
+	stream->open = true;
+	spin_unlock_irq(&stream->ctx->work_lock);
+}
+
+int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id)
+{
 	struct paccel_stream *stream;
 
-	if (cmd->flags || cmd->reserved)
-		return -EINVAL;
 	spin_lock_irq(&ctx->work_lock);
-	stream = find(ctx, cmd->stream);
+	stream = find(ctx, id);
 	if (stream) {
 		stream->open = false;
 		kref_get(&stream->ref);
@@ -749,47 +734,38 @@ int paccel_ioctl_stream_destroy(struct paccel_ucmd *ucmd)
 	spin_unlock_irq(&ctx->work_lock);
 	if (!stream)
 		return -ENOENT;
-	stream_close(stream);
+	paccel_stream_close(stream);
 	paccel_stream_put(stream);
 	return 0;
 }
 
-int paccel_ioctl_stream_clear(struct paccel_ucmd *ucmd)
+int paccel_stream_failure(struct paccel_stream *stream, int *error, u64 *failed_point)
 {
-	struct paccel_stream_clear *cmd = ucmd->cmd;
-	struct paccel_ctx *ctx = ucmd->ctx;
-	struct paccel_stream *stream;
 	int ret;
 
-	if (cmd->flags)
-		return -EINVAL;
-	stream = paccel_stream_get(ctx, cmd->stream);
-	if (!stream)
-		return -ENOENT;
-	spin_lock_irq(&ctx->work_lock);
-	cmd->error = stream->error;
-	cmd->failed_point = stream->failed_point;
+	spin_lock_irq(&stream->ctx->work_lock);
+	*error = stream->error;
+	*failed_point = stream->failed_point;
 	/* Who waits for a point that has failed must still find that out. */
 	ret = stream->error && (stream->queued || stream->dependents) ? -EBUSY : 0;
-	spin_unlock_irq(&ctx->work_lock);
-	if (!ret)
-		ret = paccel_reply(ucmd);
-	if (ret)
-		goto put;
+	spin_unlock_irq(&stream->ctx->work_lock);
+	return ret;
+}
+
+void paccel_stream_clear(struct paccel_stream *stream, u64 failed_point)
+{
+	struct paccel_ctx *ctx = stream->ctx;
 
 	spin_lock_irq(&ctx->work_lock);
 	/*
 	 * Another thread may have cleared it, and it may have failed again; or it is destroyed and
 	 * its slot another one's.
 	 */
-	if (find(ctx, cmd->stream) == stream && stream->failed_point == cmd->failed_point) {
+	if (find(ctx, stream->id) == stream && stream->failed_point == failed_point) {
 		stream->error = 0;
 		stream->failed_point = 0;
 		WRITE_ONCE(stream->slot->error, 0);
 		WRITE_ONCE(stream->slot->failed_point, 0);
 	}
 	spin_unlock_irq(&ctx->work_lock);
-put:
-	paccel_stream_put(stream);
-	return ret;
 }
