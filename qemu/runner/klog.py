@@ -38,6 +38,8 @@ class Reports:
         self.allowed = []
         self.window = None
         self.in_report = False
+        # Reports of several processors may be mixed: how many of them have not ended.
+        self.open = 0
         self.kept = set()
         self.kept_again = False
         for line in text.splitlines():
@@ -49,15 +51,20 @@ class Reports:
         mark = MARK.search(line)
         if mark:
             self._change_window(mark)
+        elif "[ cut here ]" in line:
+            self.open += 1
         elif REPORT.search(line):
             self._count(line)
         elif TRACE.search(line):
             if not self.in_report:
                 self.found.append(line)
-            self.in_report = "end trace" not in line
+            if "end trace" in line:
+                self.open = max(self.open - 1, 0)
+            self.in_report = "end trace" not in line or self.open > 0
 
     def _change_window(self, mark):
         self.in_report = False
+        self.open = 0
         window, self.window = self.window, None
         if mark.group(2) != "end":
             if window:

@@ -197,6 +197,21 @@ def test_log_a_trace_without_a_report_is_found():
         assert klog.search(log("before", line, "after")), line
 
 
+CUT = "------------[ cut here ]------------"
+END_TRACE = "---[ end trace 0000000000000000 ]---"
+
+
+def test_log_reports_of_two_processors_are_mixed():
+    text = log(BEGIN + "at mm/x", CUT, WARNING, CUT, "RIP: 0010:a+0x1/0x2", WARNING, END_TRACE,
+               "RIP: 0010:b+0x1/0x2", END_TRACE, END)
+    assert not klog.search(text), klog.search(text)
+
+
+def test_log_a_trace_behind_reports_that_have_ended_is_found():
+    text = log(BEGIN + "at mm/x", CUT, WARNING, CUT, WARNING, END_TRACE, END_TRACE, "RIP: 0010:b+0x1/0x2", END)
+    assert len(klog.search(text)) == 1
+
+
 def test_log_nothing_harmless_is_found():
     assert not klog.search(log(*HARMLESS)), klog.search(log(*HARMLESS))
 
