@@ -16,7 +16,7 @@ declare -A package_sets=(
 	[disk]='ca-certificates erofs-utils python3 python3-pip'
 	[client]='ca-certificates python3 python3-pip'
 	[root]='debootstrap'
-	[unit]='clang cmake libclang-rt-dev python3-numpy python3-pytest python3-pytest-xdist'
+	[unit]='clang cmake libclang-rt-dev man-db python3-numpy python3-pytest python3-pytest-xdist'
 	[static]='clang cpio git perl shellcheck sparse'
 
 	[run]='@guest @module'
@@ -41,6 +41,7 @@ declare -A package_signs=(
 	[libelf-dev]=/usr/include/libelf.h
 	[libssl-dev]=/usr/include/openssl/ssl.h
 	[liburing-dev]=/usr/include/liburing.h
+	[man-db]=man
 	[python3-dev]=python3-config
 	[python3-numpy]=/usr/lib/python3/dist-packages/numpy/__init__.py
 	[python3-pip]=pip3
