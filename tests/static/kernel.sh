@@ -7,6 +7,30 @@
 # The Makefile builds the module for every kernel with W=1, where a warning is an error. What is left
 # for here: another compiler, sparse, and a build in place.
 
+# The layers of the driver, the lowest first: no object needs a symbol of a folder behind its own.
+calls_go_down() { # folder of objects
+	(cd "$1" && nm -A core/*.o mem/*.o exec/*.o stream/*.o uapi/*.o hw/*.o driver/*.o) | awk '
+		{
+			split($1, file, ":")
+			folder = substr(file[1], 1, index(file[1], "/") - 1)
+			if (!(folder in layer))
+				layer[folder] = ++layers
+			if ($(NF - 1) == "U")
+				needs[file[1] " " $NF] = folder
+			else if ($(NF - 1) ~ /^[A-Z]$/)
+				home[$NF] = folder
+		}
+		END {
+			for (need in needs) {
+				split(need, word, " ")
+				if (layer[home[word[2]]] > layer[needs[need]])
+					print word[1] " needs " word[2] " of " home[word[2]] "/, a higher layer"
+			}
+			if (layers != 7)
+				print layers " layers, not 7"
+		}' | nothing
+}
+
 # Compile only: that tree has no Module.symvers.
 check_module_clang() {
 	local tree dir=$work/kernel
@@ -16,7 +40,7 @@ check_module_clang() {
 		tail -n 30 "$dir/log"
 		return 1
 	}
-	no_warnings "$dir/log"
+	no_warnings "$dir/log" && calls_go_down "$dir"
 }
 
 # As the documentation says that it can be built, in a copy of the tree, with sparse beside gcc.
