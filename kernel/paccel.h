@@ -201,7 +201,6 @@ struct paccel_host {
 	unsigned int checked;
 };
 
-struct paccel_ucmd;
 struct paccel_ctx;
 
 /*
@@ -212,7 +211,7 @@ int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read
 			 const int *dmabuf);
 /*
  * Memory of the driver that the context does not have yet, or an ERR_PTR. A paccel_host_publish()
- * that succeeds, or paccel_host_discard(), ends that state.
+ * that succeeds, or paccel_host_discard(), ends that state. No lock is held.
  */
 struct paccel_host *paccel_host_alloc(struct paccel_ctx *ctx, u64 length);
 int paccel_host_publish(struct paccel_ctx *ctx, struct paccel_host *host);
@@ -240,7 +239,10 @@ void paccel_exports_revoke_work(struct work_struct *work);
 
 struct dma_buf *paccel_dmabuf(const struct dma_buf_ops *ops, void *priv, u64 size);
 
-/* The context's device memory at @addr, and memory of the driver that it has mapped there. */
+/*
+ * The caller's reference on a dma-buf of the allocation that begins at @addr, or of the driver's
+ * memory that the program has mapped there. ERR_PTR(-ENOENT): there is none.
+ */
 struct dma_buf *paccel_share_mem(struct paccel_ctx *ctx, u64 addr);
 struct dma_buf *paccel_share_host(struct paccel_ctx *ctx, u64 addr);
 struct paccel_buf *paccel_share_buf(struct paccel_device *pd, int fd);
@@ -908,7 +910,7 @@ struct paccel_stream {
 	struct work_struct work;
 };
 
-/* A counted reference on a stream that paccel_stream_open() or _close() is still to come to. */
+/* A counted reference, or an ERR_PTR. It is put after paccel_stream_open() or _close(). */
 struct paccel_stream *paccel_stream_create(struct paccel_ctx *ctx);
 void paccel_stream_open(struct paccel_stream *stream);
 /* It is not found any more. Drops the table's reference if it has drained. */
@@ -950,7 +952,10 @@ struct paccel_fence {
 	char timeline[48];
 };
 
-/* The fence of a point, a counted reference; it is signalled if that has ended. NULL: no memory. */
+/*
+ * A counted reference on the fence of @point, which is not 0 and was submitted: it is signalled if
+ * that has ended. NULL: no memory.
+ */
 struct dma_fence *paccel_fence_get(struct paccel_stream *stream, u64 point);
 void paccel_fence_signal(struct paccel_fence *fence);
 
@@ -1009,6 +1014,8 @@ int paccel_ioctl_submit(struct paccel_ucmd *ucmd);
 int paccel_ioctl_wait(struct paccel_ucmd *ucmd);
 int paccel_ioctl_fence_export(struct paccel_ucmd *ucmd);
 int paccel_ioctl_reset(struct paccel_ucmd *ucmd);
+
+/* --- mem/mem.c: device memory of a context --- */
 
 /*
  * Device memory that the context does not have yet, or an ERR_PTR: an allocation, or what the

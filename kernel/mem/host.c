@@ -100,7 +100,7 @@ int paccel_host_use(struct paccel_host *host, bool write)
 
 /* --- beginning and end --- */
 
-/* Made, and not counted yet. */
+/* The context has counted it. */
 static struct paccel_host *host_init(struct paccel_ctx *ctx)
 {
 	struct paccel_host *host = kzalloc(sizeof(*host), GFP_KERNEL_ACCOUNT);
@@ -345,7 +345,7 @@ static int register_publish(struct paccel_ctx *ctx, struct paccel_host *host)
 	return ret;
 }
 
-/* Pins, watches and maps the range, then publishes it; @host is put on failure. */
+/* Pins, watches and maps the range, then publishes it. On failure the caller discards it. */
 static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 {
 	u64 addr = host->addr.start, length = host->addr.last - addr + 1;
@@ -442,9 +442,13 @@ struct paccel_host *paccel_host_alloc(struct paccel_ctx *ctx, u64 length)
 
 int paccel_host_publish(struct paccel_ctx *ctx, struct paccel_host *host)
 {
+	int ret;
+
 	guard(mutex)(&ctx->lock);
-	host->own = true;
-	return paccel_range_insert(&ctx->cookies, &host->cookie);
+	ret = paccel_range_insert(&ctx->cookies, &host->cookie);
+	if (!ret)
+		host->own = true;
+	return ret;
 }
 
 static void host_vm_open(struct vm_area_struct *vma)

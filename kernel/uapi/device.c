@@ -2,6 +2,7 @@
 /* DEVICE_INFO and RESET. */
 #include <linux/capability.h>
 #include <linux/ktime.h>
+#include <linux/string.h>
 
 #include "paccel.h"
 

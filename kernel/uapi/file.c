@@ -3,10 +3,8 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
-#include <linux/pci.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "paccel.h"

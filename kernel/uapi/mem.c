@@ -17,7 +17,7 @@ static int alloc_check(const struct paccel_mem_alloc *cmd)
 	return 0;
 }
 
-/* The program hears of the allocation before another thread of it can find it. */
+/* The program has the answer before the memory counts for the context. */
 static int mem_reply(struct paccel_ucmd *ucmd, struct paccel_map *map)
 {
 	int ret = paccel_reply(ucmd);
