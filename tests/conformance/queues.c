@@ -253,6 +253,8 @@ static int end_by_signal(struct world *w, int (*call)(struct world *w))
 			pthread_kill(waiting.thread, SIGUSR1);
 	pthread_join(waiting.thread, NULL);
 	MUST(!sigaction(SIGUSR1, &old, NULL));
+	if (waiting.err != EINTR)
+		printf("# errno %d, not EINTR\n", waiting.err);
 	return waiting.err;
 }
 

@@ -148,11 +148,13 @@ int foreign_fence(struct foreign *f)
 void foreign_signal(struct foreign *f)
 {
 	struct drm_vgem_fence_signal signal = { .fence = f->last };
-	__u32 one = 1;
+	__u32 step = f->last - f->reached;
 	int rc;
 
+	/* Never beyond the last fence, also if it was signalled before: the next one would be as well. */
+	f->reached = f->last;
 	if (f->sw_sync)
-		rc = ioctl(f->fd, SW_SYNC_IOC_INC, &one);
+		rc = step ? ioctl(f->fd, SW_SYNC_IOC_INC, &step) : 0;
 	else
 		rc = ioctl(f->fd, DRM_IOCTL_VGEM_FENCE_SIGNAL, &signal);
 	/* vgem says so if the fence had timed out. */

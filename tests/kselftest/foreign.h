@@ -13,6 +13,7 @@ struct foreign {
 	int fd;
 	bool sw_sync;
 	uint32_t handle, last;
+	uint32_t reached;	/* of sw_sync's timeline: signalled up to there */
 };
 
 /* False if the kernel has neither. */
