@@ -995,6 +995,8 @@ struct paccel_ucmd {
 
 /* Copies the struct back; the last thing before what it announces is published. */
 int paccel_reply(struct paccel_ucmd *ucmd);
+/* Likewise, with a descriptor for @file in @fd, a field of it. Takes the reference in any case. */
+int paccel_reply_file(struct paccel_ucmd *ucmd, s32 *fd, struct file *file);
 
 int paccel_ioctl_device_info(struct paccel_ucmd *ucmd);
 int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The ioctls about device memory. */
 #include <linux/dma-buf.h>
-#include <linux/file.h>
 #include <linux/log2.h>
 
 #include "paccel.h"
@@ -94,29 +93,6 @@ int paccel_ioctl_mem_stats(struct paccel_ucmd *ucmd)
 	return paccel_reply(ucmd);
 }
 
-/* Gives the program a descriptor for the dma-buf, whose reference it takes in any case. */
-static int export_reply(struct paccel_ucmd *ucmd, struct dma_buf *dmabuf)
-{
-	struct paccel_mem_export *cmd = ucmd->cmd;
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-	int ret = fd;
-
-	if (fd < 0)
-		goto put;
-	cmd->fd = fd;
-	ret = paccel_reply(ucmd);
-	if (ret)
-		goto put_fd;
-	fd_install(fd, dmabuf->file);
-	return 0;
-
-put_fd:
-	put_unused_fd(fd);
-put:
-	dma_buf_put(dmabuf);
-	return ret;
-}
-
 int paccel_ioctl_mem_export(struct paccel_ucmd *ucmd)
 {
 	struct paccel_mem_export *cmd = ucmd->cmd;
@@ -130,7 +106,9 @@ int paccel_ioctl_mem_export(struct paccel_ucmd *ucmd)
 		dmabuf = paccel_share_host(ucmd->ctx, cmd->addr);
 	else
 		return -EINVAL;
-	return IS_ERR(dmabuf) ? PTR_ERR(dmabuf) : export_reply(ucmd, dmabuf);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	return paccel_reply_file(ucmd, &cmd->fd, dmabuf->file);
 }
 
 int paccel_ioctl_mem_import(struct paccel_ucmd *ucmd)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The ioctls that make, end and clear streams, and export their points. */
-#include <linux/file.h>
 #include <linux/sync_file.h>
 
 #include "paccel.h"
@@ -62,7 +61,6 @@ static int export_point(struct paccel_ucmd *ucmd, struct paccel_stream *stream)
 	struct paccel_fence_export *cmd = ucmd->cmd;
 	struct dma_fence *fence = paccel_fence_get(stream, cmd->point);
 	struct sync_file *sync;
-	int ret;
 
 	if (!fence)
 		return -ENOMEM;
@@ -70,21 +68,7 @@ static int export_point(struct paccel_ucmd *ucmd, struct paccel_stream *stream)
 	dma_fence_put(fence);
 	if (!sync)
 		return -ENOMEM;
-	ret = get_unused_fd_flags(O_CLOEXEC);
-	if (ret < 0)
-		goto put_file;
-	cmd->fd = ret;
-	ret = paccel_reply(ucmd);
-	if (ret)
-		goto put_fd;
-	fd_install(cmd->fd, sync->file);
-	return 0;
-
-put_fd:
-	put_unused_fd(cmd->fd);
-put_file:
-	fput(sync->file);
-	return ret;
+	return paccel_reply_file(ucmd, &cmd->fd, sync->file);
 }
 
 int paccel_ioctl_fence_export(struct paccel_ucmd *ucmd)
