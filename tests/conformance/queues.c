@@ -120,30 +120,46 @@ static void submit_many(struct world *w, uint32_t stream, uint32_t nr)
 	free(ops);
 }
 
-struct late {
+/* A call that waits in a thread of its own. */
+struct waiting {
 	pthread_t thread;
 	struct world *w;
 	uint32_t stream;
+	int (*call)(struct waiting *waiting); /* 0 or an errno */
 	pid_t tid;
+	int err;
 	bool done;
 	uint64_t point;
 };
 
-static void *submit_late(void *arg)
+static void *call_waits(void *arg)
 {
-	struct late *late = arg;
+	struct waiting *waiting = arg;
 
-	__atomic_store_n(&late->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-	late->point = submit(late->w, late->stream, op_write(late->w->own, 0));
-	__atomic_store_n(&late->done, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&waiting->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	waiting->err = waiting->call(waiting);
+	__atomic_store_n(&waiting->done, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
+static int submit_one(struct waiting *waiting)
+{
+	struct paccel_op op = op_write(waiting->w->own + 1, 1);
+	struct paccel_submit cmd = {
+		.size = sizeof(cmd), .stream = waiting->stream, .nr_ops = 1, .ops = (uintptr_t)&op,
+		.op_size = sizeof(op)
+	};
+	int err = ioctl(waiting->w->fd, PACCEL_IOC_SUBMIT, &cmd) ? errno : 0;
+
+	waiting->point = cmd.point;
+	return err;
+}
+
 /* True while the thread sleeps in a system call that a signal can end; false once it is done. */
-static bool sleeps(const pid_t *of)
+static bool sleeps(const struct waiting *waiting)
 {
 	char path[64], line[512], *paren;
-	pid_t tid = __atomic_load_n(of, __ATOMIC_ACQUIRE);
+	pid_t tid = __atomic_load_n(&waiting->tid, __ATOMIC_ACQUIRE);
 	size_t n = 0;
 	FILE *file;
 
@@ -161,16 +177,16 @@ static bool sleeps(const pid_t *of)
 /* One operation more than there is room for waits until there is, and is queued then. */
 static void expect_full(struct world *w, uint32_t stream)
 {
-	struct late late = { .w = w, .stream = stream };
+	struct waiting late = { .w = w, .stream = stream, .call = submit_one };
 	bool slept = false;
 
-	MUST(!pthread_create(&late.thread, NULL, submit_late, &late));
+	MUST(!pthread_create(&late.thread, NULL, call_waits, &late));
 	while (!slept && !__atomic_load_n(&late.done, __ATOMIC_ACQUIRE))
-		slept = sleeps(&late.tid);
+		slept = sleeps(&late);
 	ok(slept && !__atomic_load_n(&late.done, __ATOMIC_ACQUIRE));
 	target_fence_signal(w->extra.fence);
 	pthread_join(late.thread, NULL);
-	ok(late.done && !outcome(w->fd, stream, late.point));
+	ok(late.done && !late.err && !outcome(w->fd, stream, late.point));
 	close(w->extra.fence);
 	w->extra.fence = 0;
 }
@@ -215,41 +231,21 @@ static void operations_of_a_context(const struct test *test, const struct comman
 
 /* ---- Signals ---- */
 
-/* A call that waits in a thread of its own. */
-struct waiting {
-	pthread_t thread;
-	struct world *w;
-	pid_t tid;
-	int (*call)(struct world *w);
-	int err;
-	bool done;
-};
-
-static void *call_waits(void *arg)
-{
-	struct waiting *waiting = arg;
-
-	__atomic_store_n(&waiting->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-	waiting->err = waiting->call(waiting->w);
-	__atomic_store_n(&waiting->done, true, __ATOMIC_RELEASE);
-	return NULL;
-}
-
 static void on_signal(int number)
 {
 	(void)number;
 }
 
 /* A thread also sleeps for a lock, which no signal ends: it is signalled until the call has ended. */
-static int end_by_signal(struct world *w, int (*call)(struct world *w))
+static int end_by_signal(struct world *w, int (*call)(struct waiting *waiting))
 {
-	struct waiting waiting = { .w = w, .call = call };
+	struct waiting waiting = { .w = w, .stream = w->stream, .call = call };
 	struct sigaction action = { .sa_handler = on_signal }, old;
 
 	MUST(!sigaction(SIGUSR1, &action, &old));
 	MUST(!pthread_create(&waiting.thread, NULL, call_waits, &waiting));
 	while (!__atomic_load_n(&waiting.done, __ATOMIC_ACQUIRE))
-		if (sleeps(&waiting.tid))
+		if (sleeps(&waiting))
 			pthread_kill(waiting.thread, SIGUSR1);
 	pthread_join(waiting.thread, NULL);
 	MUST(!sigaction(SIGUSR1, &old, NULL));
@@ -258,26 +254,15 @@ static int end_by_signal(struct world *w, int (*call)(struct world *w))
 	return waiting.err;
 }
 
-static int submit_one(struct world *w)
+static int wait_for_second(struct waiting *waiting)
 {
-	struct paccel_op op = op_write(w->own + 1, 1);
-	struct paccel_submit cmd = {
-		.size = sizeof(cmd), .stream = w->stream, .nr_ops = 1, .ops = (uintptr_t)&op,
-		.op_size = sizeof(op)
-	};
-
-	return ioctl(w->fd, PACCEL_IOC_SUBMIT, &cmd) ? errno : 0;
-}
-
-static int wait_for_second(struct world *w)
-{
-	struct paccel_point point = { .stream = w->stream, .point = 2 };
+	struct paccel_point point = { .stream = waiting->stream, .point = 2 };
 	struct paccel_wait cmd = {
 		.size = sizeof(cmd), .deadline_ns = UINT64_MAX, .points = (uintptr_t)&point,
 		.nr_points = 1, .point_size = sizeof(point)
 	};
 
-	return ioctl(w->fd, PACCEL_IOC_WAIT, &cmd) ? errno : 0;
+	return ioctl(waiting->w->fd, PACCEL_IOC_WAIT, &cmd) ? errno : 0;
 }
 
 /* While it waits for room. Nothing is queued. */
@@ -312,7 +297,7 @@ static void wait_and_signal(const struct test *test, const struct command *comma
 	ok(submit(&w, w.stream, op_fence(w.extra.fence)) == 2);
 	ok(end_by_signal(&w, wait_for_second) == EINTR);
 	target_fence_signal(w.extra.fence);
-	ok(!wait_for_second(&w));
+	ok(!outcome(w.fd, w.stream, 2));
 	world_close(&w);
 }
 
