@@ -38,6 +38,7 @@
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/scatterlist.h>
+#include <linux/seq_buf.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
@@ -579,16 +580,9 @@ void paccel_scrub_free(struct paccel_device *pd);
 
 /* --- dump.c, device.c, reset.c, sysfs.c --- */
 
-/* Text that is being written; what does not fit is left out. */
-struct paccel_dump {
-	char *text;
-	size_t size;
-	size_t used;
-};
-
 const char *paccel_op_name(enum paccel_job_op op);
-void paccel_show_engine(struct paccel_dump *out, struct paccel_engine *eng);
-void paccel_show_queues(struct paccel_dump *out, struct paccel_engine *eng);
+void paccel_show_engine(struct seq_buf *out, struct paccel_engine *eng);
+void paccel_show_queues(struct seq_buf *out, struct paccel_engine *eng);
 
 struct paccel_counters {
 	atomic64_t h2d, d2h, d2d, filled, scrubbed;	/* bytes */
@@ -669,7 +663,7 @@ struct paccel_device {
 	u32 bounce_size;
 	struct mutex reset_lock;	/* one at a time stops or starts the card */
 	struct work_struct recover;
-	struct paccel_dump dump;
+	struct seq_buf dump;
 	struct work_struct dump_work;
 	struct dentry *debugfs;
 	struct paccel_pool pool;

@@ -5,6 +5,7 @@
  * of it goes away; who reads later gets EIO.
  */
 #include <linux/debugfs.h>
+#include <linux/seq_buf.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -16,21 +17,23 @@ static struct dentry *debugfs_root;
 
 /* In pieces, for interrupts are off while an engine is looked at. */
 static int show_text(struct seq_file *m, size_t size,
-		     void (*show)(struct paccel_dump *out, struct paccel_engine *eng),
+		     void (*show)(struct seq_buf *out, struct paccel_engine *eng),
 		     struct paccel_engine *eng)
 {
-	struct paccel_dump out = { .text = kvmalloc(size, GFP_KERNEL), .size = size };
+	char *text = kvmalloc(size, GFP_KERNEL);
+	struct seq_buf out;
 
-	if (!out.text)
+	if (!text)
 		return -ENOMEM;
+	seq_buf_init(&out, text, size);
 	show(&out, eng);
-	seq_write(m, out.text, out.used);
-	kvfree(out.text);
+	seq_write(m, text, strnlen(text, seq_buf_used(&out)));
+	kvfree(text);
 	return 0;
 }
 
 static int show_engines(struct seq_file *m,
-			void (*show)(struct paccel_dump *out, struct paccel_engine *eng))
+			void (*show)(struct seq_buf *out, struct paccel_engine *eng))
 {
 	struct paccel_device *pd = m->private;
 	unsigned int i;
@@ -53,7 +56,7 @@ static int queues_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(queues);
 
-static void show_registers(struct paccel_dump *out, struct paccel_engine *eng)
+static void show_registers(struct seq_buf *out, struct paccel_engine *eng)
 {
 	eng->pd->ops->dump(eng->pd, out);
 }

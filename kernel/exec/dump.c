@@ -13,6 +13,7 @@
 #include <linux/devcoredump.h>
 #include <linux/io.h>
 #include <linux/pci.h>
+#include <linux/seq_buf.h>
 #include <linux/vmalloc.h>
 
 #include "paccel.h"
@@ -52,64 +53,55 @@ const char *paccel_op_name(enum paccel_job_op op)
 	return op_names[op];
 }
 
-void paccel_dump_printf(struct paccel_dump *out, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	out->used += vscnprintf(out->text + out->used, out->size - out->used, fmt, args);
-	va_end(args);
-}
-
-void paccel_dump_words(struct paccel_dump *out, const char *name, const void __iomem *from,
+void paccel_dump_words(struct seq_buf *out, const char *name, const void __iomem *from,
 		       u32 bytes)
 {
 	u32 i;
 
 	for (i = 0; i < bytes; i += sizeof(u32)) {
 		if (i % 32 == 0)
-			paccel_dump_printf(out, "%s%s %03x:", i ? "\n" : "", name, i);
-		paccel_dump_printf(out, " %08x", readl(from + i));
+			seq_buf_printf(out, "%s%s %03x:", i ? "\n" : "", name, i);
+		seq_buf_printf(out, " %08x", readl(from + i));
 	}
-	paccel_dump_printf(out, "\n");
+	seq_buf_printf(out, "\n");
 }
 
-static void show_tag(struct paccel_dump *out, const struct paccel_tag *tag)
+static void show_tag(struct seq_buf *out, const struct paccel_tag *tag)
 {
 	const struct paccel_job *job = tag->job;
 	const struct paccel_xfer *x = &tag->step.x;
 
-	paccel_dump_printf(out, "  %llu: %s %s, %u bytes at 0x%llx", x->cookie,
-			   state_names[tag->state], op_names[job->op], x->len, x->dev);
+	seq_buf_printf(out, "  %llu: %s %s, %u bytes at 0x%llx", x->cookie,
+		       state_names[tag->state], op_names[job->op], x->len, x->dev);
 	if (x->op == PACCEL_XFER_D2D)
-		paccel_dump_printf(out, " from 0x%llx", x->dev_src);
-	paccel_dump_printf(out, ", ctx %llu stream %u point %llu", job->ctx ? job->ctx->id : 0,
-			   job->stream ? job->stream->id : 0, job->point);
+		seq_buf_printf(out, " from 0x%llx", x->dev_src);
+	seq_buf_printf(out, ", ctx %llu stream %u point %llu", job->ctx ? job->ctx->id : 0,
+		       job->stream ? job->stream->id : 0, job->point);
 	if (tag->state == PACCEL_TAG_BUSY || tag->state == PACCEL_TAG_HUNG)
-		paccel_dump_printf(out, ", for %lld us",
-				   ktime_us_delta(ktime_get(), tag->started));
+		seq_buf_printf(out, ", for %lld us",
+			       ktime_us_delta(ktime_get(), tag->started));
 	if (x->verify)
-		paccel_dump_printf(out, ", %s",
-				   x->op == PACCEL_XFER_CHECKSUM ? "checksum" : "verified");
-	paccel_dump_printf(out, "%s%s, status %d\n", x->linked ? ", linked" : "",
-			   tag->step.bounce ? ", bounced" : "", tag->status);
+		seq_buf_printf(out, ", %s",
+			       x->op == PACCEL_XFER_CHECKSUM ? "checksum" : "verified");
+	seq_buf_printf(out, "%s%s, status %d\n", x->linked ? ", linked" : "",
+		       tag->step.bounce ? ", bounced" : "", tag->status);
 }
 
-void paccel_show_engine(struct paccel_dump *out, struct paccel_engine *eng)
+void paccel_show_engine(struct seq_buf *out, struct paccel_engine *eng)
 {
 	u64 i;
 
 	spin_lock_irq(&eng->lock);
-	paccel_dump_printf(out, "engine %u: %u jobs, %llu transfers of %llu bytes in flight",
-			   eng->id, eng->load, eng->tail - eng->head, eng->bytes);
-	paccel_dump_printf(out, "%s%s%s\n", eng->hung ? ", hung" : "", eng->hold ? ", held" : "",
-			   eng->refuse ? ", refuses work" : "");
+	seq_buf_printf(out, "engine %u: %u jobs, %llu transfers of %llu bytes in flight",
+		       eng->id, eng->load, eng->tail - eng->head, eng->bytes);
+	seq_buf_printf(out, "%s%s%s\n", eng->hung ? ", hung" : "", eng->hold ? ", held" : "",
+		       eng->refuse ? ", refuses work" : "");
 	for (i = eng->head; i != eng->tail; i++)
 		show_tag(out, &eng->tags[i & (eng->pd->info.depth - 1)]);
 	spin_unlock_irq(&eng->lock);
 }
 
-static void show_queue(struct paccel_dump *out, const struct paccel_queue *queue)
+static void show_queue(struct seq_buf *out, const struct paccel_queue *queue)
 {
 	const struct paccel_job *first = list_first_entry(&queue->jobs, struct paccel_job, node);
 	const struct paccel_job *job;
@@ -118,57 +110,57 @@ static void show_queue(struct paccel_dump *out, const struct paccel_queue *queue
 	list_for_each_entry(job, &queue->jobs, node)
 		if (++jobs == DUMP_JOBS)
 			break;
-	paccel_dump_printf(out, "  ctx %llu: %u%s jobs wait, %u transfers in flight, first: %s",
-			   queue->ctx->id, jobs, jobs == DUMP_JOBS ? " or more" : "",
-			   queue->in_flight, op_names[first->op]);
-	paccel_dump_printf(out, " of stream %u point %llu, for %u ms\n",
-			   first->stream ? first->stream->id : 0, first->point,
-			   jiffies_to_msecs(jiffies - first->since));
+	seq_buf_printf(out, "  ctx %llu: %u%s jobs wait, %u transfers in flight, first: %s",
+		       queue->ctx->id, jobs, jobs == DUMP_JOBS ? " or more" : "",
+		       queue->in_flight, op_names[first->op]);
+	seq_buf_printf(out, " of stream %u point %llu, for %u ms\n",
+		       first->stream ? first->stream->id : 0, first->point,
+		       jiffies_to_msecs(jiffies - first->since));
 }
 
-void paccel_show_queues(struct paccel_dump *out, struct paccel_engine *eng)
+void paccel_show_queues(struct seq_buf *out, struct paccel_engine *eng)
 {
 	struct list_head *lists[] = { &eng->queues, &eng->served };
 	unsigned int i, left = DUMP_QUEUES;
 	struct paccel_queue *queue;
 
 	spin_lock_irq(&eng->lock);
-	paccel_dump_printf(out, "engine %u: in order of their turns\n", eng->id);
+	seq_buf_printf(out, "engine %u: in order of their turns\n", eng->id);
 	for (i = 0; i < ARRAY_SIZE(lists); i++)
 		list_for_each_entry(queue, lists[i], node)
 			if (left && left--)
 				show_queue(out, queue);
 	if (!left)
-		paccel_dump_printf(out, "  perhaps more\n");
+		seq_buf_printf(out, "  perhaps more\n");
 	if (eng->scrub)
-		paccel_dump_printf(out, "  scrubbing, for %u ms\n",
-				   jiffies_to_msecs(jiffies - eng->scrub->since));
+		seq_buf_printf(out, "  scrubbing, for %u ms\n",
+			       jiffies_to_msecs(jiffies - eng->scrub->since));
 	spin_unlock_irq(&eng->lock);
 }
 
-static void show_counters(struct paccel_dump *out, struct paccel_device *pd)
+static void show_counters(struct seq_buf *out, struct paccel_device *pd)
 {
 	struct paccel_counters *count = &pd->count;
 
-	paccel_dump_printf(out, "transfers: %lld\n", atomic64_read(&count->xfers));
-	paccel_dump_printf(out, "timeouts: %lld\n", atomic64_read(&count->timeouts));
-	paccel_dump_printf(out, "lost_irqs: %lld\n", atomic64_read(&count->lost_irqs));
-	paccel_dump_printf(out, "spurious_irqs: %lld\n", atomic64_read(&count->spurious_irqs));
-	paccel_dump_printf(out, "bogus: %lld\n", atomic64_read(&count->bogus));
-	paccel_dump_printf(out, "corrupt: %lld\n", atomic64_read(&count->corrupt));
-	paccel_dump_printf(out, "resets: %lld\n", atomic64_read(&count->resets));
-	paccel_dump_printf(out, "engine_resets: %lld\n", atomic64_read(&count->engine_resets));
-	paccel_dump_printf(out, "leaked_pages: %lld\n", atomic64_read(&count->leaked_pages));
+	seq_buf_printf(out, "transfers: %lld\n", atomic64_read(&count->xfers));
+	seq_buf_printf(out, "timeouts: %lld\n", atomic64_read(&count->timeouts));
+	seq_buf_printf(out, "lost_irqs: %lld\n", atomic64_read(&count->lost_irqs));
+	seq_buf_printf(out, "spurious_irqs: %lld\n", atomic64_read(&count->spurious_irqs));
+	seq_buf_printf(out, "bogus: %lld\n", atomic64_read(&count->bogus));
+	seq_buf_printf(out, "corrupt: %lld\n", atomic64_read(&count->corrupt));
+	seq_buf_printf(out, "resets: %lld\n", atomic64_read(&count->resets));
+	seq_buf_printf(out, "engine_resets: %lld\n", atomic64_read(&count->engine_resets));
+	seq_buf_printf(out, "leaked_pages: %lld\n", atomic64_read(&count->leaked_pages));
 }
 
-static void show_all(struct paccel_dump *out, struct paccel_device *pd)
+static void show_all(struct seq_buf *out, struct paccel_device *pd)
 {
 	struct paccel_engine *eng;
 
-	paccel_dump_printf(out, "card: %s, %s, %s\n", dev_name(&pd->dev), pd->ops->name,
-			   pd->bus_addr);
-	paccel_dump_printf(out, "memory: %llu bytes\n", pd->info.mem_size);
-	paccel_dump_printf(out, "health: %s\n", paccel_health(pd));
+	seq_buf_printf(out, "card: %s, %s, %s\n", dev_name(&pd->dev), pd->ops->name,
+		       pd->bus_addr);
+	seq_buf_printf(out, "memory: %llu bytes\n", pd->info.mem_size);
+	seq_buf_printf(out, "health: %s\n", paccel_health(pd));
 	show_counters(out, pd);
 	for (eng = pd->engines; eng < pd->engines + pd->info.engines; eng++) {
 		paccel_show_engine(out, eng);
@@ -184,15 +176,15 @@ static void show_all(struct paccel_dump *out, struct paccel_device *pd)
  */
 void paccel_dump(struct paccel_device *pd, const char *why)
 {
-	struct paccel_dump *out = &pd->dump;
-	bool first = !out->used;
+	struct seq_buf *out = &pd->dump;
+	bool first = !seq_buf_used(out);
 
 	lockdep_assert_held(&pd->reset_lock);
-	if (!out->text)
+	if (!out->buffer)
 		return;
-	paccel_dump_printf(out, "%s: %s\ntime: %lld ns since boot, %lld s since 1970\n",
-			   first ? "why" : "then", why, ktime_get_boottime_ns(),
-			   ktime_get_real_seconds());
+	seq_buf_printf(out, "%s: %s\ntime: %lld ns since boot, %lld s since 1970\n",
+		       first ? "why" : "then", why, ktime_get_boottime_ns(),
+		       ktime_get_real_seconds());
 	if (first)
 		show_all(out, pd);
 	queue_work(system_unbound_wq, &pd->dump_work);
@@ -202,14 +194,15 @@ void paccel_dump_work(struct work_struct *work)
 {
 	struct paccel_device *pd = container_of(work, struct paccel_device, dump_work);
 	char *text = vmalloc(pd->dump.size);
-	size_t used;
+	unsigned int used;
 
 	/* Waits for the end of the recovery, which does not wait for this. */
 	mutex_lock(&pd->reset_lock);
-	used = pd->dump.used;
+	/* With what did not fit there is a NUL at the end. */
+	used = strnlen(pd->dump.buffer, seq_buf_used(&pd->dump));
 	if (text)
-		memcpy(text, pd->dump.text, used);
-	pd->dump.used = 0;
+		memcpy(text, pd->dump.buffer, used);
+	seq_buf_clear(&pd->dump);
 	mutex_unlock(&pd->reset_lock);
 	if (text && used)
 		/* Of the PCI function: what is kept for it may outlive us. */
@@ -221,13 +214,13 @@ void paccel_dump_work(struct work_struct *work)
 /* Without memory, or in a kernel without it, there is no dump. */
 void paccel_dump_alloc(struct paccel_device *pd)
 {
-	if (!IS_ENABLED(CONFIG_DEV_COREDUMP))
-		return;
-	pd->dump.size = DUMP_CARD + pd->info.engines * DUMP_ENGINE;
-	pd->dump.text = vmalloc(pd->dump.size);
+	size_t size = DUMP_CARD + pd->info.engines * DUMP_ENGINE;
+
+	if (IS_ENABLED(CONFIG_DEV_COREDUMP))
+		seq_buf_init(&pd->dump, vmalloc(size), size);
 }
 
 void paccel_dump_free(struct paccel_device *pd)
 {
-	vfree(pd->dump.text);
+	vfree(pd->dump.buffer);
 }

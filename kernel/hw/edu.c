@@ -182,7 +182,7 @@ static int edu_reset(struct paccel_device *pd)
 }
 
 /* All but the addresses of a transfer. */
-static void edu_dump(struct paccel_device *pd, struct paccel_dump *out)
+static void edu_dump(struct paccel_device *pd, struct seq_buf *out)
 {
 	struct edu *edu = pd->hw;
 

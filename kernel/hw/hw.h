@@ -14,9 +14,9 @@
 #define PACCEL_MAX_DEPTH	64
 
 struct paccel_device;
-struct paccel_dump;
 struct paccel_engine;
 struct scatterlist;
+struct seq_buf;
 
 enum paccel_xfer_op {
 	PACCEL_XFER_H2D,	/* host to card */
@@ -163,7 +163,7 @@ struct paccel_hw_info {
  * @reset_engine: end what this engine does and make it ready for start() again, without harm to
  *	others; 0 only if it is proven to write host memory no longer of what it was asked for
  *	before. NULL where a card cannot. May sleep
- * @dump: show registers and rings with paccel_dump_*(), of a card that may hang, or be gone and
+ * @dump: print registers and rings, of a card that may hang, or be gone and
  *	read all ones, while transfers go on. No bus addresses, and nothing that programs have
  *	given, such as patterns. Changes nothing. May be NULL
  *
@@ -180,7 +180,7 @@ struct paccel_hw_ops {
 	int (*quiesce)(struct paccel_device *pd, unsigned int limit_ms);
 	int (*reset)(struct paccel_device *pd);
 	int (*reset_engine)(struct paccel_engine *eng);
-	void (*dump)(struct paccel_device *pd, struct paccel_dump *out);
+	void (*dump)(struct paccel_device *pd, struct seq_buf *out);
 };
 
 /*
@@ -211,10 +211,8 @@ void paccel_xfer_bogus(struct paccel_engine *eng);
 /* An interrupt that belongs to nothing is counted. Any context. */
 void paccel_spurious_irq(struct paccel_device *pd);
 
-/* For dump(): text, lines of it. */
-__printf(2, 3) void paccel_dump_printf(struct paccel_dump *out, const char *fmt, ...);
-/* So many bytes, of a multiple of 4, in words of 32 bits. */
-void paccel_dump_words(struct paccel_dump *out, const char *name, const void __iomem *from,
+/* For dump(): a range of registers, @bytes is a multiple of 4, in words of 32 bits. */
+void paccel_dump_words(struct seq_buf *out, const char *name, const void __iomem *from,
 		       u32 bytes);
 
 extern const struct paccel_hw_ops paccel_edu;

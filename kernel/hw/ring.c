@@ -7,6 +7,7 @@
 #include <linux/io.h>
 #include <linux/iopoll.h>
 #include <linux/pci.h>
+#include <linux/seq_buf.h>
 
 #include "paccel.h"
 
@@ -250,7 +251,7 @@ static int ring_reset(struct paccel_device *pd)
 }
 
 /* No descriptors: they have bus addresses, and patterns of programs. */
-static void ring_dump(struct paccel_device *pd, struct paccel_dump *out)
+static void ring_dump(struct paccel_device *pd, struct seq_buf *out)
 {
 	struct ring *ring = pd->hw;
 	struct ring_engine *re;
@@ -258,8 +259,8 @@ static void ring_dump(struct paccel_device *pd, struct paccel_dump *out)
 
 	paccel_dump_words(out, "card", ring->regs, RING_BAR_ADDRESS);
 	for (re = ring->engines; re < ring->engines + pd->info.engines; re++) {
-		paccel_dump_printf(out, "engine %zu: generation %u, sq_tail %u, cq_head %u\n",
-				   re - ring->engines, re->generation, re->sq_tail, re->cq_head);
+		seq_buf_printf(out, "engine %zu: generation %u, sq_tail %u, cq_head %u\n",
+			       re - ring->engines, re->generation, re->sq_tail, re->cq_head);
 		paccel_dump_words(out, "registers", re->regs, 0xa0);
 		for (n = 0; n < 16; n++)
 			paccel_dump_words(out, "completion",
