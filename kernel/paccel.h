@@ -555,7 +555,8 @@ struct paccel_engine {
 	struct delayed_work watchdog;
 };
 
-void paccel_engines_init(struct paccel_device *pd);
+int paccel_engines_init(struct paccel_device *pd);
+void paccel_engines_exit(struct paccel_device *pd);
 int paccel_engines_alloc(struct paccel_device *pd);
 void paccel_engines_free(struct paccel_device *pd);
 struct paccel_engine *paccel_engine_choose(struct paccel_device *pd);
@@ -575,6 +576,7 @@ void paccel_engines_unhold(struct paccel_device *pd);
 void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *pages);
 
 extern const struct paccel_mem_ops paccel_mem_ops;
+struct paccel_queue *paccel_queues_alloc(struct paccel_ctx *ctx);
 int paccel_scrub_alloc(struct paccel_device *pd);
 void paccel_scrub_free(struct paccel_device *pd);
 
@@ -628,7 +630,7 @@ struct paccel_counters {
  * @pool: device memory
  * @mem_ops: what memory asks of the engines
  * @scrub_job: scrubs device memory, a range at a time
- * @engines: info.engines of them
+ * @engines: PACCEL_MAX_ENGINES of them, info.engines in use
  * @evicted: told when a transfer whose pages are revoked is not in flight any more
  * @ctxs: every open context; under @ctxs_lock
  * @ctxs_lock: @ctxs
@@ -666,10 +668,10 @@ struct paccel_device {
 	struct seq_buf dump;
 	struct work_struct dump_work;
 	struct dentry *debugfs;
-	struct paccel_pool pool;
+	struct paccel_pool *pool;
 	const struct paccel_mem_ops *mem_ops;
 	struct paccel_job *scrub_job;
-	struct paccel_engine engines[PACCEL_MAX_ENGINES];
+	struct paccel_engine *engines;
 	wait_queue_head_t evicted;
 	struct list_head ctxs;
 	struct mutex ctxs_lock;		/* ctxs */
@@ -840,7 +842,7 @@ struct paccel_ctx {
 	bool lost;
 	struct mmu_notifier notifier;
 	struct work_struct end;
-	struct paccel_queue queues[PACCEL_MAX_ENGINES];
+	struct paccel_queue *queues;
 	struct paccel_usage usage;
 	struct llist_head unreferenced;
 	struct work_struct release;

@@ -58,6 +58,7 @@ static void ctx_free(struct kref *ref)
 
 	/* Mappings of the completion page have references of their own. */
 	free_page((unsigned long)ctx->page);
+	kfree(ctx->queues);
 	kfree(ctx);
 	put_device(&pd->dev);
 }

@@ -41,6 +41,7 @@ static void paccel_device_release(struct device *dev)
 	paccel_scrub_free(pd);
 	paccel_dump_free(pd);
 	paccel_map_free(pd);
+	paccel_engines_exit(pd);
 	ida_free(&paccel_ida, MINOR(dev->devt));
 	pci_dev_put(pd->pdev);
 	kfree(pd);
@@ -96,7 +97,6 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 	INIT_WORK(&pd->recover, paccel_recover_work);
 	INIT_WORK(&pd->dump_work, paccel_dump_work);
 	INIT_WORK(&pd->revoke, paccel_exports_revoke_work);
-	paccel_engines_init(pd);
 
 	device_initialize(&pd->dev);
 	pd->dev.class = &paccel_class;
@@ -105,6 +105,8 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 	cdev_init(&pd->cdev, &paccel_fops);
 	pd->cdev.owner = THIS_MODULE;
 	ret = dev_set_name(&pd->dev, "paccel%d", minor);
+	if (!ret)
+		ret = paccel_engines_init(pd);
 	if (!ret)
 		ret = paccel_map_alloc(pd);
 	if (ret) {
@@ -222,7 +224,7 @@ int paccel_device_register(struct paccel_device *pd)
 		 pd->direct ? "direct DMA" : "all DMA through a bounce buffer");
 	paccel_debugfs_add(pd);
 	lost_devices_release(pd->pdev);
-	queue_work(paccel_wq, &pd->pool.scrub_work);
+	queue_work(paccel_wq, &pd->pool->scrub_work);
 	return 0;
 
 end_map:
@@ -276,7 +278,7 @@ void paccel_device_unregister(struct paccel_device *pd)
 	/* Every fence is signalled when this returns; none of them waits for the card now. */
 	wait_var_event(&pd->stream_jobs, !atomic_read(&pd->stream_jobs));
 	/* Scrubbing is refused by now, so this one is the last. */
-	flush_work(&pd->pool.scrub_work);
+	flush_work(&pd->pool->scrub_work);
 	if (pd->unsafe) {
 		mutex_lock(&lost_lock);
 		list_add(&pd->lost, &lost_devices);

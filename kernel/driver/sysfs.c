@@ -35,13 +35,13 @@ static DEVICE_ATTR_RO(health);
 
 static ssize_t max_user_bytes_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", READ_ONCE(to_paccel(dev)->pool.max_user_bytes));
+	return sysfs_emit(buf, "%llu\n", READ_ONCE(to_paccel(dev)->pool->max_user_bytes));
 }
 
 static ssize_t max_user_bytes_store(struct device *dev, struct device_attribute *attr,
 				    const char *buf, size_t count)
 {
-	struct paccel_pool *pool = &to_paccel(dev)->pool;
+	struct paccel_pool *pool = to_paccel(dev)->pool;
 	u64 value;
 	int ret = kstrtou64(buf, 0, &value);
 

@@ -618,10 +618,14 @@ void paccel_engine_cancel(struct paccel_job *job, int error)
 	paccel_news_tell(&news);
 }
 
-void paccel_engines_init(struct paccel_device *pd)
+/* Before the backend's probe says how many there are, for an interrupt may come in it. */
+int paccel_engines_init(struct paccel_device *pd)
 {
 	unsigned int i;
 
+	pd->engines = kcalloc(PACCEL_MAX_ENGINES, sizeof(*pd->engines), GFP_KERNEL);
+	if (!pd->engines)
+		return -ENOMEM;
 	init_waitqueue_head(&pd->evicted);
 	for (i = 0; i < PACCEL_MAX_ENGINES; i++) {
 		struct paccel_engine *eng = &pd->engines[i];
@@ -634,6 +638,27 @@ void paccel_engines_init(struct paccel_device *pd)
 		INIT_WORK(&eng->work, engine_work);
 		INIT_DELAYED_WORK(&eng->watchdog, engine_watchdog);
 	}
+	return 0;
+}
+
+/* Also after a paccel_engines_init() that failed. No job is left. */
+void paccel_engines_exit(struct paccel_device *pd)
+{
+	kfree(pd->engines);
+}
+
+/* One for each engine; kfree() ends them. NULL: no memory. */
+struct paccel_queue *paccel_queues_alloc(struct paccel_ctx *ctx)
+{
+	unsigned int i, nr = ctx->pd->info.engines;
+	struct paccel_queue *queues = kcalloc(nr, sizeof(*queues), GFP_KERNEL_ACCOUNT);
+
+	for (i = 0; queues && i < nr; i++) {
+		queues[i].ctx = ctx;
+		INIT_LIST_HEAD(&queues[i].node);
+		INIT_LIST_HEAD(&queues[i].jobs);
+	}
+	return queues;
 }
 
 static u32 lists_size(struct paccel_device *pd)

@@ -71,7 +71,7 @@ const char *paccel_health(struct paccel_device *pd)
 static void lose_contexts(struct paccel_device *pd)
 {
 	paccel_engines_refuse(pd, -ESTALE);
-	flush_work(&pd->pool.scrub_work);
+	flush_work(&pd->pool->scrub_work);
 	paccel_pool_soil(pd);
 
 	paccel_ctxs_end(pd, -ESTALE, PACCEL_PAGE_LOST);
@@ -113,7 +113,7 @@ static int restart(struct paccel_device *pd, int error)
 		lose_contexts(pd);
 	WRITE_ONCE(pd->failed, false);
 	paccel_engines_refuse(pd, 0);
-	queue_work(paccel_wq, &pd->pool.scrub_work);
+	queue_work(paccel_wq, &pd->pool->scrub_work);
 	return 0;
 }
 

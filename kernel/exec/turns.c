@@ -131,7 +131,7 @@ struct paccel_job *paccel_turn_next(struct paccel_engine *eng)
 {
 	struct paccel_job *job;
 
-	if (eng->scrub && !list_empty(&eng->pd->pool.waiting))
+	if (eng->scrub && !list_empty(&eng->pd->pool->waiting))
 		return eng->scrub;
 	job = first_job(eng, &eng->queues);
 	if (!job && paccel_turn_is_alone(eng))

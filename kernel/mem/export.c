@@ -142,7 +142,7 @@ static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_d
 
 	if (!paccel_enter(buf->pd, &idx))
 		return sgt;
-	if (!export->revoked && buf->generation == READ_ONCE(buf->pd->pool.generation))
+	if (!export->revoked && buf->generation == READ_ONCE(buf->pd->pool->generation))
 		sgt = map_for(buf, attach->dev, dir);
 	paccel_exit(idx);
 	return sgt;
@@ -260,7 +260,7 @@ void paccel_exports_revoke(struct paccel_device *pd)
 	list_for_each_entry(export, &pd->exports, node)
 		if (!export->revoked &&
 		    (READ_ONCE(pd->gone) ||
-		     export->buf->generation != READ_ONCE(pd->pool.generation)))
+		     export->buf->generation != READ_ONCE(pd->pool->generation)))
 			revoke(export);
 }
 

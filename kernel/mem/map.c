@@ -237,7 +237,7 @@ static vm_fault_t buf_fault(struct vm_fault *vmf)
 
 	if (!paccel_enter(buf->pd, &idx))
 		return VM_FAULT_SIGBUS;
-	if (buf->generation == READ_ONCE(buf->pd->pool.generation))
+	if (buf->generation == READ_ONCE(buf->pd->pool->generation))
 		ret = insert_pages(vmf, buf);
 	paccel_exit(idx);
 	return ret;

@@ -247,7 +247,7 @@ static struct paccel_buf *buf_carve(struct paccel_pool *pool, struct paccel_buf 
 /* Checks everything except whether there is free memory. */
 static int pool_check(struct paccel_device *pd, struct paccel_user *user, u64 size)
 {
-	u64 max = pd->pool.max_user_bytes;
+	u64 max = pd->pool->max_user_bytes;
 
 	if (READ_ONCE(pd->gone))
 		return -ENODEV;
@@ -270,7 +270,7 @@ static int pool_no_room(struct paccel_pool *pool, u32 len, unsigned int order)
 static int pool_try(struct paccel_device *pd, struct pool_request *request)
 {
 	struct paccel_user *user = request->user;
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 	struct pool_search search = { .pool = pool, .order = request->order };
 	int ret = pool_check(pd, user, request->size);
 	struct paccel_buf *buf;
@@ -303,7 +303,7 @@ static void pool_answer(struct paccel_device *pd)
 {
 	struct pool_request *request, *next;
 
-	list_for_each_entry_safe(request, next, &pd->pool.waiting, node) {
+	list_for_each_entry_safe(request, next, &pd->pool->waiting, node) {
 		request->ret = pool_try(pd, request);
 		if (request->ret == -EBUSY)
 			continue;
@@ -342,7 +342,7 @@ static unsigned int pool_order(const struct paccel_pool *pool, u64 align)
 int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 length, u64 align,
 		      struct paccel_buf **bufp)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 	struct pool_request request = {
 		.user = user,
 		/* A length that is too large must not wrap when it is rounded up. */
@@ -388,7 +388,7 @@ static void buf_free(struct kref *ref)
 {
 	struct paccel_buf *buf = container_of(ref, struct paccel_buf, ref);
 	struct paccel_device *pd = buf->pd;
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 
 	mutex_lock(&pool->lock);
 	buf->user->used -= buf->size;
@@ -413,7 +413,7 @@ void paccel_buf_put(struct paccel_buf *buf)
 
 void paccel_pool_scrubbed(struct paccel_device *pd, int error)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 
 	pool->scrub_error = error;
 	/* Pairs with scrub_work(). */
@@ -424,7 +424,7 @@ void paccel_pool_scrubbed(struct paccel_device *pd, int error)
 /* The piece is quarantined; or all that is dirty, if the device scrubs nothing. */
 static void scrub_failed(struct paccel_device *pd, struct paccel_buf *buf, int error)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *next;
 
 	dev_warn_ratelimited(&pd->dev, "scrubbing %llu bytes failed (%d): quarantined\n", buf->size,
@@ -440,7 +440,7 @@ static void scrub_failed(struct paccel_device *pd, struct paccel_buf *buf, int e
 
 static void scrub_finish(struct paccel_device *pd)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *buf = pool->scrubbing;
 	int error = pool->scrub_error;
 
@@ -502,7 +502,7 @@ static struct paccel_buf *scrub_cut(struct paccel_pool *pool, struct paccel_buf 
 /* Starts scrubbing the range that has been dirty for longest, or a piece of it. */
 static void scrub_start(struct paccel_device *pd)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *buf = list_first_entry(&pool->dirty, struct paccel_buf, range.list);
 	u64 most = max_t(u64, POOL_SCRUB_BYTES, pd->info.granule);
 
@@ -522,7 +522,7 @@ static void scrub_start(struct paccel_device *pd)
 static void scrub_work(struct work_struct *work)
 {
 	struct paccel_pool *pool = container_of(work, struct paccel_pool, scrub_work);
-	struct paccel_device *pd = container_of(pool, struct paccel_device, pool);
+	struct paccel_device *pd = pool->pd;
 
 	mutex_lock(&pool->lock);
 	/* Pairs with paccel_pool_scrubbed(). */
@@ -536,14 +536,14 @@ static void scrub_work(struct work_struct *work)
 /* The device is gone or out of service: no request waits any more. */
 void paccel_pool_wake(struct paccel_device *pd)
 {
-	mutex_lock(&pd->pool.lock);
+	mutex_lock(&pd->pool->lock);
 	pool_answer(pd);
-	mutex_unlock(&pd->pool.lock);
+	mutex_unlock(&pd->pool->lock);
 }
 
 void paccel_pool_retry(struct paccel_device *pd)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *buf, *next;
 
 	/* A piece that the reset has ended counts as one that failed before it. */
@@ -588,7 +588,7 @@ static int pool_make_dirty(struct paccel_pool *pool)
 /* The device has lost its memory: what was free, or is being scrubbed, may hold anything. */
 void paccel_pool_soil(struct paccel_device *pd)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 
 	mutex_lock(&pool->lock);
 	WRITE_ONCE(pool->generation, pool->generation + 1);
@@ -606,33 +606,33 @@ struct paccel_user *paccel_user_get(struct paccel_device *pd, kuid_t uid)
 
 	if (!fresh)
 		return NULL;
-	mutex_lock(&pd->pool.lock);
-	list_for_each_entry(user, &pd->pool.users, node)
+	mutex_lock(&pd->pool->lock);
+	list_for_each_entry(user, &pd->pool->users, node)
 		if (uid_eq(user->uid, uid))
 			goto found;
 	user = fresh;
 	fresh = NULL;
 	user->uid = uid;
-	list_add(&user->node, &pd->pool.users);
+	list_add(&user->node, &pd->pool->users);
 found:
 	user->files++;
-	mutex_unlock(&pd->pool.lock);
+	mutex_unlock(&pd->pool->lock);
 	kfree(fresh);
 	return user;
 }
 
 void paccel_user_put(struct paccel_device *pd, struct paccel_user *user)
 {
-	mutex_lock(&pd->pool.lock);
+	mutex_lock(&pd->pool->lock);
 	user->files--;
 	user_forget(user);
-	mutex_unlock(&pd->pool.lock);
+	mutex_unlock(&pd->pool->lock);
 }
 
 void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 		       struct paccel_mem_stats *stats)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 
 	mutex_lock(&pool->lock);
 	stats->total = pd->info.mem_size;
@@ -649,7 +649,7 @@ void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 /* All memory is dirty at first: it holds what an earlier driver's processes left in it. */
 static int pool_fill(struct paccel_device *pd)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *all = kzalloc(sizeof(*all), GFP_KERNEL);
 	int ret = 0;
 
@@ -669,9 +669,13 @@ static int pool_fill(struct paccel_device *pd)
 
 int paccel_pool_init(struct paccel_device *pd)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL);
 	int ret;
 
+	if (!pool)
+		return -ENOMEM;
+	pd->pool = pool;
+	pool->pd = pd;
 	mutex_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->dirty);
 	INIT_LIST_HEAD(&pool->quarantined);
@@ -709,12 +713,13 @@ static void pool_empty(struct paccel_pool *pool)
 /* Also after a paccel_pool_init() that failed, or did not run. */
 void paccel_pool_destroy(struct paccel_device *pd)
 {
-	struct paccel_pool *pool = &pd->pool;
+	struct paccel_pool *pool = pd->pool;
 
-	if (!pool->gen)
-		return;
-	/* A free after the device is gone still queues it. */
-	cancel_work_sync(&pool->scrub_work);
-	pool_empty(pool);
-	gen_pool_destroy(pool->gen);
+	if (pool && pool->gen) {
+		/* A free after the device is gone still queues it. */
+		cancel_work_sync(&pool->scrub_work);
+		pool_empty(pool);
+		gen_pool_destroy(pool->gen);
+	}
+	kfree(pool);
 }

@@ -79,6 +79,7 @@ struct paccel_user {
 
 /**
  * struct paccel_pool - the memory of a device
+ * @pd: the device
  * @lock: of all below and of every paccel_buf and paccel_user
  * @gen: owns the space; what is free there is free here, and nothing else
  * @shift: a granule has 1 << @shift bytes
@@ -99,6 +100,7 @@ struct paccel_user {
  * @scrub_work: starts and ends scrubbing
  */
 struct paccel_pool {
+	struct paccel_device *pd;
 	struct mutex lock;		/* all below, every paccel_buf and _user */
 	struct gen_pool *gen;
 	unsigned int shift;

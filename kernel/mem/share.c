@@ -266,7 +266,7 @@ struct paccel_buf *paccel_share_buf(struct paccel_device *pd, int fd)
 	buf = paccel_exported_buf(dmabuf);
 	if (!buf || buf->pd != pd)
 		buf = ERR_PTR(-EXDEV);
-	else if (buf->generation != READ_ONCE(pd->pool.generation))
+	else if (buf->generation != READ_ONCE(pd->pool->generation))
 		buf = ERR_PTR(-ESTALE);
 	else
 		kref_get(&buf->ref);

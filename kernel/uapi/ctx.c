@@ -45,11 +45,15 @@ static atomic64_t last_id;
 static struct paccel_ctx *ctx_new(struct paccel_device *pd)
 {
 	struct paccel_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
-	unsigned int i;
 
 	if (!ctx)
 		return NULL;
 	ctx->pd = pd;
+	ctx->queues = paccel_queues_alloc(ctx);
+	if (!ctx->queues) {
+		kfree(ctx);
+		return NULL;
+	}
 	ctx->stop = paccel_streams_end;
 	ctx->maps = RB_ROOT;
 	ctx->hosts = RB_ROOT;
@@ -65,11 +69,6 @@ static struct paccel_ctx *ctx_new(struct paccel_device *pd)
 	INIT_LIST_HEAD(&ctx->node);
 	INIT_WORK(&ctx->end, ctx_end_work);
 	INIT_WORK(&ctx->release, paccel_jobs_release);
-	for (i = 0; i < PACCEL_MAX_ENGINES; i++) {
-		ctx->queues[i].ctx = ctx;
-		INIT_LIST_HEAD(&ctx->queues[i].node);
-		INIT_LIST_HEAD(&ctx->queues[i].jobs);
-	}
 	return ctx;
 }
 
@@ -101,6 +100,7 @@ struct paccel_ctx *paccel_ctx_open(struct paccel_device *pd)
 put_user:
 	paccel_user_put(pd, ctx->user);
 free_ctx:
+	kfree(ctx->queues);
 	kfree(ctx);
 	return ERR_PTR(ret);
 }
