@@ -140,6 +140,7 @@ struct elsewhere {
 	const char *about;
 	int err;
 	const char *file;
+	const char *test; /* or the function that it calls */
 };
 extern const struct elsewhere elsewhere[];
 extern const size_t nr_elsewhere;

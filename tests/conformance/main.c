@@ -78,8 +78,8 @@ static void list_errors(void)
 	list_table(maps, nr_maps);
 	list_table(queues, nr_queues);
 	for (size_t i = 0; i < nr_elsewhere; i++)
-		printf("%s %s in %s\n", elsewhere[i].about, strerrorname_np(elsewhere[i].err),
-		       elsewhere[i].file);
+		printf("%s %s in %s %s\n", elsewhere[i].about, strerrorname_np(elsewhere[i].err),
+		       elsewhere[i].file, elsewhere[i].test);
 }
 
 int main(int argc, char **argv)

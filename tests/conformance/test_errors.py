@@ -2,7 +2,7 @@
 """The conformance tests and the uAPI name the same errors.
 
 Each errno that the text of a command, of mmap() or of all commands alike names has a test, or stands in
-the list of those that are tested elsewhere, with a file that has it; and no test expects an errno that
+the list of those that are tested elsewhere, with a test that names both; and no test expects an errno that
 the text does not name.
 """
 
@@ -48,7 +48,7 @@ def documented(source):
 
 
 def read_program():
-    """{what it is about: {errno: a test, or "in" and a file}}"""
+    """{what it is about: {errno: a test, or "in", a file and a name}}"""
     found = {}
     listing = subprocess.run([PROGRAM, "--errors"], check=True, capture_output=True, text=True)
     for line in listing.stdout.splitlines():
@@ -62,6 +62,17 @@ def read(path):
         return file.read()
 
 
+def of_test(source, name):
+    """All that a file says of a test: its body or that of its call, its row, variants of its fixture."""
+    found = re.findall(rf"^.*\b(?:call_)?{name}\b[^;]*?\n\{{.*?^\}}", source, re.DOTALL | re.MULTILINE)
+    found += re.findall(rf"^\t?[A-Z_]+\([^()]*\b{name}\b[^()]*\)", source, re.MULTILINE)
+    for fixture in re.findall(rf"^TEST_F\((\w+), {name}\)", source, re.MULTILINE):
+        found += re.findall(rf"^FIXTURE_VARIANT_ADD\({fixture},.*$", source, re.MULTILINE)
+    return "\n".join(found)
+
+
+# How a test names it that is about it, where that is not as a call, a string or a variant.
+WORDS = {"COPY": "copy|h2d", "general": "", "mmap": "munmap"}
 TEXTS = documented(read(UAPI))
 
 
@@ -82,4 +93,8 @@ def test_errors(about, tests):
     assert not set(found) - TEXTS[about] - TEXTS["general"], "errors that the text does not name"
     for errno, where in found.items():
         if where.startswith("in "):
-            assert re.search(rf"\b{errno}\b", read(where[3:])), f"{where[3:]} has no {errno}"
+            _, path, name = where.split()
+            said = of_test(read(path), name)
+            assert re.search(rf"\b{errno}\b", said), f"{name} of {path} has no {errno}"
+            called = WORDS.get(about, rf"([_(\"]|, ){about}")
+            assert re.search(called, said, re.IGNORECASE), f"{name} of {path} has no {about}"

@@ -161,7 +161,8 @@ def test_a_kernel_that_dies_before_its_first_program():
         result = run("true", "--append", "rdinit=/none root=/dev/none", "--log", log)
         failed(result, FAILED, "before the first program: once more")
         # In what each guest leaves in its log, and as the reason.
-        equal(result.stderr.decode().count("Kernel panic - not syncing: VFS"), 4)
+        errors = result.stderr.decode()
+        assert errors.count("Kernel panic - not syncing: VFS") == 4, errors
         with open(log, encoding="utf-8", errors="replace") as file:
             logs = file.read().split("\nqemu/run: booted once more\n")
     equal([one.count("Kernel panic - not syncing: VFS") for one in logs], [1, 1])

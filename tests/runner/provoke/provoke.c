@@ -23,6 +23,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include <linux/wait.h>
+#include <asm/apicdef.h>
 #include <asm/desc.h>
 
 #define EDU_VENDOR	0x1234
@@ -279,6 +280,19 @@ static void provoke_irq(void)
 	with_edu(edu_irq);
 }
 
+/* Another CPU gets one that no device has raised; without x2APIC, which TCG does not have. */
+static void provoke_nmi(void)
+{
+	void __iomem *apic = ioremap(APIC_DEFAULT_PHYS_BASE, PAGE_SIZE);
+
+	if (!apic)
+		return;
+	writel(APIC_DEST_ALLBUT | APIC_DM_NMI, apic + APIC_ICR);
+	while (readl(apic + APIC_ICR) & APIC_ICR_BUSY)
+		cpu_relax();
+	iounmap(apic);
+}
+
 /* --- oopses: these end the process that asks for them ------------------------------------ */
 
 static void provoke_bug(void)
@@ -364,6 +378,7 @@ static const struct {
 	{ "release", release },
 	{ "dma-fault", provoke_dma_fault },
 	{ "irq", provoke_irq },
+	{ "nmi", provoke_nmi },
 	{ "bug", provoke_bug },
 	{ "list", provoke_list },
 	{ "null", provoke_null },
