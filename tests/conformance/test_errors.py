@@ -64,7 +64,7 @@ def read(path):
 
 def of_test(source, name):
     """All that a file says of a test: its body or that of its call, its row, variants of its fixture."""
-    found = re.findall(rf"^.*\b(?:call_)?{name}\b[^;]*?\n\{{.*?^\}}", source, re.DOTALL | re.MULTILINE)
+    found = re.findall(rf"^[^\n]*\b(?:call_)?{name}\b[^;]*?\n\{{.*?^\}}", source, re.DOTALL | re.MULTILINE)
     found += re.findall(rf"^\t?[A-Z_]+\([^()]*\b{name}\b[^()]*\)", source, re.MULTILINE)
     for fixture in re.findall(rf"^TEST_F\((\w+), {name}\)", source, re.MULTILINE):
         found += re.findall(rf"^FIXTURE_VARIANT_ADD\({fixture},.*$", source, re.MULTILINE)
