@@ -215,9 +215,10 @@ void paccel_dump_work(struct work_struct *work)
 void paccel_dump_alloc(struct paccel_device *pd)
 {
 	size_t size = DUMP_CARD + pd->info.engines * DUMP_ENGINE;
+	char *text = IS_ENABLED(CONFIG_DEV_COREDUMP) ? vmalloc(size) : NULL;
 
-	if (IS_ENABLED(CONFIG_DEV_COREDUMP))
-		seq_buf_init(&pd->dump, vmalloc(size), size);
+	if (text)
+		seq_buf_init(&pd->dump, text, size);
 }
 
 void paccel_dump_free(struct paccel_device *pd)
