@@ -181,8 +181,8 @@ JOBS = [
     kselftest("full-debug", "full", "--kernel debug --card ring,mem=1G,engines=4 --mem 1G", "full"),
     kselftest("peers-debug", "full", f"--kernel debug {PEERS} --mem 1G", "peers"),
     kselftest("suspend-debug", "full", f"--kernel debug {BOTH_KINDS} --mem 1G", "suspend"),
-    kselftest("errors-debug", "full", f"--kernel debug {BOTH_KINDS} {IOMEM} --mem 1G", "errors probe",
-              skips=4),
+    kselftest("errors-debug", "full", f"--kernel debug {BOTH_KINDS} {IOMEM} --mem 1G",
+              "errors probe loading", skips=4),
     # Errors of the bus, probing that fails.
     kselftest("errors-6.12", "full", f"{BOTH_KINDS} {IOMEM} --mem 1G", "errors probe", skips=8),
     # Machines of other shapes; what the driver should make of them stands behind `run`.

@@ -14,6 +14,9 @@
 
 #define DEBUGFS "/sys/kernel/debug/"
 
+/* What the kernel itself says when it has no memory for vmalloc(), a file in /proc, or kmemleak. */
+#define NO_MEMORY "vmalloc error|remove_proc_entry|kmemleak: Cannot allocate a scan area"
+
 static inline bool have_injection(void)
 {
 	const char *settings[][2] = {
@@ -47,6 +50,16 @@ static inline void nth_arm(int nth_fd, int nth)
 
 	if (pwrite(nth_fd, text, n, 0) != n)
 		abort();
+}
+
+/* How many allocations and accesses there were since it was armed with @nth, which was not reached. */
+static inline int nth_passed(int nth_fd, int nth)
+{
+	char text[16] = {};
+
+	if (pread(nth_fd, text, sizeof(text) - 1, 0) <= 0)
+		abort();
+	return nth - atoi(text);
 }
 
 /*

@@ -14,19 +14,6 @@ static int cycles(void)
 	return text ? atoi(text) : 5;
 }
 
-/* The parameters as they are, in the form in which they are given. */
-static void current_parameters(char *buf, size_t size)
-{
-	const char *names[] = { "scrub", "verify", "watchdog_ms", "quiesce_ms", "p2p",
-				"edu_dma_bits" };
-	char value[32];
-	size_t n = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (module_param(names[i], value, sizeof(value)))
-			n += snprintf(buf + n, size - n, "%s=%s ", names[i], value);
-}
-
 /* A file that was just closed may take a moment to let go. */
 static bool unload(void)
 {
@@ -47,7 +34,7 @@ FIXTURE_SETUP(module)
 	ASSERT_LE(0, fd);
 	if (!getenv("PACCEL_KO"))
 		SKIP(return, "PACCEL_KO does not say where the module is");
-	current_parameters(self->parameters, sizeof(self->parameters));
+	module_parameters(self->parameters, sizeof(self->parameters));
 	self->total = info_of(fd).mem_size;
 	self->host = map_pages(self->total / page_size + 1);
 	close(fd);

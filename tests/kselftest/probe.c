@@ -266,9 +266,6 @@ static bool is_for_memory(int rc, int log)
 	return rc == -ENOMEM || rc == -EFAULT || rc == -ENOSPC || rc == -EBUSY;
 }
 
-/* What the kernel itself says when it has no memory for vmalloc(), a file in /proc, or kmemleak. */
-#define NO_MEMORY "vmalloc error|remove_proc_entry|kmemleak: Cannot allocate a scan area"
-
 TEST_F(probe, allocations_fail_one_by_one)
 {
 	int nth, rc, failed = 0, nth_fd;

@@ -391,6 +391,18 @@ bool module_param(const char *name, char *buf, size_t size)
 	return file_read(path, buf, size) > 0;
 }
 
+void module_parameters(char *buf, size_t size)
+{
+	static const char *const names[] = { "scrub", "verify", "watchdog_ms", "quiesce_ms", "p2p",
+					     "edu_dma_bits" };
+	char value[32];
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (module_param(names[i], value, sizeof(value)))
+			n += snprintf(buf + n, size - n, "%s=%s ", names[i], value);
+}
+
 int module_param_set(const char *name, const char *value)
 {
 	char path[128];

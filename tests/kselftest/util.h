@@ -61,6 +61,8 @@ int module_load(const char *parameters);
 int module_unload(void);
 /* Value of /sys/module/paccel/parameters/NAME, false if it has none. */
 bool module_param(const char *name, char *buf, size_t size);
+/* The parameters as they are, in the form in which they are given. */
+void module_parameters(char *buf, size_t size);
 int module_param_set(const char *name, const char *value);
 bool scrub_is_on(void);
 
