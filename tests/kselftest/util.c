@@ -573,12 +573,17 @@ int slow_factor(void)
 	return factor > 0 ? factor : 1;
 }
 
-u64 now_ms(void)
+u64 now_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (u64)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return (u64)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+u64 now_ms(void)
+{
+	return now_ns() / 1000000;
 }
 
 pid_t spawn(int (*fn)(void *arg), void *arg)

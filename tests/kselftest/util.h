@@ -115,6 +115,7 @@ int receive_fd(int socket);
 
 /* Limits in this suite are for a stock kernel; a debug kernel gets more. */
 int slow_factor(void);
+u64 now_ns(void);
 u64 now_ms(void);
 
 /* Waits for a condition, at most so many milliseconds times slow_factor(). */

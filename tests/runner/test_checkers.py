@@ -143,7 +143,7 @@ def test_reports_and_oopses(kernel):
         cd /sys/kernel/debug/mce-inject
         echo sw >flags
         echo 0x8000000000000000 >status
-        # A valid error, told to the kernel only.
+        # An error, injected without an exception.
         echo 0 >bank
         cd /
         wait_for 'Hardware Error'
