@@ -331,6 +331,35 @@ TEST_F(bus_master, failed_scrub_sets_aside)
 	EXPECT_TRUE(all_bytes(self->host, SIZE, 0));
 }
 
+/*
+ * Scrubbing goes in pieces of 4 MiB. When three in a row have failed, the others are not tried: all of
+ * it is out of use until a reset.
+ */
+TEST_F(bus_master, failing_scrubs_end)
+{
+	u64 rest = self->total - 2 * in_granules(self->fd, SIZE), addr;
+	int kmsg = kmsg_open(), tried = 0, pieces = (rest - 1) / (4 << 20) + 1;
+	struct paccel_mem_stats s;
+
+	ASSERT_LE(0, kmsg);
+	test_cmd_mem_alloc(self->fd, rest, 0, &addr);
+	card_fail(true);
+	test_cmd_mem_free(self->fd, addr, rest);
+	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).set_aside == rest, 20000));
+	s = stats_of(self->fd);
+	EXPECT_EQ(0, s.waiting);
+	EXPECT_TRUE(stats_add_up(&s));
+	while (log_says(kmsg, "quarantined"))
+		tried++;
+	EXPECT_EQ(pieces < 3 ? pieces : 3, tried);
+	close(kmsg);
+
+	card_fail(false);
+	test_cmd_reset(self->fd);
+	test_cmd_mem_alloc(self->fd, rest, 0, &addr);
+	EXPECT_EQ(0, stats_of(self->fd).set_aside);
+}
+
 /* The reset itself turns bus mastering on again. */
 TEST_F(bus_master, reset_turns_it_on)
 {
