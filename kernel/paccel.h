@@ -250,6 +250,12 @@ struct paccel_buf *paccel_share_buf(struct paccel_device *pd, int fd);
 int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, int fd, u64 length,
 			bool write);
 
+/* Of work that has ended and still has what it worked on; under ctx->work_lock. */
+struct paccel_ended {
+	struct list_head node;	/* in ctx->releasing */
+	u64 nr;			/* ctx->nr_ended then */
+};
+
 /* --- job.c: one operation, cut into transfers --- */
 
 /* How far a job has been started. */
@@ -306,7 +312,7 @@ struct paccel_job_ops {
 /**
  * struct paccel_job - one operation on its way through an engine
  * @ref: the engine until the job has ended, and whoever waits
- * @node: in its queue, under eng->lock; when it has ended in a stream: in ctx->releasing
+ * @node: in its queue, under eng->lock
  * @waits: is in its queue; under eng->lock
  * @ctx: whose it is, a counted reference; NULL for a scrub job
  * @queue: where it waits; NULL for a scrub job
@@ -353,7 +359,7 @@ struct paccel_job_ops {
  * @last: of that SUBMIT
  * @always: runs also in a stream that has failed
  * @deferred: was withdrawn by somebody who holds locks; under eng->lock until it has ended
- * @seq: which of the context's jobs in streams it was to end
+ * @ended: it has ended and is not released
  * @what: WAIT_POINT: the stream that it waits for, a counted reference
  * @what_point: WAIT_POINT: the point
  * @waiter: WAIT_POINT: in what->waiters
@@ -413,7 +419,7 @@ struct paccel_job {
 	bool last;
 	bool always;
 	bool deferred;
-	u64 seq;
+	struct paccel_ended ended;
 	struct paccel_stream *what;
 	u64 what_point;
 	struct list_head waiter;
@@ -817,8 +823,8 @@ struct paccel_usage {
  * @page: the completion page, from the first stream on
  * @page_state: what it says, or will say
  * @queued: jobs in all streams
- * @ended_jobs: jobs of streams that have ended
- * @releasing: those of them that still have what they worked on, in order
+ * @nr_ended: jobs of streams that have ended
+ * @releasing: those of them that still have what they worked on, struct paccel_ended, in order
  * @ended: 0, or why nothing can be submitted any more
  * @completions: points that have ended
  * @seen: what @completions was at the last WAIT
@@ -853,7 +859,7 @@ struct paccel_ctx {
 	struct paccel_page *page;
 	enum paccel_page_state page_state;
 	unsigned int queued;
-	u64 ended_jobs;
+	u64 nr_ended;
 	struct list_head releasing;
 	int ended;
 	u64 completions;
@@ -973,7 +979,8 @@ void paccel_ctx_put(struct paccel_ctx *ctx);
  */
 u64 paccel_ctx_releasing(struct paccel_ctx *ctx);
 int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark);
-void paccel_ctx_released(struct paccel_job *job);
+void paccel_ctx_ended(struct paccel_ctx *ctx, struct paccel_ended *ended);
+void paccel_ctx_released(struct paccel_ctx *ctx, struct paccel_ended *ended);
 /* All contexts of the card: no work any more. */
 void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state state);
 

@@ -12,19 +12,19 @@ u64 paccel_ctx_releasing(struct paccel_ctx *ctx)
 	u64 mark;
 
 	spin_lock_irq(&ctx->work_lock);
-	mark = list_empty(&ctx->releasing) ? 0 : ctx->ended_jobs;
+	mark = list_empty(&ctx->releasing) ? 0 : ctx->nr_ended;
 	spin_unlock_irq(&ctx->work_lock);
 	return mark;
 }
 
 static bool released(struct paccel_ctx *ctx, u64 mark)
 {
-	struct paccel_job *first;
+	struct paccel_ended *first;
 	bool past;
 
 	spin_lock_irq(&ctx->work_lock);
-	first = list_first_entry_or_null(&ctx->releasing, struct paccel_job, node);
-	past = !first || first->seq > mark;
+	first = list_first_entry_or_null(&ctx->releasing, struct paccel_ended, node);
+	past = !first || first->nr > mark;
 	spin_unlock_irq(&ctx->work_lock);
 	return past;
 }
@@ -38,13 +38,18 @@ int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark)
 	return ret ? -EINTR : 0;
 }
 
-/* A job of a stream has put away what it worked on. */
-void paccel_ctx_released(struct paccel_job *job)
+/* Work has ended, and is to release what it worked on. ctx->work_lock is held. */
+void paccel_ctx_ended(struct paccel_ctx *ctx, struct paccel_ended *ended)
 {
-	struct paccel_ctx *ctx = job->ctx;
+	ended->nr = ++ctx->nr_ended;
+	list_add_tail(&ended->node, &ctx->releasing);
+}
 
+/* It has. Also for work that was dropped before it could end. */
+void paccel_ctx_released(struct paccel_ctx *ctx, struct paccel_ended *ended)
+{
 	spin_lock_irq(&ctx->work_lock);
-	list_del_init(&job->node);
+	list_del_init(&ended->node);
 	spin_unlock_irq(&ctx->work_lock);
 	/* Hardly ever does anybody wait, and this is called for every job. */
 	if (wq_has_sleeper(&ctx->settled))

@@ -24,6 +24,7 @@ struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx 
 	kref_init(&job->ref);
 	INIT_LIST_HEAD(&job->node);
 	INIT_LIST_HEAD(&job->in_stream);
+	INIT_LIST_HEAD(&job->ended.node);
 	INIT_LIST_HEAD(&job->waiter);
 	INIT_LIST_HEAD(&job->issued_node);
 	init_completion(&job->done);
