@@ -350,7 +350,8 @@ struct paccel_job_ops {
  * @end: of a job in no stream: called once when it has ended, with no lock held; in any context
  * @done: for those who wait
  * @unreferenced: in ctx->unreferenced
- * @stream: the stream that it is in, a counted reference, or NULL
+ * @stream_id: number of the stream that it is in, or 0
+ * @stream: that stream, a counted reference, or NULL
  * @in_stream: in stream->jobs; this and all below under ctx->work_lock once it is queued
  * @state: how far it is
  * @issued: nothing of it is left to start: the next one can be given to the engine
@@ -409,6 +410,7 @@ struct paccel_job {
 	void (*end)(struct paccel_job *job);
 	struct completion done;
 	struct llist_node unreferenced;
+	u32 stream_id;
 
 	struct paccel_stream *stream;
 	struct list_head in_stream;

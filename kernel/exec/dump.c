@@ -76,7 +76,7 @@ static void show_tag(struct seq_buf *out, const struct paccel_tag *tag)
 	if (x->op == PACCEL_XFER_D2D)
 		seq_buf_printf(out, " from 0x%llx", x->dev_src);
 	seq_buf_printf(out, ", ctx %llu stream %u point %llu", job->ctx ? job->ctx->id : 0,
-		       job->stream ? job->stream->id : 0, job->point);
+		       job->stream_id, job->point);
 	if (tag->state == PACCEL_TAG_BUSY || tag->state == PACCEL_TAG_HUNG)
 		seq_buf_printf(out, ", for %lld us",
 			       ktime_us_delta(ktime_get(), tag->started));
@@ -114,7 +114,7 @@ static void show_queue(struct seq_buf *out, const struct paccel_queue *queue)
 		       queue->ctx->id, jobs, jobs == DUMP_JOBS ? " or more" : "",
 		       queue->in_flight, op_names[first->op]);
 	seq_buf_printf(out, " of stream %u point %llu, for %u ms\n",
-		       first->stream ? first->stream->id : 0, first->point,
+		       first->stream_id, first->point,
 		       jiffies_to_msecs(jiffies - first->since));
 }
 

@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 
 #include "exec/engine.h"
-#include "core/trace.h"
+#include "exec/trace.h"
 
 /* Of one engine: what a transfer that goes through it has at most. */
 #define PACCEL_BOUNCE SZ_256K

@@ -12,7 +12,7 @@
  * It gets a turn only directly behind that, linked by the card, or when the leader has ended.
  */
 #include "exec/engine.h"
-#include "core/trace.h"
+#include "exec/trace.h"
 
 /* Tells whoever waits. The job is nobody's any more; no lock is held. */
 static void job_end(struct paccel_job *job)

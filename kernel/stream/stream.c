@@ -20,7 +20,7 @@
 #include <linux/slab.h>
 
 #include "paccel.h"
-#include "core/trace.h"
+#include "exec/trace.h"
 
 /* Rounds of one stream_run(): what is left is a worker's. A long queue holds up no interrupt. */
 #define PACCEL_STREAM_ROUNDS 64
@@ -110,7 +110,7 @@ static void fail(struct paccel_stream *stream, int error, u64 point)
 {
 	if (stream->error)
 		return;
-	trace_paccel_error(stream, point, error);
+	trace_paccel_error(stream->ctx, stream->id, point, error);
 	stream->error = error;
 	stream->failed_point = point;
 	WRITE_ONCE(stream->slot->failed_point, point);
@@ -504,6 +504,7 @@ void paccel_stream_adopt(struct paccel_stream *stream, struct paccel_job *job)
 {
 	kref_get(&stream->ref);
 	job->stream = stream;
+	job->stream_id = stream->id;
 	job->ops = &stream_job_ops;
 }
 
@@ -550,7 +551,7 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 	stream->queued += nr;
 	ctx->queued += nr;
 	stream->submitted = point;
-	trace_paccel_submit(stream, nr);
+	trace_paccel_submit(ctx, stream->id, point, nr, stream->queued);
 	spin_unlock_irq(&ctx->work_lock);
 	stream_run(stream);
 	return 0;

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The tracepoints themselves. */
 #define CREATE_TRACE_POINTS
-#include "core/trace.h"
+#include "exec/trace.h"

@@ -22,8 +22,9 @@
 			 { PACCEL_JOB_SCRUB, "scrub" })
 
 TRACE_EVENT(paccel_submit,
-	TP_PROTO(struct paccel_stream *stream, unsigned int ops),
-	TP_ARGS(stream, ops),
+	TP_PROTO(struct paccel_ctx *ctx, u32 stream, u64 point, unsigned int ops,
+		 unsigned int queued),
+	TP_ARGS(ctx, stream, point, ops, queued),
 	TP_STRUCT__entry(
 		__field(unsigned int, card)
 		__field(u64, ctx)
@@ -33,12 +34,12 @@ TRACE_EVENT(paccel_submit,
 		__field(unsigned int, queued)
 	),
 	TP_fast_assign(
-		__entry->card = MINOR(stream->ctx->pd->dev.devt);
-		__entry->ctx = stream->ctx->id;
-		__entry->stream = stream->id;
-		__entry->point = stream->submitted;
+		__entry->card = MINOR(ctx->pd->dev.devt);
+		__entry->ctx = ctx->id;
+		__entry->stream = stream;
+		__entry->point = point;
 		__entry->ops = ops;
-		__entry->queued = stream->queued;
+		__entry->queued = queued;
 	),
 	TP_printk("card=%u ctx=%llu stream=%u point=%llu ops=%u queued=%u",
 		  __entry->card, __entry->ctx, __entry->stream, __entry->point, __entry->ops,
@@ -67,7 +68,7 @@ TRACE_EVENT(paccel_start,
 		__entry->engine = eng->id;
 		__entry->cookie = tag->step.x.cookie;
 		__entry->ctx = tag->job->ctx ? tag->job->ctx->id : 0;
-		__entry->stream = tag->job->stream ? tag->job->stream->id : 0;
+		__entry->stream = tag->job->stream_id;
 		__entry->point = tag->job->point;
 		__entry->op = tag->job->op;
 		__entry->dev = tag->step.x.dev;
@@ -122,7 +123,7 @@ TRACE_EVENT(paccel_complete,
 	TP_fast_assign(
 		__entry->card = MINOR(job->eng->pd->dev.devt);
 		__entry->ctx = job->ctx ? job->ctx->id : 0;
-		__entry->stream = job->stream ? job->stream->id : 0;
+		__entry->stream = job->stream_id;
 		__entry->point = job->point;
 		__entry->op = job->op;
 		__entry->bytes = job->width * job->rows;
@@ -135,8 +136,8 @@ TRACE_EVENT(paccel_complete,
 
 /* A stream has failed: nothing of it runs until it is cleared. */
 TRACE_EVENT(paccel_error,
-	TP_PROTO(struct paccel_stream *stream, u64 point, int error),
-	TP_ARGS(stream, point, error),
+	TP_PROTO(struct paccel_ctx *ctx, u32 stream, u64 point, int error),
+	TP_ARGS(ctx, stream, point, error),
 	TP_STRUCT__entry(
 		__field(unsigned int, card)
 		__field(u64, ctx)
@@ -145,9 +146,9 @@ TRACE_EVENT(paccel_error,
 		__field(int, error)
 	),
 	TP_fast_assign(
-		__entry->card = MINOR(stream->ctx->pd->dev.devt);
-		__entry->ctx = stream->ctx->id;
-		__entry->stream = stream->id;
+		__entry->card = MINOR(ctx->pd->dev.devt);
+		__entry->ctx = ctx->id;
+		__entry->stream = stream;
 		__entry->point = point;
 		__entry->error = error;
 	),
@@ -158,7 +159,7 @@ TRACE_EVENT(paccel_error,
 #endif /* PACCEL_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH core
+#define TRACE_INCLUDE_PATH exec
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>
