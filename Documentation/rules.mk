@@ -19,7 +19,7 @@ $(DOCS_OUT)/drm.rst: include/accel/drm.h
 $(DOCS_OUT)/sundials.rst: include/accel/sundials.h
 $(DOCS_OUT)/acl.rst: lib/acl/include/acl/acl.h
 $(DOCS_OUT)/acl_rt.rst: lib/acl/include/acl/acl_rt.h
-$(DOCS_OUT)/hw.rst: kernel/hw/hw.h
+$(DOCS_OUT)/hw.rst: kernel/include/paccel.h
 
 # The tool is not in the tree. Without a version it asks sphinx, which need not be there.
 $(DOCS_OUT)/%.rst:

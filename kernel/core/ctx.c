@@ -4,7 +4,8 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
 
 /* 0, or a number to wait for. */
 u64 paccel_ctx_releasing(struct paccel_ctx *ctx)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What every layer asks a device. How it begins and ends: driver/device.c. */
 #include <linux/device.h>
+#include <linux/paccel.h>
 
-#include "paccel.h"
+#include "core/device.h"
+#include "include/paccel.h"
 
 DEFINE_SRCU(paccel_srcu);
 

@@ -4,7 +4,7 @@
  * putting one in nor taking one out may fail: a free that needs memory can be made impossible by
  * the very shortage that it would end.
  */
-#include "paccel.h"
+#include "core/range.h"
 
 static struct paccel_range *to_range(struct rb_node *node)
 {

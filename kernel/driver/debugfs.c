@@ -9,7 +9,13 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "driver/driver.h"
+#include "exec/dump.h"
+#include "exec/engine.h"
+#include "exec/job.h"
+#include "stream/stream.h"
 
 #define DEBUGFS_TEXT SZ_16K
 

@@ -11,7 +11,20 @@
 #include <linux/pci.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/device.h"
+#include "core/module.h"
+#include "driver/driver.h"
+#include "exec/dump.h"
+#include "exec/engine.h"
+#include "exec/reset.h"
+#include "include/paccel.h"
+#include "mem/map.h"
+#include "mem/pages.h"
+#include "mem/pool.h"
+#include "mem/pool_index.h"
+#include "mem/share.h"
+#include "uapi/file.h"
 
 #define PACCEL_MINORS 256
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Beginning and end of the module. */
 #include <linux/module.h>
+#include <linux/pci.h>
 
-#include "paccel.h"
+#include "core/module.h"
+#include "driver/driver.h"
 
 static int __init paccel_init(void)
 {

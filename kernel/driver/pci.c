@@ -2,7 +2,11 @@
 /* The PCI side of every card: finding, enabling, suspending, error recovery. */
 #include <linux/pci.h>
 
-#include "paccel.h"
+#include "core/device.h"
+#include "driver/driver.h"
+#include "exec/reset.h"
+#include "hw/table.h"
+#include "include/paccel.h"
 
 static int paccel_pci_enable(struct pci_dev *pdev)
 {

@@ -2,7 +2,10 @@
 /* /sys/class/paccel/paccelN/; documented in Documentation/ABI/testing/sysfs-class-paccel. */
 #include <linux/sysfs.h>
 
-#include "paccel.h"
+#include "core/device.h"
+#include "driver/driver.h"
+#include "exec/reset.h"
+#include "mem/pool.h"
 
 static struct paccel_device *to_paccel(struct device *dev)
 {

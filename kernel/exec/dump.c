@@ -16,7 +16,13 @@
 #include <linux/seq_buf.h>
 #include <linux/vmalloc.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "exec/dump.h"
+#include "exec/engine.h"
+#include "exec/job.h"
+#include "exec/reset.h"
+#include "include/paccel.h"
 
 /* What a card and an engine with a full ring fill at most, with some room for what comes later. */
 #define DUMP_CARD	SZ_8K

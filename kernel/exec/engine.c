@@ -10,10 +10,14 @@
  * verifies bytes. There is one bounce buffer, so one transfer at a time can need it.
  */
 #include <linux/dma-mapping.h>
+#include <linux/pci.h>
 #include <linux/slab.h>
 
-#include "exec/engine.h"
+#include "core/ctx.h"
+#include "exec/internal.h"
 #include "exec/trace.h"
+#include "include/paccel.h"
+#include "mem/pages.h"
 
 /* Of one engine: what a transfer that goes through it has at most. */
 #define PACCEL_BOUNCE SZ_256K
@@ -111,8 +115,9 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag, struct 
 	eng->unkicked++;
 	atomic64_inc(&eng->pd->count.xfers);
 	/* It may be started more than once. */
-	if (step->last && job->stream && !job->told && eng->pd->info.flags & PACCEL_HW_LINK) {
-		job->told = true;
+	if (step->last && job->stream && !job->issue_reported &&
+	    eng->pd->info.flags & PACCEL_HW_LINK) {
+		job->issue_reported = true;
 		kref_get(&job->ref);
 		list_add_tail(&job->issued_node, &news->issued);
 	}
@@ -437,7 +442,7 @@ void paccel_xfer_done(struct paccel_engine *eng, u64 cookie, u64 bytes, int stat
 {
 	struct paccel_tag *tag = busy_tag(eng, cookie);
 
-	eng->heard = true;
+	eng->reported = true;
 	if (!tag) {
 		paccel_xfer_bogus(eng);
 		return;
@@ -457,26 +462,26 @@ void paccel_xfer_done(struct paccel_engine *eng, u64 cookie, u64 bytes, int stat
 /* Asks the card: has anything ended? */
 bool paccel_engine_ask(struct paccel_engine *eng)
 {
-	eng->heard = false;
-	if (!eng->deaf)
+	eng->reported = false;
+	if (!eng->poll_off)
 		eng->pd->ops->poll(eng);
-	return eng->heard;
+	return eng->reported;
 }
 
 bool paccel_xfer_check(struct paccel_engine *eng)
 {
 	struct engine_news news;
 	unsigned long flags;
-	bool heard;
+	bool reported;
 
 	no_news(&news);
 	spin_lock_irqsave(&eng->lock, flags);
-	heard = paccel_engine_ask(eng);
-	if (heard)
+	reported = paccel_engine_ask(eng);
+	if (reported)
 		go_on(eng, &news);
 	spin_unlock_irqrestore(&eng->lock, flags);
 	paccel_news_tell(&news);
-	return heard;
+	return reported;
 }
 
 void paccel_spurious_irq(struct paccel_device *pd)

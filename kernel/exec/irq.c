@@ -3,7 +3,9 @@
 #include <linux/interrupt.h>
 #include <linux/pci.h>
 
-#include "paccel.h"
+#include "core/device.h"
+#include "exec/engine.h"
+#include "include/paccel.h"
 
 static irqreturn_t engine_irq(int irq, void *eng)
 {

@@ -10,7 +10,16 @@
  */
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "core/module.h"
+#include "exec/engine.h"
+#include "exec/job.h"
+#include "include/paccel.h"
+#include "mem/host.h"
+#include "mem/pages.h"
+#include "mem/pool.h"
 
 /* @ctx: whose operation it is, and whose memory pays for it; NULL for the driver's own. */
 struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx *ctx,

@@ -6,7 +6,16 @@
  */
 #include <linux/pci.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "core/module.h"
+#include "exec/dump.h"
+#include "exec/engine.h"
+#include "exec/reset.h"
+#include "include/paccel.h"
+#include "mem/foreign.h"
+#include "mem/map.h"
+#include "mem/pool.h"
 
 /*
  * Wakes everybody who waits. What was queued is cancelled by workers: the lock of the list is

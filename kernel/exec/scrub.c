@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What device memory asks of the engines: to fill it with zero, and to end transfers. */
-#include "paccel.h"
+#include "core/device.h"
+#include "exec/engine.h"
+#include "exec/job.h"
+#include "mem/pool.h"
 
 /* On whichever engine has least to do; engines run it when nothing else is there to do. */
 static int scrub_start(struct paccel_device *pd, u64 addr, u64 size)

@@ -3,7 +3,9 @@
  * Stopping an engine: for a reset of it or of the card, for suspend, when the card goes, and when
  * host memory is taken away. What the card had in hand fails, or is done again.
  */
-#include "exec/engine.h"
+#include "exec/internal.h"
+#include "include/paccel.h"
+#include "mem/pages.h"
 
 /* Withdraws all jobs of the queues; eng->lock is held. */
 static void withdraw_all(struct paccel_engine *eng, struct list_head *queues, int error,
@@ -29,7 +31,7 @@ static void engine_halt(struct paccel_engine *eng)
 	eng->pd->ops->halt(eng);
 	spin_lock_irq(&eng->lock);
 	paccel_engine_ask(eng);
-	eng->deaf = true;
+	eng->poll_off = true;
 	spin_unlock_irq(&eng->lock);
 }
 
@@ -122,7 +124,7 @@ void paccel_engine_unhold(struct paccel_engine *eng)
 {
 	spin_lock_irq(&eng->lock);
 	if (!--eng->hold)
-		eng->deaf = false;
+		eng->poll_off = false;
 	spin_unlock_irq(&eng->lock);
 	engine_queue_work(eng);
 }

@@ -11,7 +11,9 @@
 
 #include <linux/tracepoint.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "exec/engine.h"
 
 #define paccel_show_op(op)				\
 	__print_symbolic(op,				\

@@ -11,8 +11,9 @@
  * A job of a stream may be given to the engine while its leader, the one before it, is in flight.
  * It gets a turn only directly behind that, linked by the card, or when the leader has ended.
  */
-#include "exec/engine.h"
+#include "exec/internal.h"
 #include "exec/trace.h"
+#include "mem/pool.h"
 
 /* Tells whoever waits. The job is nobody's any more; no lock is held. */
 static void job_end(struct paccel_job *job)

@@ -10,7 +10,12 @@
 #include <linux/module.h>
 #include <linux/pci.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/device.h"
+#include "core/module.h"
+#include "exec/engine.h"
+#include "hw/table.h"
+#include "include/paccel.h"
 
 #define EDU_ID			0x00
 #define EDU_ID_MASK		0xffff

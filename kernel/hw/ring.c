@@ -9,7 +9,11 @@
 #include <linux/pci.h>
 #include <linux/seq_buf.h>
 
-#include "paccel.h"
+#include "core/device.h"
+#include "core/module.h"
+#include "exec/engine.h"
+#include "hw/table.h"
+#include "include/paccel.h"
 
 #define RING_DOORBELL		0x0c	/* in BAR 0: BIT(16) | n rings doorbell n */
 

@@ -3,7 +3,7 @@
 #include <linux/module.h>
 #include <linux/pci.h>
 
-#include "hw.h"
+#include "hw/table.h"
 
 const struct pci_device_id paccel_pci_ids[] = {
 	/* QEMU's edu: the id stands in its docs/specs/edu.rst */

@@ -14,7 +14,12 @@
 #include <linux/pci-p2pdma.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/device.h"
+#include "core/module.h"
+#include "mem/map.h"
+#include "mem/pool.h"
+#include "mem/share.h"
 
 /* How long other drivers have to end what they do in our memory. */
 #define PACCEL_REVOKE_MS 10000

@@ -15,9 +15,15 @@
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/iosys-map.h>
+#include <linux/pci.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/device.h"
+#include "core/module.h"
+#include "mem/foreign.h"
+#include "mem/pages.h"
+#include "mem/pool.h"
 
 /**
  * struct paccel_foreign - an import: a dma-buf as host memory

@@ -13,7 +13,13 @@
 #include <linux/sched/user.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "core/range.h"
+#include "mem/host.h"
+#include "mem/pages.h"
+#include "mem/share.h"
 
 static struct paccel_host *addr_to_host(struct paccel_range *r)
 {

@@ -17,7 +17,13 @@
 #include <linux/pci.h>
 #include <linux/pseudo_fs.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "include/paccel.h"
+#include "mem/map.h"
+#include "mem/mem.h"
+#include "mem/pool.h"
 
 #define PACCEL_FS_MAGIC 0x70616363
 /* What is put in with the page that was touched, if it is the same allocation's: bytes. */

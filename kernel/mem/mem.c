@@ -2,7 +2,12 @@
 /* Device memory of a context: which allocations it has. */
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/range.h"
+#include "mem/map.h"
+#include "mem/mem.h"
+#include "mem/pool.h"
+#include "mem/share.h"
 
 static struct paccel_map *to_map(struct paccel_range *r)
 {

@@ -14,7 +14,12 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/device.h"
+#include "include/paccel.h"
+#include "mem/foreign.h"
+#include "mem/host.h"
+#include "mem/pages.h"
 
 /* Pages that are compared at a time. */
 #define PACCEL_COMPARE 64

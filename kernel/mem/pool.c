@@ -9,10 +9,14 @@
  */
 #include <linux/bitmap.h>
 #include <linux/log2.h>
+#include <linux/paccel.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/device.h"
+#include "core/module.h"
+#include "mem/pool.h"
+#include "mem/pool_index.h"
 
 /*
  * Memory is scrubbed in pieces of at most so many bytes. If a piece fails, so much is quarantined;

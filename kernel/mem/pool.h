@@ -7,6 +7,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
@@ -17,6 +18,9 @@
 struct paccel_device;
 struct paccel_pages;
 struct paccel_mem_stats;
+
+#define PACCEL_MEM_BASE		SZ_4G
+#define PACCEL_MAX_ALIGN	SZ_2M
 
 enum paccel_buf_state {
 	PACCEL_BUF_USED,	/* has an owner */

@@ -12,7 +12,15 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "mem/foreign.h"
+#include "mem/host.h"
+#include "mem/mem.h"
+#include "mem/pages.h"
+#include "mem/pool.h"
+#include "mem/share.h"
 
 /* --- host memory; dmabuf->priv is a paccel_shared --- */
 

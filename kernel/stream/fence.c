@@ -7,7 +7,10 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "stream/fence.h"
+#include "stream/stream.h"
 
 static struct paccel_fence *to_paccel(struct dma_fence *base)
 {

@@ -5,7 +5,9 @@
  */
 #include <linux/mm.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/ctx.h"
+#include "stream/stream.h"
 
 static_assert(sizeof(struct paccel_page) == 4096);
 static_assert(sizeof(struct paccel_slot) == 32);

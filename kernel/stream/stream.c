@@ -19,8 +19,15 @@
 #include <linux/nospec.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/compat.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "core/module.h"
+#include "exec/engine.h"
+#include "exec/job.h"
 #include "exec/trace.h"
+#include "stream/fence.h"
+#include "stream/stream.h"
 
 /* Rounds of one stream_run(): what is left is a worker's. A long queue holds up no interrupt. */
 #define PACCEL_STREAM_ROUNDS 64

@@ -10,7 +10,18 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "exec/job.h"
+#include "mem/host.h"
+#include "mem/mem.h"
+#include "mem/pages.h"
+#include "mem/pool.h"
+#include "uapi/copy.h"
+#include "uapi/ucmd.h"
+
+/* Pageable memory is pinned in slices of this many bytes at most. */
+#define PACCEL_SLICE	SZ_1M
 
 /*
  * A checked copy: rows of @width bytes between two rectangles, and what they lie in. @verify: the

@@ -8,7 +8,16 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "core/module.h"
+#include "exec/engine.h"
+#include "exec/job.h"
+#include "mem/host.h"
+#include "mem/mem.h"
+#include "mem/pool.h"
+#include "stream/stream.h"
+#include "uapi/file.h"
 
 /*
  * Drops everything. Nobody can add to it: whoever could is the process that is gone, or had the

@@ -4,7 +4,13 @@
 #include <linux/ktime.h>
 #include <linux/string.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "exec/reset.h"
+#include "mem/host.h"
+#include "mem/pool.h"
+#include "stream/stream.h"
+#include "uapi/ucmd.h"
 
 int paccel_ioctl_device_info(struct paccel_ucmd *ucmd)
 {

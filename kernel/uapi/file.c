@@ -8,7 +8,15 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "exec/reset.h"
+#include "mem/host.h"
+#include "mem/map.h"
+#include "mem/mem.h"
+#include "stream/stream.h"
+#include "uapi/file.h"
+#include "uapi/ucmd.h"
 
 static struct paccel_device *inode_to_paccel(struct inode *inode)
 {

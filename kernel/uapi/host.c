@@ -2,7 +2,9 @@
 /* The ioctls about host memory. */
 #include <linux/uaccess.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "mem/host.h"
+#include "uapi/ucmd.h"
 
 int paccel_ioctl_host_alloc(struct paccel_ucmd *ucmd)
 {

@@ -3,7 +3,12 @@
 #include <linux/dma-buf.h>
 #include <linux/log2.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "mem/mem.h"
+#include "mem/pool.h"
+#include "mem/share.h"
+#include "uapi/ucmd.h"
 
 static int alloc_check(const struct paccel_mem_alloc *cmd)
 {

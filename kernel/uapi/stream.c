@@ -2,7 +2,10 @@
 /* The ioctls that make, end and clear streams, and export their points. */
 #include <linux/sync_file.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "stream/fence.h"
+#include "stream/stream.h"
+#include "uapi/ucmd.h"
 
 int paccel_ioctl_stream_create(struct paccel_ucmd *ucmd)
 {

@@ -11,7 +11,13 @@
 #include <linux/sync_file.h>
 #include <linux/uaccess.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "exec/job.h"
+#include "mem/host.h"
+#include "stream/stream.h"
+#include "uapi/copy.h"
+#include "uapi/ucmd.h"
 
 static int wait_point_job(struct paccel_ctx *ctx, const struct paccel_op *op,
 			  struct paccel_job **jobp)

@@ -6,7 +6,10 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "paccel.h"
+#include "core/ctx.h"
+#include "core/device.h"
+#include "stream/stream.h"
+#include "uapi/ucmd.h"
 
 /* A point that somebody waits for. */
 struct waited {

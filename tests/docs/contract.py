@@ -9,7 +9,7 @@ import subprocess
 HEADERS = ("include/uapi/linux/paccel.h", "include/accel/accel.h", "include/accel/resource.h",
            "include/accel/pool.h", "include/accel/buffer.h", "include/accel/drm.h",
            "include/accel/sundials.h", "lib/acl/include/acl/acl.h",
-           "lib/acl/include/acl/acl_rt.h", "kernel/hw/hw.h")
+           "lib/acl/include/acl/acl_rt.h", "kernel/include/paccel.h")
 ABI = "Documentation/ABI/testing"
 
 
@@ -131,18 +131,18 @@ def check_kernel_doc(top):
 
 # Page and what it says, source and where that number comes from.
 NUMBERS = [
-    ("Documentation/concepts.md", "`mem_base`, which is 4 GiB", "kernel/paccel.h",
+    ("Documentation/concepts.md", "`mem_base`, which is 4 GiB", "kernel/mem/pool.h",
      r"PACCEL_MEM_BASE\s+SZ_4G\b"),
-    ("Documentation/concepts.md", "up to 2 MiB", "kernel/paccel.h", r"PACCEL_MAX_ALIGN\s+SZ_2M\b"),
-    ("Documentation/concepts.md", "in slices of 1 MiB at most", "kernel/paccel.h",
+    ("Documentation/concepts.md", "up to 2 MiB", "kernel/mem/pool.h", r"PACCEL_MAX_ALIGN\s+SZ_2M\b"),
+    ("Documentation/concepts.md", "in slices of 1 MiB at most", "kernel/uapi/copy.c",
      r"PACCEL_SLICE\s+SZ_1M\b"),
-    ("Documentation/security.md", "4 GiB per range", "kernel/paccel.h",
+    ("Documentation/security.md", "4 GiB per range", "kernel/mem/host.h",
      r"PACCEL_MAX_HOST_BYTES\s+SZ_4G\b"),
-    ("Documentation/security.md", "65536 ranges per context", "kernel/paccel.h",
+    ("Documentation/security.md", "65536 ranges per context", "kernel/mem/host.h",
      r"PACCEL_MAX_HOST_RANGES\s+65536\b"),
-    ("Documentation/adding-a-card.md", "| `engines` | 1 to 8 |", "kernel/hw/hw.h",
+    ("Documentation/adding-a-card.md", "| `engines` | 1 to 8 |", "kernel/include/paccel.h",
      r"PACCEL_MAX_ENGINES\s+8\b"),
-    ("Documentation/adding-a-card.md", "multiple of 8, at most 2 MiB", "kernel/hw/hw.h",
+    ("Documentation/adding-a-card.md", "multiple of 8, at most 2 MiB", "kernel/include/paccel.h",
      r"PACCEL_MAX_XFER\s+SZ_2M\b"),
     ("Documentation/uapi.md", "longer than 4096 bytes", "kernel/uapi/file.c",
      r"PACCEL_MAX_STRUCT\s+4096\b"),
@@ -153,7 +153,7 @@ NUMBERS = [
     ("README.md", "at most 4032 bytes", "kernel/hw/edu.c",
      r"EDU_GRANULE\s+64\n.*EDU_MEM_SIZE\s+\(63 \* EDU_GRANULE\)"),
     ("README.md", "64 KiB take about 15 seconds", "qemu/demo", r"head -c 65536\b"),
-    ("Documentation/library.md", "4096 operations are queued", "kernel/paccel.h",
+    ("Documentation/library.md", "4096 operations are queued", "kernel/stream/stream.h",
      r"PACCEL_MAX_QUEUED\s+4096\b"),
     ("Documentation/library.md", "up to 64 KiB", "lib/stage.c", r"STAGE_MAX \(\(size_t\)64 << 10\)"),
     ("Documentation/library.md", "1 MiB in all", "lib/stage.c",

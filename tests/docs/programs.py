@@ -107,7 +107,7 @@ def check_card(top):
     shutil.copytree(os.path.join(top, "kernel"), kernel)
     os.symlink(os.path.abspath(os.path.join(top, "include")), os.path.join(kernel, "../include"))
     _write(kernel, "hw/tern.c", source)
-    _edit(kernel, "hw/hw.h", "extern const struct pci_device_id", declaration, "")
+    _edit(kernel, "hw/table.h", "extern const struct pci_device_id", declaration, "")
     _edit(kernel, "hw/table.c", "\t{ }", row, "")
     _edit(kernel, "Kbuild", "hw/table.o", "", " hw/tern.o")
     tree = subprocess.run(["qemu/setup", "print", "6.12", "kdir"], cwd=top, capture_output=True,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a card's file and the core know of each other. A new card is one file here and one row in
- * table.c.
+ * The interface between the driver and a backend, which drives one kind of card: a file in hw/ with
+ * a row in hw/table.c.
  */
-#ifndef PACCEL_HW_H
-#define PACCEL_HW_H
+#ifndef PACCEL_BACKEND_H
+#define PACCEL_BACKEND_H
 
 #include <linux/sizes.h>
 #include <linux/types.h>
@@ -144,8 +144,8 @@ struct paccel_hw_info {
  *	memory.
  *	What it takes with devm_...() of the PCI function is given back after remove(), or when it
  *	fails. May sleep
- * @remove: undo what else probe() has done, or NULL. The card has been quiesced, or is gone, or has
- *	been given up. May sleep
+ * @remove: undo what else probe() has done, or NULL. The card has been quiesced, or is gone, or is
+ *	out of service. May sleep
  * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus
  *	mastering is off, or no answer). At most paccel_hw_info.depth are in flight. Called with the
  *	engine's lock held, interrupts off
@@ -157,8 +157,8 @@ struct paccel_hw_info {
  *	transfer behind the one that the engine is at, and wait for that a moment. NULL where no
  *	more than one is in flight. May sleep
  * @quiesce: wait until nothing runs, at most this many milliseconds; 0 only if the card is proven
- *	to write host memory no longer: that it does not answer is no proof. Ends may be told by
- *	poll() until reset(). May sleep
+ *	to write host memory no longer: that it does not answer is no proof. poll() may report
+ *	completions until reset(). May sleep
  * @reset: make the idle card ready for start() again. May sleep
  * @reset_engine: end what this engine does and make it ready for start() again, without harm to
  *	others; 0 only if it is proven to write host memory no longer of what it was asked for
@@ -190,7 +190,7 @@ struct paccel_hw_ops {
 int paccel_engine_irqs(struct paccel_device *pd, unsigned int first);
 /*
  * For the interrupt handler of a card: calls poll(), under the engine's lock. Returns whether that
- * has told anything. Any context; the engine's lock must not be held.
+ * has reported a completion. Any context; the engine's lock must not be held.
  */
 bool paccel_xfer_check(struct paccel_engine *eng);
 /*
@@ -215,8 +215,4 @@ void paccel_spurious_irq(struct paccel_device *pd);
 void paccel_dump_words(struct seq_buf *out, const char *name, const void __iomem *from,
 		       u32 bytes);
 
-extern const struct paccel_hw_ops paccel_edu;
-extern const struct paccel_hw_ops paccel_ring;
-extern const struct pci_device_id paccel_pci_ids[];
-
-#endif /* PACCEL_HW_H */
+#endif /* PACCEL_BACKEND_H */

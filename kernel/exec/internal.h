@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What turns.c, engine.c and stop.c share: an engine's ring of tags, and its queues. */
+#ifndef PACCEL_EXEC_INTERNAL_H
+#define PACCEL_EXEC_INTERNAL_H
+
+#include "core/device.h"
+#include "core/module.h"
+#include "exec/engine.h"
+
+/* What others are to be told once the lock is dropped. */
+struct engine_news {
+	struct list_head issued;	/* jobs of which nothing is left to start, referenced */
+	struct list_head ended;
+};
+
+static inline void no_news(struct engine_news *news)
+{
+	INIT_LIST_HEAD(&news->issued);
+	INIT_LIST_HEAD(&news->ended);
+}
+
+static inline struct paccel_engine *engines_end(struct paccel_device *pd)
+{
+	return pd->engines + pd->info.engines;
+}
+
+static inline void engine_queue_work(struct paccel_engine *eng)
+{
+	queue_work(paccel_wq, &eng->work);
+}
+
+/* --- the ring of tags; eng->lock is held --- */
+
+static inline struct paccel_tag *tag_at(struct paccel_engine *eng, u64 cookie)
+{
+	return &eng->tags[cookie & (eng->pd->info.depth - 1)];
+}
+
+/* The one that was chosen last, if any is in flight. */
+static inline struct paccel_tag *last_tag(struct paccel_engine *eng)
+{
+	return eng->head == eng->tail ? NULL : tag_at(eng, eng->tail - 1);
+}
+
+/* Has its host memory been taken away? What the card has read or written there may be anything. */
+static inline bool is_revoked(const struct paccel_job *job)
+{
+	return job->pages && READ_ONCE(job->pages->revoked);
+}
+
+/* turns.c: eng->lock is held, but by paccel_news_tell(). */
+void paccel_news_tell(struct engine_news *news);
+void paccel_turn_take(struct paccel_engine *eng, struct paccel_queue *queue);
+void paccel_turn_enqueue(struct paccel_engine *eng, struct paccel_job *job);
+void paccel_turn_dequeue(struct paccel_engine *eng, struct paccel_job *job);
+bool paccel_turn_is_alone(struct paccel_engine *eng);
+struct paccel_job *paccel_turn_next(struct paccel_engine *eng);
+void paccel_turn_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error,
+			  struct list_head *ended);
+void paccel_turn_settle(struct paccel_engine *eng, struct paccel_job *job,
+			struct list_head *ended);
+void paccel_turn_over(struct paccel_engine *eng, struct paccel_tag *tag);
+
+/* engine.c: eng->lock is held. */
+void paccel_tag_sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag);
+void paccel_engine_kick_now(struct paccel_engine *eng);
+bool paccel_engine_ask(struct paccel_engine *eng);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A job: one operation, cut into transfers. */
+#ifndef PACCEL_JOB_H
+#define PACCEL_JOB_H
+
+#include <linux/completion.h>
+#include <linux/dma-fence.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/types.h>
+#include <linux/paccel.h>
+
+#include "core/ctx.h"
+#include "include/paccel.h"
+#include "mem/pages.h"
+
+struct eventfd_ctx;
+struct paccel_buf;
+struct paccel_device;
+struct paccel_engine;
+struct paccel_host;
+struct paccel_queue;
+struct paccel_stream;
+struct work_struct;
+
+/* How far a job has been started. */
+struct paccel_place {
+	u64 row;
+	u64 col;
+	bool staged;	/* the stage is full, of a copy inside the device */
+};
+
+/* A rectangle: rows of width bytes, pitch bytes apart; one row is an ordinary range. */
+struct paccel_rect {
+	u64 start;
+	u64 pitch;
+};
+
+struct paccel_job;
+
+enum paccel_job_op {
+	PACCEL_JOB_H2D = PACCEL_COPY_H2D,
+	PACCEL_JOB_D2H = PACCEL_COPY_D2H,
+	PACCEL_JOB_D2D = PACCEL_COPY_D2D,
+	PACCEL_JOB_FILL,
+	PACCEL_JOB_SCRUB,
+	/* Of streams only, and no transfers: */
+	PACCEL_JOB_WAIT_POINT,
+	PACCEL_JOB_WAIT_FENCE,
+	PACCEL_JOB_EVENTFD,
+	PACCEL_JOB_WRITE,
+	PACCEL_JOB_TIME,
+};
+
+/* Of a job in a stream; under ctx->work_lock. */
+enum paccel_job_state {
+	PACCEL_JOB_QUEUED,
+	PACCEL_JOB_STARTING,	/* is being given to the engine */
+	PACCEL_JOB_RUNNING,	/* the engine has it */
+	PACCEL_JOB_ENDED,
+};
+
+/**
+ * struct paccel_job_ops - of jobs that are in a stream, which is a layer above
+ * @issued: nothing of the job is left to start: the engine may be given the next one
+ * @ended: these have ended, all of one stream: their references are handed over
+ * @release: give back what only jobs of streams have. May sleep
+ *
+ * The first two in any context, with no lock of the engine held.
+ */
+struct paccel_job_ops {
+	void (*issued)(struct paccel_job *job);
+	void (*ended)(struct list_head *jobs);
+	void (*release)(struct paccel_job *job);
+};
+
+/**
+ * struct paccel_job - one operation on its way through an engine
+ * @ref: the engine until the job has ended, and those that wait for it
+ * @node: in its queue, under eng->lock
+ * @waits: is in its queue; under eng->lock
+ * @ctx: whose it is, a counted reference; NULL for a scrub job
+ * @queue: where it waits; NULL for a scrub job
+ * @eng: who runs it
+ * @since: when the engine got it, in jiffies
+ * @op: what to do
+ * @dst: where to: a device address, or an offset into @pages
+ * @src: where from, likewise
+ * @width: bytes of each row
+ * @rows: rows
+ * @pattern: of a fill, repeated to 8 bytes
+ * @verify: its transfers are verified
+ * @source: of a verified copy that the card makes inside: checksum of what the next transfer copies
+ * @bufs: device memory that must stay
+ * @host: host range whose pages these are, or NULL
+ * @pages: the host side: of @host, or @own
+ * @own: pages pinned for this job alone
+ * @cursor: where the last transfer was in @pages
+ * @stage: what a copy inside the device has read and not yet written, where the card cannot copy
+ *	by itself; of its stream if it has one, for that runs one job at a time
+ * @at: what comes next; this and all down to @over under eng->lock
+ * @in_flight: transfers of it that have been started and have not left the ring
+ * @rewound: @at is where something in flight began that has to be done again
+ * @complete: its last transfer, and all before it, have ended well
+ * @stop: 0, or what it fails with as soon as nothing of it is in flight
+ * @leader: the job before it in its stream, in flight or waiting to be done again, and not to be
+ *	overtaken; or NULL
+ * @follower: whose leader it is
+ * @over: it has ended; @error is final
+ * @issue_reported: ops->issued() has been called, or is to be
+ * @issued_node: in the list of those for which it is to be called
+ * @released: the references above and below are gone
+ * @error: 0 or why it failed; under eng->lock until it has ended
+ * @ops: of a job in a stream, else NULL
+ * @end: of a job in no stream: called once when it has ended, with no lock held; in any context
+ * @done: for those who wait
+ * @unreferenced: in ctx->unreferenced
+ * @stream_id: number of the stream that it is in, or 0
+ * @stream: that stream, a counted reference, or NULL
+ * @in_stream: in stream->jobs; this and all below under ctx->work_lock once it is queued
+ * @state: how far it is
+ * @issued: nothing of it is left to start: the next one can be given to the engine
+ * @cancelled: the engine has been asked to
+ * @point: of the SUBMIT that it came with
+ * @last: of that SUBMIT
+ * @always: runs also in a stream that has failed
+ * @deferred: was withdrawn with locks held; under eng->lock until it has ended
+ * @ended: it has ended and is not released
+ * @what: WAIT_POINT: the stream that it waits for, a counted reference
+ * @what_point: WAIT_POINT: the point
+ * @waiter: WAIT_POINT: in what->waiters
+ * @fence: WAIT_FENCE: the fence, a counted reference
+ * @fence_cb: WAIT_FENCE: tells that it is signalled; hung on it when the job is the first
+ * @watched: WAIT_FENCE: that has been done
+ * @fence_error: WAIT_FENCE: of the fence, valid once @fence_done
+ * @fence_done: WAIT_FENCE: it is signalled; set with release semantics
+ * @eventfd: EVENTFD: a counted reference
+ * @value: WRITE: what
+ */
+struct paccel_job {
+	struct kref ref;
+	struct list_head node;
+	bool waits;
+	struct paccel_ctx *ctx;
+	struct paccel_queue *queue;
+	struct paccel_engine *eng;
+	unsigned long since;
+	enum paccel_job_op op;
+	struct paccel_rect dst;
+	struct paccel_rect src;
+	u64 width;
+	u64 rows;
+	u64 pattern;
+	bool verify;
+	u32 source;
+	struct paccel_buf *bufs[2];
+	struct paccel_host *host;
+	struct paccel_pages *pages;
+	struct paccel_pages own;
+	struct paccel_cursor cursor;
+	void *stage;
+	struct paccel_place at;
+	unsigned int in_flight;
+	bool rewound;
+	bool complete;
+	int stop;
+	struct paccel_job *leader;
+	struct paccel_job *follower;
+	bool over;
+	bool issue_reported;
+	struct list_head issued_node;
+	unsigned long released;
+	int error;
+	const struct paccel_job_ops *ops;
+	void (*end)(struct paccel_job *job);
+	struct completion done;
+	struct llist_node unreferenced;
+	u32 stream_id;
+
+	struct paccel_stream *stream;
+	struct list_head in_stream;
+	enum paccel_job_state state;
+	bool issued;
+	bool cancelled;
+	u64 point;
+	bool last;
+	bool always;
+	bool deferred;
+	struct paccel_ended ended;
+	struct paccel_stream *what;
+	u64 what_point;
+	struct list_head waiter;
+	struct dma_fence *fence;
+	struct dma_fence_cb fence_cb;
+	bool watched;
+	int fence_error;
+	bool fence_done;
+	struct eventfd_ctx *eventfd;
+	u64 value;
+};
+
+/**
+ * struct paccel_step - a transfer of a job
+ * @x: what the card is asked for
+ * @bounce: through the bounce buffer
+ * @sync: as of the pages
+ * @last: of its job
+ * @host: offset into job->pages
+ * @at: where in the job it is
+ */
+struct paccel_step {
+	struct paccel_xfer x;
+	bool bounce;
+	bool sync;
+	bool last;
+	u64 host;
+	struct paccel_place at;
+};
+
+struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx *ctx,
+				    enum paccel_job_op op);
+void paccel_job_put(struct paccel_job *job);
+void paccel_jobs_release(struct work_struct *work);
+void paccel_job_release(struct paccel_job *job);
+void paccel_job_drop(struct paccel_job *job);
+void *paccel_job_stage(const struct paccel_job *job);
+int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool more);
+int paccel_job_finish(struct paccel_job *job);
+int paccel_job_run(struct paccel_job *job);
+int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wanted);
+bool paccel_job_inside(const struct paccel_job *job, const struct paccel_device *pd);
+void paccel_job_plan(struct paccel_job *job, struct paccel_step *step);
+void paccel_job_before(struct paccel_job *job, const struct paccel_step *step, void *bounce);
+void paccel_job_after(struct paccel_job *job, const struct paccel_step *step, const void *bounce);
+u32 paccel_job_checksum(struct paccel_job *job, const struct paccel_step *step, const void *bounce);
+bool paccel_job_issue(struct paccel_job *job, const struct paccel_step *step);
+void paccel_job_count(struct paccel_job *job, const struct paccel_step *step);
+
+#endif

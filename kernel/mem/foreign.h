@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Host memory that is another driver's dma-buf. */
+#ifndef PACCEL_FOREIGN_H
+#define PACCEL_FOREIGN_H
+
+#include <linux/types.h>
+
+struct dma_buf;
+struct paccel_device;
+struct paccel_pages;
+
+int paccel_foreign_get(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
+		       u64 length, bool write);
+void paccel_foreign_put(struct paccel_pages *p);
+void paccel_foreign_detach_all(struct paccel_device *pd);
+void paccel_foreign_release_kept(void);
+bool paccel_foreign_readable(const struct paccel_pages *p);
+void paccel_foreign_read(struct paccel_pages *p, u64 off, void *to, u32 len);
+void paccel_foreign_write(struct paccel_pages *p, u64 off, const void *from, u32 len);
+
+#endif

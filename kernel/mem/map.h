@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Device memory that programs map. */
+#ifndef PACCEL_MAP_H
+#define PACCEL_MAP_H
+
+#include <linux/types.h>
+
+struct paccel_buf;
+struct paccel_ctx;
+struct paccel_device;
+struct vm_area_struct;
+
+int paccel_map_alloc(struct paccel_device *pd);
+void paccel_map_free(struct paccel_device *pd);
+void paccel_map_begin(struct paccel_device *pd);
+void paccel_map_end(struct paccel_device *pd);
+bool paccel_map_is_ours(const struct vm_area_struct *vma);
+int paccel_map_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma);
+int paccel_map_buf(struct paccel_buf *buf, struct vm_area_struct *vma);
+void paccel_map_zap(struct paccel_device *pd, u64 addr, u64 size);
+void paccel_map_zap_all(struct paccel_device *pd);
+
+#endif

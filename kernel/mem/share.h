@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Dma-bufs of our memory, and memory of dma-bufs. */
+#ifndef PACCEL_SHARE_H
+#define PACCEL_SHARE_H
+
+#include <linux/types.h>
+
+struct dma_buf;
+struct dma_buf_ops;
+struct paccel_buf;
+struct paccel_ctx;
+struct paccel_device;
+struct paccel_pages;
+struct work_struct;
+
+/* --- export.c: of device memory --- */
+
+struct dma_buf *paccel_export_buf(struct paccel_buf *buf);
+struct paccel_buf *paccel_exported_buf(struct dma_buf *dmabuf);
+void paccel_exports_revoke(struct paccel_device *pd);
+void paccel_exports_revoke_work(struct work_struct *work);
+
+/* --- share.c --- */
+
+struct dma_buf *paccel_dmabuf(const struct dma_buf_ops *ops, void *priv, u64 size);
+
+/*
+ * The caller's reference on a dma-buf of the allocation that begins at @addr, or of the driver's
+ * memory that the program has mapped there. ERR_PTR(-ENOENT): there is none.
+ */
+struct dma_buf *paccel_share_mem(struct paccel_ctx *ctx, u64 addr);
+struct dma_buf *paccel_share_host(struct paccel_ctx *ctx, u64 addr);
+struct paccel_buf *paccel_share_buf(struct paccel_device *pd, int fd);
+int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, int fd, u64 length,
+			bool write);
+
+#endif

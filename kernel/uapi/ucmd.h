@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* An ioctl on its way, and who answers it. */
+#ifndef PACCEL_UCMD_H
+#define PACCEL_UCMD_H
+
+#include <linux/sizes.h>
+#include <linux/types.h>
+
+struct file;
+struct paccel_ctx;
+
+#define PACCEL_MAX_OPS		1024
+#define PACCEL_MAX_POINTS	128
+
+/*
+ * An ioctl on its way: the struct that @cmd points to is a copy, as large as this driver knows
+ * it.
+ */
+struct paccel_ucmd {
+	struct paccel_ctx *ctx;
+	void __user *user;
+	u32 user_size;
+	u32 size;
+	void *cmd;
+};
+
+/* Copies the struct back; the last thing before what it announces is published. */
+int paccel_reply(struct paccel_ucmd *ucmd);
+/* Likewise, with a descriptor for @file in @fd, a field of it. Takes the reference in any case. */
+int paccel_reply_file(struct paccel_ucmd *ucmd, s32 *fd, struct file *file);
+
+int paccel_ioctl_device_info(struct paccel_ucmd *ucmd);
+int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd);
+int paccel_ioctl_mem_free(struct paccel_ucmd *ucmd);
+int paccel_ioctl_mem_stats(struct paccel_ucmd *ucmd);
+int paccel_ioctl_mem_export(struct paccel_ucmd *ucmd);
+int paccel_ioctl_mem_import(struct paccel_ucmd *ucmd);
+int paccel_ioctl_host_alloc(struct paccel_ucmd *ucmd);
+int paccel_ioctl_host_register(struct paccel_ucmd *ucmd);
+int paccel_ioctl_host_free(struct paccel_ucmd *ucmd);
+int paccel_ioctl_copy(struct paccel_ucmd *ucmd);
+int paccel_ioctl_fill(struct paccel_ucmd *ucmd);
+int paccel_ioctl_stream_create(struct paccel_ucmd *ucmd);
+int paccel_ioctl_stream_destroy(struct paccel_ucmd *ucmd);
+int paccel_ioctl_stream_clear(struct paccel_ucmd *ucmd);
+int paccel_ioctl_submit(struct paccel_ucmd *ucmd);
+int paccel_ioctl_wait(struct paccel_ucmd *ucmd);
+int paccel_ioctl_fence_export(struct paccel_ucmd *ucmd);
+int paccel_ioctl_reset(struct paccel_ucmd *ucmd);
+
+#endif
