@@ -358,20 +358,32 @@ TEST_F(trace, equal_shares)
  */
 TEST_F(trace, scrubbing_takes_turns)
 {
-	u64 room, mem;
 	struct rig *r = &self->r;
+	struct copy_2d rows = long_turns(50);
+	struct side_call alloc = { .fn = side_alloc, .fd = r->fd };
 	const char *at, *copy, *next;
 	int row = 0, longest = 0;
-	pid_t pid[BUSY];
+	u64 copied, mem;
 
+	ASSERT_TRUE(card_settle(r->fd));
+	test_cmd_mem_alloc(r->fd, LONG_COPY_BYTES(rows.rows), 0, &copied);
+	alloc.length = stats_of(r->fd).largest_free;
+	test_cmd_mem_alloc(r->fd, alloc.length, 0, &mem);
+	/* Copies and an allocation wait before the first piece begins, and copies when the last ends. */
 	card_slow_turns();
-	busy_start(_metadata, pid, (int[BUSY]){ 1, 1 });
-	room = stats_of(r->fd).largest_free;
-	test_cmd_mem_alloc(r->fd, room, 0, &mem);
-	test_cmd_mem_free(r->fd, mem, room);
+	card_hold();
+	EXPECT_EQ(1, submit(r->fd, r->stream,
+			    op_rows(PACCEL_COPY_H2D, copied, (uintptr_t)r->own, rows)));
+	test_cmd_mem_free(r->fd, mem, alloc.length);
 	trace_clear(self);
-	test_cmd_mem_alloc(r->fd, room, 0, &mem);
+	side_call_start(&alloc);
+	ASSERT_TRUE(WAIT_FOR(side_call_done(&alloc) ||
+			     thread_state(getpid(), alloc.tid) == 'D', 5000));
+	card_pass(100000);
+	EXPECT_EQ(0, side_call_end(&alloc));
+	EXPECT_EQ(-EINPROGRESS, standing(r->fd, r->stream, 1));
 	trace_read(self);
+	card_behave();
 	for (at = event(self->text, "start", "op=scrub"); at; at = next) {
 		next = event(strchr(at, '\n'), "start", "op=scrub");
 		copy = event(strchr(at, '\n'), "start", "op=h2d");
@@ -382,8 +394,9 @@ TEST_F(trace, scrubbing_takes_turns)
 	}
 	EXPECT_LE(1, longest);
 	EXPECT_GE(2, longest) TH_LOG("%d in a row", longest);
-	busy_end(_metadata, pid, r);
-	test_cmd_mem_free(r->fd, mem, room);
+	EXPECT_EQ(0, outcome(r->fd, r->stream, 1));
+	test_cmd_mem_free(r->fd, alloc.addr, alloc.length);
+	test_cmd_mem_free(r->fd, copied, LONG_COPY_BYTES(rows.rows));
 }
 
 /* Streams of one process take turns, too: the last one need not wait for the others. */
