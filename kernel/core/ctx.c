@@ -40,14 +40,14 @@ int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark)
 }
 
 /* Work has ended, and is to release what it worked on. ctx->work_lock is held. */
-void paccel_ctx_ended(struct paccel_ctx *ctx, struct paccel_ended *ended)
+void paccel_ctx_work_ended(struct paccel_ctx *ctx, struct paccel_ended *ended)
 {
 	ended->nr = ++ctx->nr_ended;
 	list_add_tail(&ended->node, &ctx->releasing);
 }
 
-/* It has. Also for work that was dropped before it could end. */
-void paccel_ctx_released(struct paccel_ctx *ctx, struct paccel_ended *ended)
+/* Work has released what it worked on, or was dropped before it ended. */
+void paccel_ctx_work_released(struct paccel_ctx *ctx, struct paccel_ended *ended)
 {
 	spin_lock_irq(&ctx->work_lock);
 	list_del_init(&ended->node);

@@ -119,8 +119,8 @@ void paccel_ctx_put(struct paccel_ctx *ctx);
  */
 u64 paccel_ctx_releasing(struct paccel_ctx *ctx);
 int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark);
-void paccel_ctx_ended(struct paccel_ctx *ctx, struct paccel_ended *ended);
-void paccel_ctx_released(struct paccel_ctx *ctx, struct paccel_ended *ended);
+void paccel_ctx_work_ended(struct paccel_ctx *ctx, struct paccel_ended *ended);
+void paccel_ctx_work_released(struct paccel_ctx *ctx, struct paccel_ended *ended);
 
 /*
  * The result of what takes all locks of an address space, which any signal interrupts, also one

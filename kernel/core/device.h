@@ -76,9 +76,9 @@ struct paccel_counters {
  * @gone: unplugged; read in paccel_enter() sections or where a late answer does no harm
  * @failed: out of service until a reset succeeds; changed under @reset_lock
  * @stopped: its engines are stopped for good, since it is @gone; under @reset_lock
- * @unsafe: out of service and perhaps still writing host memory, until it is proven not to: by a
- *	reset, by removal that finds it idle or absent, or when paccel is bound to a device at its
- *	place again
+ * @unsafe: it could not be stopped and perhaps still writes host memory, until it is proven not
+ *	to: by a reset, by removal that finds it idle or absent, or when paccel is bound to a
+ *	device at its place again
  * @lost: in lost_devices if it was unbound while @unsafe
  * @give_ups: how often @unsafe became true; changed under @reset_lock
  * @direct: host memory may be mapped for the card

@@ -7,6 +7,7 @@
 #include <linux/debugfs.h>
 #include <linux/seq_buf.h>
 #include <linux/seq_file.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "core/ctx.h"
@@ -33,6 +34,7 @@ static int show_text(struct seq_file *m, size_t size,
 		return -ENOMEM;
 	seq_buf_init(&out, text, size);
 	show(&out, eng);
+	/* After an overflow seq_buf_used() counts the final NUL. */
 	seq_write(m, text, strnlen(text, seq_buf_used(&out)));
 	kvfree(text);
 	return 0;

@@ -14,6 +14,7 @@
 #include <linux/io.h>
 #include <linux/pci.h>
 #include <linux/seq_buf.h>
+#include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
 #include "core/ctx.h"
@@ -204,7 +205,7 @@ void paccel_dump_work(struct work_struct *work)
 
 	/* Waits for the end of the recovery, which does not wait for this. */
 	mutex_lock(&pd->reset_lock);
-	/* With what did not fit there is a NUL at the end. */
+	/* After an overflow seq_buf_used() counts the final NUL. */
 	used = strnlen(pd->dump.buffer, seq_buf_used(&pd->dump));
 	if (text)
 		memcpy(text, pd->dump.buffer, used);

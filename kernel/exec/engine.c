@@ -11,6 +11,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "core/ctx.h"
@@ -646,7 +647,7 @@ int paccel_engines_init(struct paccel_device *pd)
 	return 0;
 }
 
-/* Also after a paccel_engines_init() that failed. No job is left. */
+/* Also after a paccel_engines_init() that failed, or did not run. No job is left. */
 void paccel_engines_exit(struct paccel_device *pd)
 {
 	kfree(pd->engines);

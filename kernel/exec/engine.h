@@ -110,6 +110,7 @@ int paccel_engines_init(struct paccel_device *pd);
 void paccel_engines_exit(struct paccel_device *pd);
 int paccel_engines_alloc(struct paccel_device *pd);
 void paccel_engines_free(struct paccel_device *pd);
+struct paccel_queue *paccel_queues_alloc(struct paccel_ctx *ctx);
 struct paccel_engine *paccel_engine_choose(struct paccel_device *pd);
 int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader, bool more);
@@ -126,8 +127,8 @@ void paccel_engines_refuse(struct paccel_device *pd, int error);
 void paccel_engines_unhold(struct paccel_device *pd);
 void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *pages);
 
+/* scrub.c */
 extern const struct paccel_mem_ops paccel_mem_ops;
-struct paccel_queue *paccel_queues_alloc(struct paccel_ctx *ctx);
 int paccel_scrub_alloc(struct paccel_device *pd);
 void paccel_scrub_free(struct paccel_device *pd);
 

@@ -108,7 +108,8 @@ struct paccel_job_ops {
  *	overtaken; or NULL
  * @follower: whose leader it is
  * @over: it has ended; @error is final
- * @issue_reported: ops->issued() has been called, or is to be
+ * @issue_reported: its stream knows that nothing of it is left to start, or is about to: by
+ *	ops->issued(), or by what paccel_engine_submit() returns
  * @issued_node: in the list of those for which it is to be called
  * @released: the references above and below are gone
  * @error: 0 or why it failed; under eng->lock until it has ended
@@ -121,12 +122,12 @@ struct paccel_job_ops {
  * @in_stream: in stream->jobs; this and all below under ctx->work_lock once it is queued
  * @state: how far it is
  * @issued: nothing of it is left to start: the next one can be given to the engine
- * @cancelled: the engine has been asked to
+ * @cancelled: the engine has been asked to cancel it
  * @point: of the SUBMIT that it came with
  * @last: of that SUBMIT
  * @always: runs also in a stream that has failed
  * @deferred: was withdrawn with locks held; under eng->lock until it has ended
- * @ended: it has ended and is not released
+ * @ended: in ctx->releasing from its end until it is released
  * @what: WAIT_POINT: the stream that it waits for, a counted reference
  * @what_point: WAIT_POINT: the point
  * @waiter: WAIT_POINT: in what->waiters

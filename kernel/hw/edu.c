@@ -9,6 +9,7 @@
 #include <linux/iopoll.h>
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/slab.h>
 
 #include "core/compat.h"
 #include "core/device.h"

@@ -8,6 +8,7 @@
 #include <linux/iopoll.h>
 #include <linux/pci.h>
 #include <linux/seq_buf.h>
+#include <linux/sizes.h>
 
 #include "core/device.h"
 #include "core/module.h"

@@ -144,8 +144,8 @@ struct paccel_hw_info {
  *	memory.
  *	What it takes with devm_...() of the PCI function is given back after remove(), or when it
  *	fails. May sleep
- * @remove: undo what else probe() has done, or NULL. The card has been quiesced, or is gone, or is
- *	out of service. May sleep
+ * @remove: undo what else probe() has done, or NULL. The card has been quiesced, or is gone, or
+ *	could not be stopped. May sleep
  * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus
  *	mastering is off, or no answer). At most paccel_hw_info.depth are in flight. Called with the
  *	engine's lock held, interrupts off
@@ -163,9 +163,9 @@ struct paccel_hw_info {
  * @reset_engine: end what this engine does and make it ready for start() again, without harm to
  *	others; 0 only if it is proven to write host memory no longer of what it was asked for
  *	before. NULL where a card cannot. May sleep
- * @dump: print registers and rings, of a card that may hang, or be gone and
- *	read all ones, while transfers go on. No bus addresses, and nothing that programs have
- *	given, such as patterns. Changes nothing. May be NULL
+ * @dump: print registers and rings, of a card that may hang, or be gone and read all ones, while
+ *	transfers go on. No bus addresses, and nothing that programs have given, such as patterns.
+ *	Changes nothing. May be NULL
  *
  * The interrupt handler of the card calls paccel_xfer_check() when a transfer may have ended.
  */
@@ -211,7 +211,7 @@ void paccel_xfer_bogus(struct paccel_engine *eng);
 /* An interrupt that belongs to nothing is counted. Any context. */
 void paccel_spurious_irq(struct paccel_device *pd);
 
-/* For dump(): a range of registers, @bytes is a multiple of 4, in words of 32 bits. */
+/* For dump(): prints @bytes of registers, a multiple of 4, as words of 32 bits. */
 void paccel_dump_words(struct seq_buf *out, const char *name, const void __iomem *from,
 		       u32 bytes);
 

@@ -12,6 +12,7 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
 #include <linux/pci-p2pdma.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "core/compat.h"

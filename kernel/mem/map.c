@@ -16,6 +16,7 @@
 #include <linux/mount.h>
 #include <linux/pci.h>
 #include <linux/pseudo_fs.h>
+#include <linux/sizes.h>
 
 #include "core/compat.h"
 #include "core/ctx.h"

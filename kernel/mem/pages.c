@@ -12,6 +12,7 @@
 #include <linux/kmemleak.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "core/compat.h"

@@ -11,6 +11,7 @@
 #include <linux/log2.h>
 #include <linux/paccel.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "core/device.h"

@@ -9,6 +9,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/iosys-map.h>
 #include <linux/module.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 

@@ -162,7 +162,7 @@ static void take_out(struct paccel_stream *stream, struct paccel_job *job,
 		stream->newest = NULL;
 	stream->queued--;
 	ctx->queued--;
-	paccel_ctx_ended(ctx, &job->ended);
+	paccel_ctx_work_ended(ctx, &job->ended);
 	if (job->what)
 		job->what->dependents--;
 	list_del_init(&job->waiter);
@@ -486,7 +486,7 @@ static void stream_jobs_ended(struct list_head *jobs)
 
 static void stream_job_release(struct paccel_job *job)
 {
-	paccel_ctx_released(job->ctx, &job->ended);
+	paccel_ctx_work_released(job->ctx, &job->ended);
 	if (job->fence) {
 		/* After this the callback does not run and never will. */
 		dma_fence_remove_callback(job->fence, &job->fence_cb);

@@ -7,6 +7,7 @@
  * number of pages.
  */
 #include <linux/overflow.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 

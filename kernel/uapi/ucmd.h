@@ -3,7 +3,6 @@
 #ifndef PACCEL_UCMD_H
 #define PACCEL_UCMD_H
 
-#include <linux/sizes.h>
 #include <linux/types.h>
 
 struct file;
@@ -12,10 +11,7 @@ struct paccel_ctx;
 #define PACCEL_MAX_OPS		1024
 #define PACCEL_MAX_POINTS	128
 
-/*
- * An ioctl on its way: the struct that @cmd points to is a copy, as large as this driver knows
- * it.
- */
+/* The struct that @cmd points to is a copy, as large as this driver knows it. */
 struct paccel_ucmd {
 	struct paccel_ctx *ctx;
 	void __user *user;

@@ -50,7 +50,7 @@ struct call {
 	/* Can this card do it at all? Else it is EOPNOTSUPP. */
 	bool (*served)(struct world *w);
 	int transfers;
-	int seen; /* an error that one of the failures has to end in */
+	int must_see; /* an error that one of the failures has to end in */
 };
 
 #define MUST(call)                                                             \
@@ -456,7 +456,7 @@ static void undo_fence_export(struct world *w)
 FIXTURE(fail_nth) {
 	struct world w;
 	int nth_fd;
-	bool seen;	/* what variant->c.seen says, unless that is 0 */
+	bool seen;	/* a failure has ended in what variant->c.must_see says */
 };
 
 FIXTURE_VARIANT(fail_nth) {
@@ -474,35 +474,35 @@ CASE(mem_free, .prepare = alloc_mem, .drop = free_mem);
 CASE(host_alloc, .undo = free_own);
 CASE(mmap, .prepare = alloc_own, .undo = unmap_own, .drop = free_own);
 CASE(host_register, .undo = unregister);
-CASE(export_device, .undo = close_dmabuf, .seen = -ENOMEM);
+CASE(export_device, .undo = close_dmabuf, .must_see = -ENOMEM);
 CASE(export_host, .undo = close_dmabuf);
-CASE(import, .undo = free_import, .seen = -ENOMEM);
+CASE(import, .undo = free_import, .must_see = -ENOMEM);
 CASE(import_elsewhere, .prepare = open_other, .undo = undo_open, .drop = undo_open);
 CASE(register_dmabuf, .undo = unregister);
 CASE(register_peer, .undo = unregister, .served = can_reach);
 CASE(map_device, .undo = unmap_device, .served = can_map);
 CASE(map_dmabuf, .undo = unmap_device, .served = can_map);
 CASE(host_free, .prepare = do_register, .drop = unregister);
-CASE(h2d, .transfers = 1, .seen = -ENOMEM);
+CASE(h2d, .transfers = 1, .must_see = -ENOMEM);
 CASE(d2h, .transfers = 1);
 CASE(h2d_registered, .transfers = 1);
 CASE(d2d, .transfers = 2);
-CASE(fill, .transfers = 1, .seen = -ENOMEM);
+CASE(fill, .transfers = 1, .must_see = -ENOMEM);
 CASE(h2d_verified, .served = can_verify, .transfers = 1);
 CASE(d2h_verified, .served = can_verify, .transfers = 1);
 CASE(d2d_verified, .served = can_verify, .transfers = 2);
 CASE(fill_verified, .served = can_verify, .transfers = 1);
 CASE(stream_create, .prepare = open_fresh, .undo = undo_open, .drop = undo_open,
-     .seen = -ENOMEM);
+     .must_see = -ENOMEM);
 CASE(stream_destroy, .prepare = do_stream_create, .drop = drop_stream);
 CASE(stream_clear);
 CASE(page_map, .undo = undo_page_map);
-CASE(submit, .undo = undo_submit, .drop = drop_submit, .seen = -ENOMEM);
+CASE(submit, .undo = undo_submit, .drop = drop_submit, .must_see = -ENOMEM);
 CASE(submit_copies, .prepare = open_rig, .undo = close_rig, .drop = close_rig);
 CASE(submit_verified, .prepare = open_rig, .undo = close_rig, .drop = close_rig,
      .served = can_verify);
 CASE(wait);
-CASE(fence_export, .undo = undo_fence_export, .seen = -ENOMEM);
+CASE(fence_export, .undo = undo_fence_export, .must_see = -ENOMEM);
 CASE(reset);
 
 /* With p2p=force cards reach each other; the memory is another card's then. */
@@ -633,7 +633,7 @@ static bool fail_at(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *s
 		maybe(c->drop, &self->w);
 	ASSERT_TRUE(rc == end || rc == -ENOMEM || rc == -EFAULT)
 		TH_LOG("failure %d: rc %d", nth, rc);
-	self->seen |= taken && rc == c->seen;
+	self->seen |= taken && rc == c->must_see;
 	/* A failure that was not taken is none. */
 	ASSERT_TRUE(taken || rc == end) TH_LOG("not taken: rc %d", rc);
 	nothing_left(_metadata, &self->w);
@@ -660,7 +660,8 @@ TEST_F(fail_nth, sweep)
 	printf("# %d failure points\n", failed);
 	/* Each of these reads its struct from user memory at least. */
 	EXPECT_LT(0, failed);
-	EXPECT_TRUE(self->seen || !c->seen) TH_LOG("no failure ended in %d", c->seen);
+	EXPECT_TRUE(self->seen || !c->must_see)
+		TH_LOG("no failure ended in %d", c->must_see);
 }
 
 PACCEL_TEST_MAIN

@@ -10,8 +10,8 @@
 #define SMALL 4096		/* all the rest */
 
 /*
- * How long a call takes does not depend on how many pieces there are: on average, it may be this
- * many times what the first FEW have taken. A search through all pieces would be thousands.
+ * How long a call takes does not depend on how many pieces there are: on average, and in the median
+ * of those that are refused, it may be this many times what the first FEW have taken. A search through all pieces would be thousands.
  */
 #define FEW 1000
 #define TIMES 20

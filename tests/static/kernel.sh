@@ -26,6 +26,10 @@ check_includes_go_down() {
 			sub("/.*", "", of)
 			if (!(of in layer) || layer[of] > layer[folder] || (header ~ /internal/ && of != folder))
 				print part[1] ":" part[2] " includes " header
+		}
+		END {
+			if (!NR)
+				print "no file includes anything"
 		}' | nothing
 }
 
@@ -44,12 +48,15 @@ calls_go_down() { # folder of objects
 		END {
 			for (need in needs) {
 				split(need, word, " ")
-				if (layer[home[word[2]]] > layer[needs[need]])
+				if (word[2] in home && layer[home[word[2]]] > layer[needs[need]])
 					print word[1] " needs " word[2] " of " home[word[2]] "/, a higher layer"
 			}
 			for (folder in seen)
 				if (!seen[folder])
 					print folder "/ is no layer"
+			for (folder in layer)
+				if (folder != "include" && !(folder in seen))
+					print folder "/ has no object"
 		}' | nothing
 }
 

@@ -18,6 +18,7 @@
 #include <linux/platform_device.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/timer.h>
 #include <linux/uaccess.h>
@@ -25,6 +26,7 @@
 #include <linux/wait.h>
 #include <asm/apicdef.h>
 #include <asm/desc.h>
+#include <asm/msr.h>
 
 #define EDU_VENDOR	0x1234
 #define EDU_DEVICE	0x11e8
@@ -280,17 +282,23 @@ static void provoke_irq(void)
 	with_edu(edu_irq);
 }
 
-/* Another CPU gets one that no device has raised; without x2APIC, which TCG does not have. */
+/* The other CPUs get one that no device has raised, before this returns. */
 static void provoke_nmi(void)
 {
-	void __iomem *apic = ioremap(APIC_DEFAULT_PHYS_BASE, PAGE_SIZE);
+	void __iomem *apic;
+	u64 base;
 
-	if (!apic)
-		return;
-	writel(APIC_DEST_ALLBUT | APIC_DM_NMI, apic + APIC_ICR);
-	while (readl(apic + APIC_ICR) & APIC_ICR_BUSY)
-		cpu_relax();
-	iounmap(apic);
+	rdmsrl(MSR_IA32_APICBASE, base);
+	if (base & X2APIC_ENABLE) {
+		wrmsrl(APIC_BASE_MSR + (APIC_ICR >> 4), APIC_DEST_ALLBUT | APIC_DM_NMI);
+	} else {
+		apic = ioremap(APIC_DEFAULT_PHYS_BASE, PAGE_SIZE);
+		if (!apic)
+			return;
+		writel(APIC_DEST_ALLBUT | APIC_DM_NMI, apic + APIC_ICR);
+		iounmap(apic);
+	}
+	kick_all_cpus_sync();
 }
 
 /* --- oopses: these end the process that asks for them ------------------------------------ */
