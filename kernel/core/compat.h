@@ -37,8 +37,8 @@
 #endif
 
 /*
- * 6.2: mapping for the CPU takes the reservation lock by itself only if its name says so
- * ("dma-buf: Move dma_buf_vmap() to dynamic locking specification").
+ * 6.2: dma_buf_vmap() must be called with the reservation lock held, and dma_buf_vmap_unlocked()
+ * takes that lock ("dma-buf: Move dma_buf_vmap() to dynamic locking specification").
  */
 #if PACCEL_BEFORE(6, 2)
 static inline int dma_buf_vmap_unlocked(struct dma_buf *dmabuf, struct iosys_map *map)

@@ -21,13 +21,16 @@ struct paccel_stream;
 struct paccel_user;
 
 #define PACCEL_MAX_STREAMS	(PACCEL_PAGE_SLOTS - 1)
-/* Pages of mmap offsets: 0 is nothing, 1 the completion page, the others are HOST_ALLOC's. */
+/*
+ * mmap offsets in pages: 0 is unused, 1 is the completion page, and HOST_ALLOC memory has offsets
+ * from 2 on. Device memory begins at the byte offset PACCEL_MMAP_DEVICE.
+ */
 #define PACCEL_PAGE_COOKIE	1
 
-/* Of work that has ended and still has what it worked on; under ctx->work_lock. */
+/* Part of a job in a stream: it has ended and not yet released its memory. Under ctx->work_lock. */
 struct paccel_ended {
 	struct list_head node;	/* in ctx->releasing */
-	u64 nr;			/* ctx->nr_ended then */
+	u64 nr;			/* ctx->nr_ended when the job ended */
 };
 
 /* What one context has had, for fdinfo. */
@@ -41,7 +44,7 @@ struct paccel_usage {
  * @ref: the file, its streams and its jobs
  * @id: its number, for traces and fdinfo
  * @pd: the card, a counted reference
- * @stop: ends the work of its streams, which are a layer above those that call this
+ * @stop: cancels the work of all its streams; a pointer, since the callers may not call stream/
  * @mm: the opener's address space (mmgrab: it may die before the file does)
  * @user: who pays for device memory
  * @node: in pd->ctxs
@@ -53,26 +56,26 @@ struct paccel_usage {
  * @nr_maps: allocations
  * @nr_hosts: host ranges, with those that are being made
  * @bytes: device memory, in whole granules
- * @lost: a reset has lost its memory
- * @notifier: tells of the end of @mm
- * @end: ends the context then
+ * @lost: a reset has lost its device memory: all ioctls but DEVICE_INFO and MEM_STATS fail
+ * @notifier: queues @end when the process of @mm exits
+ * @end: work item that ends the context
  * @queues: its jobs, by engine
  * @usage: counters
  * @unreferenced: jobs without a reference, to be freed by @release
  * @release: frees @unreferenced
  * @wait: WAIT, SUBMIT that waits for room, and poll()
- * @settled: paccel_ctx_wait_released(); not @wait, since each wake-up of that is an event for an
- *	edge-triggered poll()
+ * @settled: wait queue of paccel_ctx_wait_released(). It is not @wait, since edge-triggered epoll
+ *	reports an event for each wake-up of @wait
  * @work_lock: all below, and its streams with their jobs; taken in interrupts
  * @streams: by number less 1
  * @page: the completion page, from the first stream on
- * @page_state: what it says, or will say
- * @queued: jobs in all streams
- * @nr_ended: jobs of streams that have ended
- * @releasing: those of them that still have what they worked on, struct paccel_ended, in order
- * @ended: 0, or why nothing can be submitted any more
- * @completions: points that have ended
- * @seen: what @completions was at the last WAIT
+ * @page_state: value for @page->state, kept here while @page is NULL
+ * @queued: number of jobs queued in all streams
+ * @nr_ended: number of jobs of its streams that have ended so far
+ * @releasing: ended jobs that have not yet released their memory, struct paccel_ended, oldest first
+ * @ended: 0, or the error that SUBMIT fails with: the context has ended, see paccel_streams_end()
+ * @completions: number of points that have been reached so far
+ * @seen: value of @completions at the last WAIT; poll() reports EPOLLIN if they differ
  */
 struct paccel_ctx {
 	struct kref ref;
@@ -114,8 +117,10 @@ struct paccel_ctx {
 struct paccel_ctx *paccel_ctx_get(struct paccel_ctx *ctx);
 void paccel_ctx_put(struct paccel_ctx *ctx);
 /*
- * A job that has ended keeps what it worked on until a worker has put it away. Who has found out
- * that memory is short, and then that this is not 0, waits for it and tries again.
+ * A job in a stream keeps its memory after its end, until a work item releases it.
+ * paccel_ctx_releasing() returns 0 if no ended job of the context does so, else a mark. A function
+ * that allocates takes the mark first. If the allocation then fails and the mark is not 0, the
+ * function calls paccel_ctx_wait_released() with the mark and tries once more.
  */
 u64 paccel_ctx_releasing(struct paccel_ctx *ctx);
 int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark);
@@ -123,8 +128,8 @@ void paccel_ctx_work_ended(struct paccel_ctx *ctx, struct paccel_ended *ended);
 void paccel_ctx_work_released(struct paccel_ctx *ctx, struct paccel_ended *ended);
 
 /*
- * The result of what takes all locks of an address space, which any signal interrupts, also one
- * that only stops the process: the system call is restarted.
+ * Converts the result of registering an mmu notifier. mm_take_all_locks() fails with -EINTR on any
+ * pending signal, also on SIGSTOP. The system call is then restarted.
  */
 static inline int paccel_from_the_start(int ret)
 {

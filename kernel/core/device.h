@@ -2,27 +2,32 @@
 /*
  * A card, and what every layer asks of it.
  *
- * Lock order, outermost first; a lock is never taken while one that stands below it is held:
+ * Lock order, outermost first; a lock is not taken while a lock to its right is held:
  *
- *   mmap_lock -> pd->reset_lock -> ctx->lock -> pd->ctxs_lock -> pool->lock -> pd->mapped_lock
- *   -> ctx->work_lock (irq), eng->lock (irq)
+ *   mmap_lock or pd->reset_lock -> ctx->lock -> pd->ctxs_lock -> pool->lock -> pd->mapped_lock
+ *   -> ctx->work_lock (irq) or eng->lock (irq)
  *
- * The last two are never held together.
+ * mmap_lock and pd->reset_lock are never held together, nor are ctx->work_lock and eng->lock.
  *
- * With any of ours held, user memory is neither touched nor pinned, no notifier is inserted or
- * removed, and nothing waits for the card, except that pd->reset_lock is held while the card is
- * stopped. pd->reset_lock is never taken under mmap_lock. paccel_enter() sections never wait for
- * the card or for user space. Fences, eventfds and waiters of streams are signalled with none of
- * ours held, and nothing on the way there allocates memory.
+ * While one of the driver's locks above is held, user memory is not accessed or pinned, no mmu
+ * notifier is registered or unregistered, and nothing waits for the device. The exception is
+ * pd->reset_lock, which is held while the device is quiesced. Fences, eventfds and waiters of
+ * streams are signalled without any of these locks, and that path does not allocate memory.
  *
- * A dma-buf's reservation lock, and whatever else its driver takes, is outside of all that:
+ * A paccel_enter() section does not wait for user space. The section in which a foreign dma-buf is
+ * mapped waits for other devices, which may wait for this one. So synchronize_srcu() is called only
+ * while the engines run, or after all jobs have been aborted.
  *
- *   pd->detach_lock or pd->exports_lock -> reservation -> (its driver's) -> shared->lock (share.c)
+ * The reservation lock of a dma-buf, and the locks of its exporter, come before all of the above:
  *
- * No dma_buf_*() is called with any lock of ours but those two held, nor with mmap_lock; our side
- * of a dma-buf takes none but shared->lock and, at the very end, pd->exports_lock and what freeing
- * memory takes. Transfers of *another* card are waited for with pd->exports_lock and a reservation
- * held; so what ends that card's transfers takes neither.
+ *   pd->detach_lock or pd->exports_lock -> reservation -> (exporter's) -> shared->lock (share.c)
+ *
+ * pd->detach_lock and pd->exports_lock are the only locks of the driver that may be held when a
+ * dma_buf_*() function is called; mmap_lock may not. The driver's dma_buf_ops take only
+ * shared->lock; their release() also takes pd->exports_lock and the locks needed to free memory.
+ * The driver's move_notify() takes only eng->lock. Revoking an export waits, with pd->exports_lock
+ * and the reservation lock held, for DMA requests of other devices. So the functions that end a
+ * device's DMA requests take neither of the two.
  */
 #ifndef PACCEL_DEVICE_H
 #define PACCEL_DEVICE_H
@@ -65,31 +70,31 @@ struct paccel_counters {
  * struct paccel_device - a card, from probe until the last reference
  * @dev: /sys/class/paccel/paccelN; its release frees everything
  * @cdev: /dev/paccelN
- * @pdev: the PCI function; used by the card's file and until unregistered only
- * @ops: the kind of card
- * @hw: the card's file's own
+ * @pdev: the PCI function, a counted reference
+ * @ops: functions of the backend
+ * @hw: private data of the backend
  * @info: what probe found
  * @bus_addr: PCI address, for DEVICE_INFO
- * @inode: the mapping of every file and dma-buf of the card
- * @mem_phys: where the processor has device memory, if it can be mapped
- * @write_combined: that range is reserved for mapping it so
- * @gone: unplugged; read in paccel_enter() sections or where a late answer does no harm
- * @failed: out of service until a reset succeeds; changed under @reset_lock
- * @stopped: its engines are stopped for good, since it is @gone; under @reset_lock
+ * @inode: its i_mapping is that of every open file, and of every dma-buf of device memory
+ * @mem_phys: physical address of device memory, with PACCEL_HW_MAPPABLE
+ * @write_combined: the range at @mem_phys is reserved as write-combining memory
+ * @gone: unregistered. Outside of paccel_enter() sections a reader may see this late
+ * @failed: new work fails with -EIO until a reset succeeds; changed under @reset_lock
+ * @stopped: removal has begun to quiesce the engines: no recovery any more; under @reset_lock
  * @unsafe: it could not be stopped and perhaps still writes host memory, until it is proven not
  *	to: by a reset, by removal that finds it idle or absent, or when paccel is bound to a
  *	device at its place again
  * @lost: in lost_devices if it was unbound while @unsafe
- * @give_ups: how often @unsafe became true; changed under @reset_lock
- * @direct: host memory may be mapped for the card
+ * @give_ups: how often @unsafe became true, see paccel_may_write(); changed under @reset_lock
+ * @direct: the device can reach all host memory; if false, DMA to it uses the bounce buffers
  * @bounce_size: bytes of an engine's bounce buffer
- * @reset_lock: one at a time stops or starts the card
- * @recover: what a hung transfer sets off
- * @dump: what the recovery has to say and @dump_work has not fetched yet; under @reset_lock
- * @dump_work: makes a device core dump of it
- * @debugfs: its folder there
+ * @reset_lock: serializes reset, recovery, suspend, resume and removal
+ * @recover: work item that resets a hung engine, or the device
+ * @dump: text of the recovery that @dump_work has not copied yet; under @reset_lock
+ * @dump_work: work item that makes a device core dump of @dump
+ * @debugfs: directory of the device in debugfs
  * @pool: device memory
- * @mem_ops: what memory asks of the engines
+ * @mem_ops: functions of exec/ that mem/ calls
  * @scrub_job: scrubs device memory, a range at a time
  * @engines: PACCEL_MAX_ENGINES of them, info.engines in use
  * @evicted: woken when a transfer whose pages are revoked has ended
@@ -100,9 +105,9 @@ struct paccel_counters {
  * @attached: every paccel_pages whose dma-buf the card is attached to; under @detach_lock
  * @detach_lock: @attached, and detaching itself
  * @exports: dma-bufs of its memory, struct paccel_export; under @exports_lock
- * @exports_lock: @exports, and keeps those dma-bufs from ending
- * @revoke: takes away from importers what a reset has lost
- * @stream_jobs: jobs in streams of all contexts whose end has not been signalled everywhere
+ * @exports_lock: @exports; while it is held, no dma-buf in that list is freed
+ * @revoke: work item that revokes the exports of device memory whose contents a reset has lost
+ * @stream_jobs: number of jobs, in streams of all contexts, whose end is not yet fully signalled
  * @count: counters
  */
 struct paccel_device {
@@ -148,8 +153,9 @@ struct paccel_device {
 };
 
 /*
- * paccel_enter() .. paccel_exit() bracket what needs the card to be bound: true, and it stays so
- * until the exit, or false for ever after.
+ * paccel_enter() and paccel_exit() enclose code that needs a bound device, as drm_dev_enter() does.
+ * If paccel_enter() returns true, the device stays bound until paccel_exit(). If it returns false,
+ * the device has been unregistered, and paccel_exit() must not be called.
  */
 extern struct srcu_struct paccel_srcu;
 
@@ -173,11 +179,11 @@ static inline bool paccel_mappable(const struct paccel_device *pd)
 }
 
 /*
- * What the program has written through its mapping, and read, is before the work that it asks for
- * now: write-combined stores wait in the processor until something drains them, and a syscall does
- * not. The order of loads is needed as well, for the work may overwrite what it reads: so this is
- * no wmb(). Once per ioctl, however many operations that has, for only what the program did before
- * it counts; what other threads write they order themselves when they say that it is there.
+ * Orders earlier loads and stores of the caller in mapped device memory before the DMA requests of
+ * this ioctl. A system call does not flush write-combined stores. Loads are ordered as well, since
+ * a request may overwrite what they read; so wmb() is not enough. One call per ioctl suffices: only
+ * accesses before the ioctl are ordered. Another thread orders its own accesses before it hands the
+ * data over.
  */
 static inline void paccel_order_cpu(const struct paccel_device *pd)
 {
@@ -185,14 +191,20 @@ static inline void paccel_order_cpu(const struct paccel_device *pd)
 		mb();	/* the mapping: before the card is asked */
 }
 
-/* May the device still write to what was mapped for it at the count @give_ups? */
+/*
+ * Returns whether the device may still write to memory that was mapped when pd->give_ups had the
+ * value @give_ups. Memory that is mapped after @unsafe became true is not given to the device.
+ */
 static inline bool paccel_may_write(struct paccel_device *pd, unsigned int give_ups)
 {
 	/* Pairs with paccel_give_up(), which counts first. */
 	return smp_load_acquire(&pd->unsafe) && give_ups != READ_ONCE(pd->give_ups);
 }
 
-/* Pages that are kept for ever; the log tells, since sysfs may be gone by then. */
+/*
+ * Counts and logs @pages that are never freed, since the device may still write to them. The log
+ * is needed because the counter in sysfs may already have been removed.
+ */
 void paccel_count_leak(struct paccel_device *pd, unsigned long pages);
 
 u32 paccel_device_caps(struct paccel_device *pd);

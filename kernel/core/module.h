@@ -22,8 +22,8 @@ extern enum paccel_p2p paccel_p2p;
 /* Runs the engines; nothing on it waits for user space or for memory. */
 extern struct workqueue_struct *paccel_wq;
 /*
- * Unpins, unmaps and gives back; and revokes exports, which waits for DMA requests of importers.
- * Nothing that ends a DMA request waits for it.
+ * For work that unpins pages, unmaps DMA and frees memory; and for work that revokes exports, which
+ * waits for DMA requests of importers. Code that ends a DMA request never waits for this queue.
  */
 extern struct workqueue_struct *paccel_release_wq;
 

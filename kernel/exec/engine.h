@@ -25,23 +25,23 @@ struct paccel_queue {
 };
 
 enum paccel_tag_state {
-	PACCEL_TAG_PICKED,	/* the worker has to fill the bounce buffer first */
-	PACCEL_TAG_FILLING,	/* it does */
-	PACCEL_TAG_BUSY,	/* the card has it */
-	PACCEL_TAG_DONE,	/* the card has ended it: status */
-	PACCEL_TAG_EMPTYING,	/* the worker looks at, and takes, what the card has written */
-	PACCEL_TAG_HUNG,	/* the card is not to be trusted with it any more */
+	PACCEL_TAG_PICKED,	/* not started; eng->work fills the bounce buffer first, if used */
+	PACCEL_TAG_FILLING,	/* eng->work is filling the bounce buffer */
+	PACCEL_TAG_BUSY,	/* started; the device has not completed it */
+	PACCEL_TAG_DONE,	/* completed or aborted; @status is valid */
+	PACCEL_TAG_EMPTYING,	/* eng->work verifies the data and empties the bounce buffer */
+	PACCEL_TAG_HUNG,	/* timed out, or completed with a wrong length; awaits the reset */
 };
 
-/* A transfer in flight. The party that @state names has it. */
+/* In-flight descriptor. @state says whether eng->work, the device or eng->lock's holder uses it. */
 struct paccel_tag {
 	enum paccel_tag_state state;
 	struct paccel_job *job;
 	struct paccel_step step;
 	int status;
-	u32 checksum;		/* what the card says */
-	bool seen;		/* the worker has had it after the card */
-	ktime_t started;	/* when the card was asked */
+	u32 checksum;		/* as computed by the device */
+	bool seen;		/* eng->work has verified or copied the data after completion */
+	ktime_t started;	/* before ops->start() */
 };
 
 /**
@@ -49,31 +49,31 @@ struct paccel_tag {
  * @pd: the card
  * @id: its number
  * @lock: all below down to @last_end, and its queues and jobs; taken in interrupts
- * @tags: info.depth of them: the transfer with cookie c has the place c modulo that
- * @head: cookie of the oldest transfer in flight
- * @tail: cookie of the next one
- * @bytes: in flight
- * @unkicked: transfers started since the last doorbell
- * @bouncing: one of those in flight needs the bounce buffer
- * @hung: waits for the recovery: nothing is started
+ * @tags: ring of info.depth in-flight descriptors; the request with cookie c has index c % depth
+ * @head: cookie of the oldest request in flight
+ * @tail: cookie of the next request
+ * @bytes: total length of all requests in flight
+ * @unkicked: number of requests started since the last kick()
+ * @bouncing: a request in flight uses the bounce buffer
+ * @hung: awaits recovery: no request is started
  * @reported: poll() has reported a completion
  * @poll_off: poll() is not called: the engine is being reset
- * @hold: > 0: start nothing
- * @refuse: 0, or the error of every new job
- * @load: jobs; read without the lock
- * @queues: contexts that have work, in turn
- * @served: those that have something in flight as well, and a turn only if there is no other
- * @scrub: waits for the engine to be idle
- * @deadline: of the oldest transfer in flight
- * @alarm: when @watchdog comes, in jiffies
- * @armed: and that it does
- * @last_end: when the card ended something
- * @bounce: coherent, pd->bounce_size bytes; of the transfer in flight that needs it
- * @bounce_dma: where the card finds it
- * @lists: coherent, info.list_size bytes for each tag
- * @lists_dma: where the card finds them
- * @work: moves bytes, goes on
- * @watchdog: looks after @deadline
+ * @hold: number of paccel_engine_hold() calls in effect: if not 0, no request is started
+ * @refuse: 0, or the error that every new job fails with
+ * @load: number of jobs; read without the lock
+ * @queues: round-robin list of queues with jobs and without requests in flight
+ * @served: queues with jobs and with requests in flight; used only if one context is alone
+ * @scrub: the scrub job while it waits, else NULL; see paccel_turn_next()
+ * @deadline: time by which the oldest request in flight must have completed
+ * @alarm: expiry of @watchdog in jiffies, if @armed
+ * @armed: @watchdog is pending
+ * @last_end: time of the last completion
+ * @bounce: bounce buffer, coherent, pd->bounce_size bytes; used by one request at a time
+ * @bounce_dma: bus address of @bounce
+ * @lists: coherent, info.list_size bytes for each entry of @tags
+ * @lists_dma: bus address of @lists
+ * @work: fills and empties the bounce buffer, verifies checksums, starts requests
+ * @watchdog: checks @deadline
  */
 struct paccel_engine {
 	struct paccel_device *pd;
@@ -116,7 +116,13 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader, bool more);
 void paccel_engine_kick(struct paccel_engine *eng);
 void paccel_engine_cancel(struct paccel_job *job, int error);
-/* The steps of stopping an engine, or a card; pd->reset_lock is held. */
+/*
+ * For reset, suspend and removal, with pd->reset_lock held. _hold(): start no further requests. If
+ * @error is not 0, the jobs of requests in flight end with it, unless those requests complete them.
+ * _abort(): end the requests that the device has not completed, with @error; 0: repeat them where
+ * possible. _refuse(): fail queued and new jobs with @error; 0: accept jobs again. _unhold(): start
+ * requests again. paccel_engine_hung() and paccel_engines_evict() do not need pd->reset_lock.
+ */
 void paccel_engine_hold(struct paccel_engine *eng, int error);
 void paccel_engine_abort(struct paccel_engine *eng, int error);
 void paccel_engine_unhold(struct paccel_engine *eng);

@@ -7,10 +7,10 @@
 #include "core/module.h"
 #include "exec/engine.h"
 
-/* What others are to be told once the lock is dropped. */
+/* Jobs whose handlers are called once eng->lock has been released. */
 struct engine_news {
-	struct list_head issued;	/* jobs of which nothing is left to start, referenced */
-	struct list_head ended;
+	struct list_head issued;	/* last request started; each entry has a reference */
+	struct list_head ended;		/* ended, with the engine's reference */
 };
 
 static inline void no_news(struct engine_news *news)
@@ -42,13 +42,13 @@ static inline struct paccel_tag *last_tag(struct paccel_engine *eng)
 	return eng->head == eng->tail ? NULL : tag_at(eng, eng->tail - 1);
 }
 
-/* Has its host memory been taken away? What the card has read or written there may be anything. */
+/* Returns whether the job's host memory has been revoked. Its data is not valid then. */
 static inline bool is_revoked(const struct paccel_job *job)
 {
 	return job->pages && READ_ONCE(job->pages->revoked);
 }
 
-/* turns.c: eng->lock is held, but by paccel_news_tell(). */
+/* turns.c: called with eng->lock held; paccel_news_tell() is called without it. */
 void paccel_news_tell(struct engine_news *news);
 void paccel_turn_take(struct paccel_engine *eng, struct paccel_queue *queue);
 void paccel_turn_enqueue(struct paccel_engine *eng, struct paccel_job *job);

@@ -28,7 +28,7 @@ struct work_struct;
 struct paccel_place {
 	u64 row;
 	u64 col;
-	bool staged;	/* the stage is full, of a copy inside the device */
+	bool staged;	/* D2D in two requests: the first one (D2H or CHECKSUM) has been issued */
 };
 
 /* A rectangle: rows of width bytes, pitch bytes apart; one row is an ordinary range. */
@@ -62,10 +62,10 @@ enum paccel_job_state {
 };
 
 /**
- * struct paccel_job_ops - of jobs that are in a stream, which is a layer above
- * @issued: nothing of the job is left to start: the engine may be given the next one
- * @ended: these have ended, all of one stream: their references are handed over
- * @release: give back what only jobs of streams have. May sleep
+ * struct paccel_job_ops - functions of stream/ that exec/ calls for a job in a stream
+ * @issued: the job's last request has been started: the stream may submit its next job
+ * @ended: the listed jobs of one stream have ended; takes over the engine's references
+ * @release: drop the references that only jobs in a stream have. May sleep
  *
  * The first two in any context, with no lock of the engine held.
  */
@@ -91,27 +91,29 @@ struct paccel_job_ops {
  * @rows: rows
  * @pattern: of a fill, repeated to 8 bytes
  * @verify: its transfers are verified
- * @source: of a verified copy that the card makes inside: checksum of what the next transfer copies
- * @bufs: device memory that must stay
+ * @source: verified D2D on the device: checksum of the source of the next D2D request
+ * @bufs: allocations that the job uses, counted references
  * @host: host range whose pages these are, or NULL
  * @pages: the host side: of @host, or @own
  * @own: pages pinned for this job alone
  * @cursor: where the last transfer was in @pages
- * @stage: what a copy inside the device has read and not yet written, where the card cannot copy
- *	by itself; of its stream if it has one, for that runs one job at a time
- * @at: what comes next; this and all down to @over under eng->lock
+ * @stage: staging buffer of a D2D copy without PACCEL_HW_D2D; stream->stage if there is a @stream,
+ *	since the requests of two such jobs of a stream do not overlap
+ * @at: position of the next request; this and all down to @over under eng->lock
  * @in_flight: transfers of it that have been started and have not left the ring
- * @rewound: @at is where something in flight began that has to be done again
- * @complete: its last transfer, and all before it, have ended well
- * @stop: 0, or what it fails with as soon as nothing of it is in flight
- * @leader: the job before it in its stream, in flight or waiting to be done again, and not to be
- *	overtaken; or NULL
- * @follower: whose leader it is
- * @over: it has ended; @error is final
- * @issue_reported: its stream knows that nothing of it is left to start, or is about to: by
- *	ops->issued(), or by what paccel_engine_submit() returns
- * @issued_node: in the list of those for which it is to be called
- * @released: the references above and below are gone
+ * @rewound: @at has been set back to an aborted request, which is repeated once no request of the
+ *	job is in flight; requests that succeed meanwhile do not count
+ * @complete: all requests of the job have succeeded
+ * @stop: 0, or the error that the job ends with once none of its requests is in flight, unless they
+ *	complete it
+ * @leader: the job before it in its stream, until that job has ended; else NULL. Requests of this
+ *	job are started directly after those of the leader, or when the leader has ended
+ * @follower: the job whose @leader this job is, or NULL
+ * @over: the job has ended; @error is final
+ * @issue_reported: the last request has been started, and the stream is notified of that by
+ *	ops->issued() or by the return value of paccel_engine_submit()
+ * @issued_node: in the list of jobs for which ops->issued() is to be called
+ * @released: bit 0: paccel_job_release() has dropped the references that the job holds
  * @error: 0 or why it failed; under eng->lock until it has ended
  * @ops: of a job in a stream, else NULL
  * @end: of a job in no stream: called once when it has ended, with no lock held; in any context
@@ -123,17 +125,18 @@ struct paccel_job_ops {
  * @state: how far it is
  * @issued: nothing of it is left to start: the next one can be given to the engine
  * @cancelled: the engine has been asked to cancel it
- * @point: of the SUBMIT that it came with
- * @last: of that SUBMIT
+ * @point: the point of its SUBMIT
+ * @last: it is the last job of its SUBMIT
  * @always: runs also in a stream that has failed
- * @deferred: was withdrawn with locks held; under eng->lock until it has ended
+ * @deferred: withdrawn by a function that may hold pd->reset_lock: stream->work, not that function,
+ *	advances the stream; under eng->lock until the job has ended
  * @ended: in ctx->releasing from its end until it is released
  * @what: WAIT_POINT: the stream that it waits for, a counted reference
  * @what_point: WAIT_POINT: the point
  * @waiter: WAIT_POINT: in what->waiters
  * @fence: WAIT_FENCE: the fence, a counted reference
- * @fence_cb: WAIT_FENCE: tells that it is signalled; hung on it when the job is the first
- * @watched: WAIT_FENCE: that has been done
+ * @fence_cb: WAIT_FENCE: callback of @fence, added when the job is the first of its stream
+ * @watched: WAIT_FENCE: @fence_cb has been added, or @fence was already signalled
  * @fence_error: WAIT_FENCE: of the fence, valid once @fence_done
  * @fence_done: WAIT_FENCE: it is signalled; set with release semantics
  * @eventfd: EVENTFD: a counted reference
@@ -202,13 +205,13 @@ struct paccel_job {
 };
 
 /**
- * struct paccel_step - a transfer of a job
- * @x: what the card is asked for
- * @bounce: through the bounce buffer
- * @sync: as of the pages
- * @last: of its job
- * @host: offset into job->pages
- * @at: where in the job it is
+ * struct paccel_step - a DMA request of a job
+ * @x: the request as the backend gets it
+ * @bounce: it uses the bounce buffer
+ * @sync: its host segments need dma_sync_*(), see struct paccel_pages
+ * @last: it is the last request of its job
+ * @host: offset of its host side in job->pages
+ * @at: its position in the job
  */
 struct paccel_step {
 	struct paccel_xfer x;

@@ -16,13 +16,17 @@ void paccel_suspend(struct paccel_device *pd);
 int paccel_resume(struct paccel_device *pd);
 void paccel_fail(struct paccel_device *pd);
 /*
- * Nothing of the card can write host memory after this, or pd->unsafe is set; pd->reset_lock is
- * held.
+ * The device could not be quiesced: clears bus mastering, and sets pd->unsafe, unless that or the
+ * absence of the device proves that it no longer writes host memory. pd->reset_lock is held.
  */
 void paccel_give_up(struct paccel_device *pd);
+/* The device provably no longer writes host memory: clears pd->unsafe, releases kept imports. */
 void paccel_prove_quiet(struct paccel_device *pd);
 
-/* All contexts of the card: no work any more. */
+/*
+ * Cancels the work of all contexts; SUBMIT fails with @error from then on. -ESTALE: device memory
+ * was lost, so its user mappings are zapped and its exports are revoked as well.
+ */
 void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state state);
 
 #endif

@@ -48,7 +48,7 @@ TRACE_EVENT(paccel_submit,
 		  __entry->queued)
 );
 
-/* One transfer: @ret is what the card said. */
+/* A DMA request has been passed to ops->start(), which returned @ret. */
 TRACE_EVENT(paccel_start,
 	TP_PROTO(struct paccel_engine *eng, struct paccel_tag *tag, int ret),
 	TP_ARGS(eng, tag, ret),
@@ -85,8 +85,9 @@ TRACE_EVENT(paccel_start,
 );
 
 /*
- * One transfer has left the card: @status is what the card said. The time runs from before the
- * card was told until the interrupt, or a poll(), found it ended.
+ * A DMA request has completed with @status, which the backend reported. @ns is the time from before
+ * ops->start() until poll() reported the completion. A request that ops->start() rejected, that was
+ * aborted, or that completed with a wrong length has no such event.
  */
 TRACE_EVENT(paccel_done,
 	TP_PROTO(struct paccel_engine *eng, struct paccel_tag *tag, int status),
@@ -136,7 +137,7 @@ TRACE_EVENT(paccel_complete,
 		  paccel_show_op(__entry->op), __entry->bytes, __entry->error)
 );
 
-/* A stream has failed: nothing of it runs until it is cleared. */
+/* A stream has failed: until STREAM_CLEAR its jobs are cancelled, except with PACCEL_OP_ALWAYS. */
 TRACE_EVENT(paccel_error,
 	TP_PROTO(struct paccel_ctx *ctx, u32 stream, u64 point, int error),
 	TP_ARGS(ctx, stream, point, error),

@@ -27,12 +27,12 @@ enum paccel_xfer_op {
 };
 
 /**
- * struct paccel_seg - a piece of the host side of a transfer, and how to find the next one
- * @addr: its bus address, once paccel_seg_next() has been called
- * @len: bytes of it
- * @sg: where the next one lies
- * @skip: bytes of @sg that come before it
- * @left: bytes of the transfer from it on
+ * struct paccel_seg - iterator over the segments of the host side of a DMA request
+ * @addr: bus address of the current segment; valid after paccel_seg_next() has returned true
+ * @len: bytes of the current segment; valid as @addr is
+ * @sg: scatterlist entry of the next segment; NULL if the host side is a single segment at @addr
+ * @skip: bytes at the start of @sg that are not part of the request
+ * @left: bytes that paccel_seg_next() has not returned yet
  */
 struct paccel_seg {
 	dma_addr_t addr;
@@ -43,25 +43,25 @@ struct paccel_seg {
 };
 
 /**
- * struct paccel_xfer - one DMA transfer, the only thing a card is ever asked for
- * @op: what to do
- * @linked: only if the transfer that was started before this one on the engine ends well; only
- *	with PACCEL_HW_LINK
- * @verify: the checksum is wanted: see paccel_xfer_checksum(); only with PACCEL_HW_CHECKSUM
- * @list: paccel_hw_info.list_size bytes of coherent memory, of this transfer as long as it is in
- *	flight: for a list of its pieces, or whatever the card wants
- * @list_dma: where the card finds that
- * @quiet: no interrupt is needed when it has ended well, if another transfer is started behind it
- *	before kick(); only a hint
- * @cookie: of this transfer alone; to be given to paccel_xfer_done()
- * @dev: offset into the card's memory, in bytes: where to, or, of D2H, where from; CHECKSUM: 0
- * @dev_src: D2D, CHECKSUM: where from
+ * struct paccel_xfer - one DMA request; start() takes nothing else
+ * @op: the operation
+ * @linked: execute only if the request that was started before this one on the engine succeeds,
+ *	else complete with -ECANCELED. Only with PACCEL_HW_LINK
+ * @verify: report the checksum with paccel_xfer_checksum(). Only with PACCEL_HW_CHECKSUM
+ * @list: paccel_hw_info.list_size bytes of coherent memory, which the backend may use while the
+ *	request is in flight, for example for a scatter list
+ * @list_dma: bus address of @list
+ * @quiet: success needs no interrupt if another request is started before the next kick(). A hint
+ * @cookie: identifies the request; the backend passes it to paccel_xfer_done()
+ * @dev: byte offset in device memory of the destination; D2H: of the source; CHECKSUM: 0
+ * @dev_src: D2D, CHECKSUM: byte offset in device memory of the source
  * @pattern: FILL: 8 bytes, the lowest first, repeated: what is filled begins with the first of them
  * @len: bytes, 1 to paccel_hw_info.max_xfer
- * @segs: H2D, D2H: the host side, by value: a copy is to be walked with paccel_seg_next()
- * @nr_segs: how many pieces that are, 1 to paccel_hw_info.max_segs
+ * @segs: H2D, D2H: the host side. The backend calls paccel_seg_next() on a copy of it
+ * @nr_segs: H2D, D2H: number of segments, 1 to paccel_hw_info.max_segs
  *
- * All ranges lie inside the card's memory and within its DMA mask: the core has checked.
+ * Device ranges lie inside device memory, and bus addresses come from the DMA API. A backend need
+ * not check them.
  */
 struct paccel_xfer {
 	enum paccel_xfer_op op;
@@ -93,21 +93,21 @@ bool paccel_seg_next(struct paccel_seg *seg);
 /* It fills its memory by itself. */
 #define PACCEL_HW_FILL		BIT(4)
 /*
- * An engine can make a transfer depend on the one before it. It works in order then: when one has
- * ended, those that were started before it have.
+ * An engine supports paccel_xfer.linked. It then completes requests in the order of start(): when
+ * a request has completed, all requests that were started before it have completed.
  */
 #define PACCEL_HW_LINK		BIT(5)
 /*
- * It computes checksums of what it writes to, and reads from, its memory. With PACCEL_HW_D2D, also
- * without moving anything.
+ * The device computes the CRC32C of the bytes that a request writes to or reads from device memory.
+ * With PACCEL_HW_D2D, it also supports PACCEL_XFER_CHECKSUM.
  */
 #define PACCEL_HW_CHECKSUM	BIT(6)
 
 /**
  * struct paccel_hw_info - what probe() finds out about a card
  * @mem_size: bytes of device memory that may be allocated, a multiple of @granule
- * @granule: smallest unit of allocation, a power of two, at least 4096 unless device memory has at
- *	most 512 of them; it has at most U32_MAX
+ * @granule: allocation granularity in bytes, a power of two. @mem_size is at most U32_MAX granules,
+ *	and at most 512 granules if @granule is less than 4096
  * @max_xfer: largest transfer in bytes, a multiple of 8 (the largest fill pattern), at most
  *	PACCEL_MAX_XFER
  * @max_segs: pieces of host memory that one transfer can have, at least 1
@@ -138,31 +138,34 @@ struct paccel_hw_info {
 /**
  * struct paccel_hw_ops - a kind of card
  * @name: as DEVICE_INFO shows it
- * @probe: map BARs, check that the card is alive and idle, fill pd->info, set the DMA mask,
- *	request interrupts. The PCI function is enabled and is not bus master before this succeeds.
- *	Success proves that a device that was lost at this place of the bus no longer writes host
- *	memory.
- *	What it takes with devm_...() of the PCI function is given back after remove(), or when it
- *	fails. May sleep
- * @remove: undo what else probe() has done, or NULL. The card has been quiesced, or is gone, or
- *	could not be stopped. May sleep
+ * @probe: map BARs, check that the device responds and is idle, fill pd->info, set the DMA mask,
+ *	request interrupts. The PCI function is enabled. Bus mastering is off on entry; probe() may
+ *	enable it once the device is idle, and the core does so after success. After success no
+ *	earlier DMA of this PCI function may write host memory: the core then frees what it kept for
+ *	a device that was unbound from the same PCI address and might still write.
+ *	devm_*() resources of the PCI function are released after remove(), or if probe() fails.
+ *	May sleep
+ * @remove: undo what probe() has done without devm_*(), or NULL. The device has been quiesced, is
+ *	absent, or could not be quiesced. May sleep
  * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus
  *	mastering is off, or no answer). At most paccel_hw_info.depth are in flight. Called with the
  *	engine's lock held, interrupts off
- * @kick: NULL; or start() only prepares, and what it has prepared begins at the next kick(): so one
- *	doorbell does for many. Called as start() is
- * @poll: call paccel_xfer_done() for each transfer that has ended since the last time. That the
- *	card does not answer is no end. Called with the engine's lock held, interrupts off
- * @halt: before quiesce() or reset_engine(), so that poll() can tell all that has ended: begin no
- *	transfer behind the one that the engine is at, and wait for that a moment. NULL where no
- *	more than one is in flight. May sleep
- * @quiesce: wait until nothing runs, at most this many milliseconds; 0 only if the card is proven
- *	to write host memory no longer: that it does not answer is no proof. poll() may report
- *	completions until reset(). May sleep
- * @reset: make the idle card ready for start() again. May sleep
- * @reset_engine: end what this engine does and make it ready for start() again, without harm to
- *	others; 0 only if it is proven to write host memory no longer of what it was asked for
- *	before. NULL where a card cannot. May sleep
+ * @kick: make the device begin all requests that start() has prepared since the last kick(), with
+ *	one doorbell write. NULL if start() itself begins the request. Called with the engine's lock
+ *	held, interrupts off
+ * @poll: call paccel_xfer_done() for each request that has completed since the last call. That the
+ *	device reads all ones is not a completion. Called with the engine's lock held, interrupts
+ *	off
+ * @halt: make the engine begin no further request, and wait briefly for the request that it is
+ *	executing. Called before quiesce() and reset_engine(); the core calls poll() once after it,
+ *	and then not before the reset has ended. NULL if depth is 1. May sleep
+ * @quiesce: end all DMA, by waiting or by aborting it, within @limit_ms. Returns 0 only if the
+ *	device provably no longer writes host memory; that it does not respond is no proof. Without
+ *	@halt, poll() may be called until reset() and may report completions. May sleep
+ * @reset: make the quiesced device ready for start() again. May sleep
+ * @reset_engine: abort all requests of this engine and make it ready for start() again, without
+ *	effect on other engines. Returns 0 only if none of those requests can still write host
+ *	memory. NULL if the device cannot do this: the core then resets the device. May sleep
  * @dump: print registers and rings, of a card that may hang, or be gone and read all ones, while
  *	transfers go on. No bus addresses, and nothing that programs have given, such as patterns.
  *	Changes nothing. May be NULL
@@ -184,8 +187,9 @@ struct paccel_hw_ops {
 };
 
 /*
- * For probe(), of a card with an interrupt vector for each engine, from number @first on: requests
- * them, and checks the engine at each. They are given back as all that is managed.
+ * For the probe() of a device with one interrupt vector per engine: engine n has vector @first + n.
+ * Requests these interrupts; each handler calls paccel_xfer_check() for its engine. The interrupts
+ * are device-managed (devm) resources of the PCI function.
  */
 int paccel_engine_irqs(struct paccel_device *pd, unsigned int first);
 /*
@@ -194,10 +198,10 @@ int paccel_engine_irqs(struct paccel_device *pd, unsigned int first);
  */
 bool paccel_xfer_check(struct paccel_engine *eng);
 /*
- * For poll(): the transfer with this cookie has ended. @bytes: as many as the card says that it has
- * moved. @status: 0, -ECANCELED if it was linked and what it depended on had failed, or another
- * error. What matches no transfer in flight is counted and dropped; success of another length is
- * not believed.
+ * For poll(): the request with this cookie has completed. @bytes: length that the device reports.
+ * @status: 0; -ECANCELED if the request was linked and the one before it failed; or another error.
+ * A cookie of no request in flight is counted as bogus and ignored. Success with a wrong @bytes is
+ * counted as bogus too; the request then fails with -EIO, and the core resets the engine or device.
  */
 void paccel_xfer_done(struct paccel_engine *eng, u64 cookie, u64 bytes, int status);
 /*
@@ -206,9 +210,9 @@ void paccel_xfer_done(struct paccel_engine *eng, u64 cookie, u64 bytes, int stat
  * D2H and CHECKSUM, read them from it. What matches no transfer in flight is dropped.
  */
 void paccel_xfer_checksum(struct paccel_engine *eng, u64 cookie, u32 checksum);
-/* For poll(): the card has said something that cannot be. It is counted. */
+/* For poll(): counts and logs a completion entry that is not valid. */
 void paccel_xfer_bogus(struct paccel_engine *eng);
-/* An interrupt that belongs to nothing is counted. Any context. */
+/* Counts an interrupt that has no known cause. Any context. */
 void paccel_spurious_irq(struct paccel_device *pd);
 
 /* For dump(): prints @bytes of registers, a multiple of 4, as words of 32 bits. */

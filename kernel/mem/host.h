@@ -23,9 +23,9 @@ struct vm_area_struct;
 /**
  * struct paccel_host - registered memory of a program or of a dma-buf, or memory of the driver that
  *	a program maps
- * @ref: the context's tree, jobs; of the driver's own memory also its mapping, dma-bufs and those
- *	that it is lent to
- * @addr: in ctx->hosts once it has a user address; under ctx->lock
+ * @ref: held by the context's tree and by jobs; for the driver's own memory also by its user
+ *	mapping, by its dma-bufs and by host ranges that import those
+ * @addr: node in ctx->hosts once the range has a user address; under ctx->lock
  * @cookie: in ctx->cookies (driver's own memory only), by mmap offset; under ctx->lock
  * @pages: the memory
  * @mm: whose addresses these are; charged for the pages
@@ -36,10 +36,11 @@ struct vm_area_struct;
  * @own: the driver's own memory, in ctx->cookies
  * @read_only: the card must not write it
  * @placed: in ctx->hosts; under ctx->lock
- * @dead: unmapped or replaced: answers -EFAULT. Set at any time, never cleared
+ * @dead: the range was unmapped or its pages were replaced: new jobs fail with -EFAULT. Set at any
+ *	time, never cleared
  * @lock: @changes and the notifier's sequence number
- * @changes: grows when pages are perhaps being replaced; under @lock
- * @checked: @changes when the pages were last compared
+ * @changes: number of notifications that pages may be replaced; under @lock
+ * @checked: value of @changes before the pages were last compared and found unchanged
  */
 struct paccel_host {
 	struct kref ref;
@@ -61,14 +62,15 @@ struct paccel_host {
 };
 
 /*
- * @dmabuf: a file descriptor of the dma-buf that is to lie under these addresses; NULL: the
- * caller's memory is there.
+ * Registers @length bytes at @addr. @dmabuf points to the file descriptor of a dma-buf whose first
+ * @length bytes the range stands for; NULL: the range is the caller's own memory at @addr.
  */
 int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only,
 			 const int *dmabuf);
 /*
- * Memory of the driver that the context does not have yet, or an ERR_PTR. A paccel_host_publish()
- * that succeeds, or paccel_host_discard(), ends that state. No lock is held.
+ * Allocates memory of the driver. Returns a range that is not in the context's trees yet, or an
+ * ERR_PTR. The caller then calls paccel_host_publish(), and if that fails, or instead of it,
+ * paccel_host_discard(). Called without any of the driver's locks.
  */
 struct paccel_host *paccel_host_alloc(struct paccel_ctx *ctx, u64 length);
 int paccel_host_publish(struct paccel_ctx *ctx, struct paccel_host *host);

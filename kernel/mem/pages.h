@@ -14,10 +14,10 @@ struct paccel_xfer;
 
 enum paccel_pages_kind {
 	PACCEL_PAGES_NONE,	/* zeroed or released */
-	PACCEL_PAGES_PINNED,	/* a program's */
-	PACCEL_PAGES_OWN,	/* the driver's */
-	PACCEL_PAGES_LENT,	/* another host range's own */
-	PACCEL_PAGES_FOREIGN,	/* another driver's dma-buf */
+	PACCEL_PAGES_PINNED,	/* pinned pages of a process */
+	PACCEL_PAGES_OWN,	/* allocated by the driver (HOST_ALLOC) */
+	PACCEL_PAGES_LENT,	/* PACCEL_PAGES_OWN of another host range, imported as a dma-buf */
+	PACCEL_PAGES_FOREIGN,	/* a dma-buf that is not host memory of this driver */
 };
 
 /**
@@ -28,16 +28,16 @@ enum paccel_pages_kind {
  * @offset: of the first byte, inside the first page
  * @length: bytes
  * @dir: what the card may do: DMA_TO_DEVICE or DMA_BIDIRECTIONAL
- * @lender: a counted reference on the range whose pages these are, where they are lent
- * @foreign: the dma-buf, where they are foreign
- * @revoked: they were taken away: nothing may be started on them any more, and what ran has failed.
- *	Set at any time, never cleared
+ * @lender: PACCEL_PAGES_LENT: the host range that owns the pages, a counted reference
+ * @foreign: PACCEL_PAGES_FOREIGN: the import
+ * @revoked: the exporter has revoked the dma-buf: no DMA request to it is started any more, and
+ *	jobs that use it fail with -EFAULT. Set at any time, never cleared
  * @pd: the card
  * @mapped: in pd->mapped while @sgt is mapped, under pd->mapped_lock; foreign ones in pd->attached
  *	under pd->detach_lock
  * @sgt: the mapping
- * @sync: the CPU's view and the card's of some of it are made the same by dma_sync_*() only
- * @give_ups: of the device, when they were mapped
+ * @sync: some segments of @sgt need dma_sync_*() before and after a DMA request
+ * @give_ups: value of pd->give_ups when the pages were mapped
  */
 struct paccel_pages {
 	enum paccel_pages_kind kind;
@@ -79,14 +79,15 @@ bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 
 		      struct paccel_xfer *x);
 void paccel_pages_read(struct paccel_pages *p, u64 off, void *to, u32 len);
 void paccel_pages_write(struct paccel_pages *p, u64 off, const void *from, u32 len);
-/* Can the CPU read them at any time? */
+/* Returns whether the CPU can read the pages; false for a dma-buf that is mapped for the device. */
 bool paccel_pages_readable(const struct paccel_pages *p);
-/* Of those that it can, where the card reads and writes them itself. */
+/* CRC32C of bytes that the device accesses without the bounce buffer. Not PACCEL_PAGES_FOREIGN. */
 u32 paccel_pages_crc32c(struct paccel_pages *p, u64 off, u32 len);
 
 /*
- * Does the DMA API copy what is mapped for the device? Only mappings of that kind have a limit. Two
- * devices that share memory would then overwrite each other's bytes with old ones.
+ * Returns whether the DMA API may use swiotlb bounce buffers for the device: the mapping size is
+ * limited only then. Memory that two devices share must not be bounced, since copying one device's
+ * bounce buffer back overwrites what the other device has written.
  */
 static inline bool paccel_bounces(struct device *dev)
 {

@@ -31,7 +31,7 @@ enum paccel_buf_state {
 	PACCEL_BUF_STATES,
 };
 
-/* One context's hold on one allocation; as many MEM_FREE end it as @count says. */
+/* A reference of one context to one allocation. MEM_FREE decrements @count and removes it at 0. */
 struct paccel_map {
 	struct paccel_range range;
 	struct paccel_buf *buf;
@@ -54,7 +54,7 @@ struct paccel_map {
  * @range: without an owner: in pool->index, unless it is quarantined; its list is in pool->dirty or
  *	pool->quarantined in that state; under pool->lock
  *
- * @start, @size and what is there while it is used do not change while a reference is held.
+ * @start, @size, @length, @generation, @user and @pd do not change while a reference is held.
  */
 struct paccel_buf {
 	u64 start;
@@ -85,7 +85,7 @@ struct paccel_user {
  * struct paccel_pool - the memory of a device
  * @pd: the device
  * @lock: of all below and of every paccel_buf and paccel_user
- * @gen: owns the space; what is free there is free here, and nothing else
+ * @gen: genalloc pool of the device addresses; exactly the PACCEL_BUF_FREE ranges are free in it
  * @shift: a granule has 1 << @shift bytes
  * @index: the ranges without an owner, except the quarantined
  * @dirty: ranges that wait for scrubbing, the one that was freed first in front
@@ -126,8 +126,9 @@ struct paccel_pool {
 
 /**
  * struct paccel_mem_ops - what memory asks of the engines, which are a layer above
- * @scrub: fill a range of device memory with zero: 0, and paccel_pool_scrubbed() is called when
- *	that has ended, or an error and it was not begun. One at a time. pool->lock is held
+ * @scrub: begin to fill a range of device memory with zero. On success, returns 0 and calls
+ *	paccel_pool_scrubbed() when the fill has ended; the caller begins no other fill before that.
+ *	On an error nothing has been begun. pool->lock is held
  * @evict: wait until no transfer of these pages is in flight. They are revoked, so that none is
  *	started. The reservation lock of their dma-buf is held
  */
@@ -146,8 +147,9 @@ void paccel_buf_put(struct paccel_buf *buf);
 void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 		       struct paccel_mem_stats *stats);
 void paccel_pool_wake(struct paccel_device *pd);
-/* Any context. */
+/* The fill that paccel_mem_ops.scrub() has begun has ended with @error, or 0. Any context. */
 void paccel_pool_scrubbed(struct paccel_device *pd, int error);
+/* A reset has lost device memory: new generation; free ranges become dirty, if scrub is set. */
 void paccel_pool_soil(struct paccel_device *pd);
 /* After a reset: quarantined ranges are scrubbed again. */
 void paccel_pool_retry(struct paccel_device *pd);

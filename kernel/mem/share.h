@@ -25,8 +25,9 @@ void paccel_exports_revoke_work(struct work_struct *work);
 struct dma_buf *paccel_dmabuf(const struct dma_buf_ops *ops, void *priv, u64 size);
 
 /*
- * The caller's reference on a dma-buf of the allocation that begins at @addr, or of the driver's
- * memory that the program has mapped there. ERR_PTR(-ENOENT): there is none.
+ * Exports the allocation that begins at @addr, or the HOST_ALLOC memory whose mapping begins at
+ * @addr. Returns a new dma-buf with one reference, which the caller owns, or an ERR_PTR; -ENOENT if
+ * there is no such memory.
  */
 struct dma_buf *paccel_share_mem(struct paccel_ctx *ctx, u64 addr);
 struct dma_buf *paccel_share_host(struct paccel_ctx *ctx, u64 addr);

@@ -10,10 +10,10 @@
 
 struct paccel_stream;
 
-/* A point as others see it, in stream->fences until it has ended. */
+/* The dma_fence of a timeline point; in stream->fences until the point has been reached. */
 struct paccel_fence {
 	struct dma_fence base;
-	spinlock_t lock;		/* base's: lives as long as that, unlike a stream */
+	spinlock_t lock;		/* of @base; a fence may outlive its stream */
 	struct list_head node;
 	u64 point;
 	int error;
@@ -21,10 +21,11 @@ struct paccel_fence {
 };
 
 /*
- * A counted reference on the fence of @point, which is not 0 and was submitted: it is signalled if
- * that has ended. NULL: no memory.
+ * Returns a counted reference on the fence of @point, or NULL if there is no memory. @point is not
+ * 0 and has been submitted. If it has been reached, the fence is already signalled.
  */
 struct dma_fence *paccel_fence_get(struct paccel_stream *stream, u64 point);
+/* Signals the fence with fence->error and drops a reference. Any context, no lock held. */
 void paccel_fence_signal(struct paccel_fence *fence);
 
 #endif

@@ -24,19 +24,19 @@ struct vm_area_struct;
  * @slot: in the completion page; this and all below under ctx->work_lock
  * @jobs: in order
  * @queued: how many those are
- * @newest: the last transfer that was given to an engine, while it is in @jobs
- * @stage: of its jobs, from the first that needs one on; not under the lock
- * @fences: exported, not signalled, by point
- * @waiters: jobs of other streams that wait for a point of this one
- * @dependents: queued jobs of streams that wait for a point of this one
- * @submitted: the last point that was given
- * @done: the last point that has ended
- * @failed_point: the first that failed, 0 if none
- * @error: why
+ * @newest: the copy or fill job that was last given to an engine, while it is in @jobs, else NULL
+ * @stage: staging buffer of its jobs, allocated for the first that needs one; not under the lock
+ * @fences: exported fences that are not signalled, sorted by point
+ * @waiters: WAIT_POINT jobs, each the first of its stream, that wait for a point of this stream
+ * @dependents: number of WAIT_POINT jobs, in all streams, that name a point of this stream
+ * @submitted: the point of the last SUBMIT
+ * @done: the last point that has been reached
+ * @failed_point: the first point that failed, 0 if none
+ * @error: the error of @failed_point, 0 if none
  * @open: STREAM_CREATE has returned its number, and STREAM_DESTROY has not been called
- * @running: one thread or interrupt advances it
- * @fence_context: of its fences
- * @work: runs it where the one who noticed cannot
+ * @running: stream_run() is in progress; another call returns at once
+ * @fence_context: dma_fence context of its fences
+ * @work: calls stream_run() where the caller may not, or has reached its limit of rounds
  */
 struct paccel_stream {
 	struct kref ref;
@@ -60,19 +60,31 @@ struct paccel_stream {
 	struct work_struct work;
 };
 
-/* A counted reference, or an ERR_PTR. It is put after paccel_stream_open() or _close(). */
+/*
+ * Creates a stream that lookups do not find yet. Returns a counted reference or an ERR_PTR. The
+ * caller calls paccel_stream_open() or paccel_stream_close(), and then paccel_stream_put().
+ */
 struct paccel_stream *paccel_stream_create(struct paccel_ctx *ctx);
 void paccel_stream_open(struct paccel_stream *stream);
-/* It is not found any more. Drops the table's reference if it has drained. */
+/*
+ * Lookups do not find the stream any more. Drops the reference of ctx->streams if no job is queued;
+ * else that is done when the last job has ended.
+ */
 void paccel_stream_close(struct paccel_stream *stream);
 int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id);
-/* How it has failed; 0, 0 if it has not. -EBUSY: work of it, or that waits for it, is left. */
+/*
+ * Gets the error of the stream and its first failed point; both are 0 if it has not failed. -EBUSY:
+ * it has failed, and jobs are still queued in it or wait for a point of it.
+ */
 int paccel_stream_failure(struct paccel_stream *stream, int *error, u64 *failed_point);
-/* Unless it has failed differently since. */
+/* Clears the error, if @failed_point is still the stream's first failed point. */
 void paccel_stream_clear(struct paccel_stream *stream, u64 failed_point);
 /* A counted reference on the stream of that number, or NULL. */
 struct paccel_stream *paccel_stream_get(struct paccel_ctx *ctx, u32 id);
-/* Likewise, if @point was submitted to it: else -ENOENT or -EINVAL, for it might never end. */
+/*
+ * As paccel_stream_get(), in @streamp. -ENOENT: no such stream. -EINVAL: @point has not been
+ * submitted, so that a wait for it might never end.
+ */
 int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
 			    struct paccel_stream **streamp);
 void paccel_stream_put(struct paccel_stream *stream);
@@ -83,8 +95,8 @@ bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr);
 int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, unsigned int nr,
 			u64 point);
 /*
- * The job, just made, is this stream's; only from then on a release of the job drops what is of
- * streams alone: fence, eventfd and the stream that it waits for.
+ * Makes a new job a job of this stream. It must be called before the job is dropped or queued: only
+ * then does paccel_job_release() drop the job's fence, eventfd and waited-for stream.
  */
 void paccel_stream_adopt(struct paccel_stream *stream, struct paccel_job *job);
 void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_state state);

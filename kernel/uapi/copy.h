@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Jobs of the operations that COPY, FILL and SUBMIT are given. */
+/* Make the jobs of copies in SUBMIT, and of fills in SUBMIT and FILL. */
 #ifndef PACCEL_COPY_H
 #define PACCEL_COPY_H
 
@@ -10,7 +10,7 @@ struct paccel_job;
 struct paccel_op_copy;
 struct paccel_op_fill;
 
-/* @verify: the program wants it. */
+/* @verify: the caller requires verification; -EOPNOTSUPP if it is not possible. */
 int paccel_copy_job(struct paccel_ctx *ctx, const struct paccel_op_copy *copy, bool verify,
 		    struct paccel_job **jobp);
 int paccel_fill_job(struct paccel_ctx *ctx, const struct paccel_op_fill *fill, bool verify,

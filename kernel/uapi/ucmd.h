@@ -11,7 +11,10 @@ struct paccel_ctx;
 #define PACCEL_MAX_OPS		1024
 #define PACCEL_MAX_POINTS	128
 
-/* The struct that @cmd points to is a copy, as large as this driver knows it. */
+/*
+ * @cmd: kernel copy of the ioctl's struct, @size bytes as in this version of the uAPI. @user: the
+ * caller's struct, @user_size bytes, which may be shorter or longer.
+ */
 struct paccel_ucmd {
 	struct paccel_ctx *ctx;
 	void __user *user;
@@ -20,9 +23,15 @@ struct paccel_ucmd {
 	void *cmd;
 };
 
-/* Copies the struct back; the last thing before what it announces is published. */
+/*
+ * Copies the struct back to the caller. It is called directly before the new object is published,
+ * so that the object can be discarded if the copy fails.
+ */
 int paccel_reply(struct paccel_ucmd *ucmd);
-/* Likewise, with a descriptor for @file in @fd, a field of it. Takes the reference in any case. */
+/*
+ * As paccel_reply(), with a new file descriptor for @file in @fd, a field of the struct. Consumes
+ * the caller's reference on @file, also on failure.
+ */
 int paccel_reply_file(struct paccel_ucmd *ucmd, s32 *fd, struct file *file);
 
 int paccel_ioctl_device_info(struct paccel_ucmd *ucmd);
