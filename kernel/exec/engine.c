@@ -70,12 +70,13 @@ static void set_deadline(struct paccel_engine *eng)
 }
 
 /* Chosen and not started: as if it had never been. It is the last one. */
-static void take_back(struct paccel_engine *eng, struct paccel_tag *tag, struct engine_news *news)
+static void take_back(struct paccel_engine *eng, struct paccel_tag *tag,
+		      struct engine_events *events)
 {
 	eng->tail--;
 	paccel_turn_over(eng, tag);
 	tag->job->at = tag->step.at;
-	paccel_turn_settle(eng, tag->job, &news->ended);
+	paccel_turn_settle(eng, tag->job, &events->ended);
 }
 
 /* The card begins what was started. */
@@ -86,7 +87,8 @@ void paccel_engine_kick_now(struct paccel_engine *eng)
 	eng->unkicked = 0;
 }
 
-static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag, struct engine_news *news)
+static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
+		      struct engine_events *events)
 {
 	struct paccel_job *job = tag->job;
 	struct paccel_step *step = &tag->step;
@@ -94,7 +96,7 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag, struct 
 
 	if (eng->hold || job->stop) {
 		/* Stopped while the worker had it. */
-		take_back(eng, tag, news);
+		take_back(eng, tag, events);
 		return;
 	}
 	if (step->bounce) {
@@ -120,7 +122,7 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag, struct 
 	    eng->pd->info.flags & PACCEL_HW_LINK) {
 		job->issue_reported = true;
 		kref_get(&job->ref);
-		list_add_tail(&job->issued_node, &news->issued);
+		list_add_tail(&job->issued_node, &events->issued);
 	}
 }
 
@@ -142,7 +144,7 @@ static bool must_see(const struct paccel_tag *tag)
 	return !tag->status && !tag->seen && (must_move(tag) || must_verify(tag));
 }
 
-static void retire(struct paccel_engine *eng, struct paccel_tag *tag, struct engine_news *news)
+static void retire(struct paccel_engine *eng, struct paccel_tag *tag, struct engine_events *events)
 {
 	struct paccel_job *job = tag->job;
 
@@ -162,11 +164,11 @@ static void retire(struct paccel_engine *eng, struct paccel_tag *tag, struct eng
 		paccel_job_count(job, &tag->step);
 		job->complete = tag->step.last && !job->error;
 	}
-	paccel_turn_settle(eng, job, &news->ended);
+	paccel_turn_settle(eng, job, &events->ended);
 }
 
 /* Takes the oldest out of the ring, as far as they have ended. */
-static void retire_all(struct paccel_engine *eng, struct engine_news *news)
+static void retire_all(struct paccel_engine *eng, struct engine_events *events)
 {
 	u64 head = eng->head;
 
@@ -179,7 +181,7 @@ static void retire_all(struct paccel_engine *eng, struct engine_news *news)
 			engine_queue_work(eng);
 			break;
 		}
-		retire(eng, tag, news);
+		retire(eng, tag, events);
 	}
 	if (eng->head != head && eng->head != eng->tail)
 		set_deadline(eng);
@@ -226,7 +228,7 @@ static bool must_wait(struct paccel_engine *eng, struct paccel_job *job, struct 
 }
 
 /* The next one that may run. Under the lock, so that paccel_engines_evict() misses none. */
-static struct paccel_job *next_valid_job(struct paccel_engine *eng, struct engine_news *news)
+static struct paccel_job *next_valid_job(struct paccel_engine *eng, struct engine_events *events)
 {
 	struct paccel_job *job;
 
@@ -234,7 +236,7 @@ static struct paccel_job *next_valid_job(struct paccel_engine *eng, struct engin
 		job = paccel_turn_next(eng);
 		if (!job || !is_revoked(job))
 			return job;
-		paccel_turn_withdraw(eng, job, -EFAULT, &news->ended);
+		paccel_turn_withdraw(eng, job, -EFAULT, &events->ended);
 	}
 }
 
@@ -251,9 +253,9 @@ static bool is_quiet(struct paccel_engine *eng, struct paccel_tag *tag)
 }
 
 /* Chooses the next step, if there is one: it has the next tag then. */
-static struct paccel_tag *pick(struct paccel_engine *eng, struct engine_news *news)
+static struct paccel_tag *pick(struct paccel_engine *eng, struct engine_events *events)
 {
-	struct paccel_job *job = may_pick(eng) ? next_valid_job(eng, news) : NULL;
+	struct paccel_job *job = may_pick(eng) ? next_valid_job(eng, events) : NULL;
 	struct paccel_tag *tag = tag_at(eng, eng->tail);
 
 	if (!job)
@@ -288,26 +290,26 @@ static struct paccel_tag *pick(struct paccel_engine *eng, struct engine_news *ne
 }
 
 /* Goes on without the worker as far as no byte has to be moved by the CPU. */
-static void go_on_unkicked(struct paccel_engine *eng, struct engine_news *news)
+static void go_on_unkicked(struct paccel_engine *eng, struct engine_events *events)
 {
 	struct paccel_tag *tag;
 
 	for (;;) {
-		retire_all(eng, news);
-		tag = pick(eng, news);
+		retire_all(eng, events);
+		tag = pick(eng, events);
 		if (!tag)
 			return;
 		if (tag->step.bounce) {
 			engine_queue_work(eng);
 			return;
 		}
-		start_tag(eng, tag, news);
+		start_tag(eng, tag, events);
 	}
 }
 
-static void go_on(struct paccel_engine *eng, struct engine_news *news)
+static void go_on(struct paccel_engine *eng, struct engine_events *events)
 {
-	go_on_unkicked(eng, news);
+	go_on_unkicked(eng, events);
 	paccel_engine_kick_now(eng);
 }
 
@@ -356,27 +358,27 @@ static struct paccel_tag *take_work(struct paccel_engine *eng)
 /* One turn of the worker: false if there is nothing for it to do. */
 static bool engine_turn(struct paccel_engine *eng)
 {
-	struct engine_news news;
+	struct engine_events events;
 	struct paccel_tag *tag;
 
-	no_news(&news);
+	engine_events_init(&events);
 	spin_lock_irq(&eng->lock);
-	go_on(eng, &news);
+	go_on(eng, &events);
 	tag = take_work(eng);
 	spin_unlock_irq(&eng->lock);
 	if (tag) {
 		move_bytes(eng, tag);
 		spin_lock_irq(&eng->lock);
 		if (tag->state == PACCEL_TAG_FILLING) {
-			start_tag(eng, tag, &news);
+			start_tag(eng, tag, &events);
 		} else {
 			tag->seen = true;
 			tag->state = PACCEL_TAG_DONE;
 		}
-		go_on(eng, &news);
+		go_on(eng, &events);
 		spin_unlock_irq(&eng->lock);
 	}
-	paccel_news_tell(&news);
+	paccel_engine_events_report(&events);
 	return tag;
 }
 
@@ -471,17 +473,17 @@ bool paccel_engine_ask(struct paccel_engine *eng)
 
 bool paccel_xfer_check(struct paccel_engine *eng)
 {
-	struct engine_news news;
+	struct engine_events events;
 	unsigned long flags;
 	bool reported;
 
-	no_news(&news);
+	engine_events_init(&events);
 	spin_lock_irqsave(&eng->lock, flags);
 	reported = paccel_engine_ask(eng);
 	if (reported)
-		go_on(eng, &news);
+		go_on(eng, &events);
 	spin_unlock_irqrestore(&eng->lock, flags);
-	paccel_news_tell(&news);
+	paccel_engine_events_report(&events);
 	return reported;
 }
 
@@ -499,14 +501,14 @@ static bool overdue(struct paccel_engine *eng)
 }
 
 /* The deadline has passed: either the interrupt was lost, or the card hangs. eng->lock is held. */
-static void look_after(struct paccel_engine *eng, struct engine_news *news)
+static void look_after(struct paccel_engine *eng, struct engine_events *events)
 {
 	bool quiet = tag_at(eng, eng->head)->step.x.quiet;
 
 	if (paccel_engine_ask(eng) && !overdue(eng)) {
 		if (!quiet)
 			atomic64_inc(&eng->pd->count.lost_irqs);
-		go_on(eng, news);
+		go_on(eng, events);
 	}
 	if (overdue(eng)) {
 		atomic64_inc(&eng->pd->count.timeouts);
@@ -519,18 +521,18 @@ static void engine_watchdog(struct work_struct *work)
 	struct paccel_engine *eng = container_of(to_delayed_work(work), struct paccel_engine,
 						 watchdog);
 	bool cookie = dma_fence_begin_signalling();
-	struct engine_news news;
+	struct engine_events events;
 
-	no_news(&news);
+	engine_events_init(&events);
 	spin_lock_irq(&eng->lock);
 	eng->armed = false;
 	if (overdue(eng))
-		look_after(eng, &news);
+		look_after(eng, &events);
 	/* What is in flight now may be younger than the alarm. */
 	if (eng->head != eng->tail && !eng->hung)
 		set_alarm(eng);
 	spin_unlock_irq(&eng->lock);
-	paccel_news_tell(&news);
+	paccel_engine_events_report(&events);
 	dma_fence_end_signalling(cookie);
 }
 
@@ -562,11 +564,11 @@ struct paccel_engine *paccel_engine_choose(struct paccel_device *pd)
 int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader, bool more)
 {
-	struct engine_news news;
+	struct engine_events events;
 	unsigned long flags;
 	int ret;
 
-	no_news(&news);
+	engine_events_init(&events);
 	job->eng = eng;
 	job->since = jiffies;
 	spin_lock_irqsave(&eng->lock, flags);
@@ -583,7 +585,7 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 		}
 		WRITE_ONCE(eng->load, eng->load + 1);
 		paccel_turn_enqueue(eng, job);
-		go_on_unkicked(eng, &news);
+		go_on_unkicked(eng, &events);
 		if (!more || eng->unkicked >= PACCEL_UNKICKED)
 			paccel_engine_kick_now(eng);
 		if (!list_empty(&job->issued_node)) {
@@ -594,7 +596,7 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 		}
 	}
 	spin_unlock_irqrestore(&eng->lock, flags);
-	paccel_news_tell(&news);
+	paccel_engine_events_report(&events);
 	return ret;
 }
 
@@ -611,17 +613,17 @@ void paccel_engine_kick(struct paccel_engine *eng)
 void paccel_engine_cancel(struct paccel_job *job, int error)
 {
 	struct paccel_engine *eng = job->eng;
-	struct engine_news news;
+	struct engine_events events;
 	unsigned long flags;
 
-	no_news(&news);
+	engine_events_init(&events);
 	spin_lock_irqsave(&eng->lock, flags);
 	if (job->waits)
-		paccel_turn_withdraw(eng, job, error, &news.ended);
+		paccel_turn_withdraw(eng, job, error, &events.ended);
 	else if (!job->over && !job->stop)
 		job->stop = error;
 	spin_unlock_irqrestore(&eng->lock, flags);
-	paccel_news_tell(&news);
+	paccel_engine_events_report(&events);
 }
 
 /* Before the backend's probe says how many there are, for an interrupt may come in it. */

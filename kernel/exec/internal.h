@@ -8,15 +8,15 @@
 #include "exec/engine.h"
 
 /* Jobs whose handlers are called once eng->lock has been released. */
-struct engine_news {
+struct engine_events {
 	struct list_head issued;	/* last request started; each entry has a reference */
 	struct list_head ended;		/* ended, with the engine's reference */
 };
 
-static inline void no_news(struct engine_news *news)
+static inline void engine_events_init(struct engine_events *events)
 {
-	INIT_LIST_HEAD(&news->issued);
-	INIT_LIST_HEAD(&news->ended);
+	INIT_LIST_HEAD(&events->issued);
+	INIT_LIST_HEAD(&events->ended);
 }
 
 static inline struct paccel_engine *engines_end(struct paccel_device *pd)
@@ -48,8 +48,8 @@ static inline bool is_revoked(const struct paccel_job *job)
 	return job->pages && READ_ONCE(job->pages->revoked);
 }
 
-/* turns.c: called with eng->lock held; paccel_news_tell() is called without it. */
-void paccel_news_tell(struct engine_news *news);
+/* turns.c: called with eng->lock held; paccel_engine_events_report() is called without it. */
+void paccel_engine_events_report(struct engine_events *events);
 void paccel_turn_take(struct paccel_engine *eng, struct paccel_queue *queue);
 void paccel_turn_enqueue(struct paccel_engine *eng, struct paccel_job *job);
 void paccel_turn_dequeue(struct paccel_engine *eng, struct paccel_job *job);

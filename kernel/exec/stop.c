@@ -137,19 +137,19 @@ bool paccel_engine_hung(struct paccel_engine *eng)
 /* New jobs are refused with @error; if that is not 0, so are all that wait. */
 static void engine_refuse(struct paccel_engine *eng, int error)
 {
-	struct engine_news news;
+	struct engine_events events;
 
-	no_news(&news);
+	engine_events_init(&events);
 	spin_lock_irq(&eng->lock);
 	eng->refuse = error;
 	if (error) {
-		withdraw_all(eng, &eng->queues, error, &news.ended);
-		withdraw_all(eng, &eng->served, error, &news.ended);
+		withdraw_all(eng, &eng->queues, error, &events.ended);
+		withdraw_all(eng, &eng->served, error, &events.ended);
 		if (eng->scrub)
-			paccel_turn_withdraw(eng, eng->scrub, error, &news.ended);
+			paccel_turn_withdraw(eng, eng->scrub, error, &events.ended);
 	}
 	spin_unlock_irq(&eng->lock);
-	paccel_news_tell(&news);
+	paccel_engine_events_report(&events);
 }
 
 /* --- all engines of a card --- */

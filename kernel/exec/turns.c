@@ -43,19 +43,19 @@ static void stream_jobs_end(struct list_head *ended)
 	first->ops->ended(&jobs);
 }
 
-void paccel_news_tell(struct engine_news *news)
+void paccel_engine_events_report(struct engine_events *events)
 {
 	struct paccel_job *job, *next;
 
-	list_for_each_entry_safe(job, next, &news->issued, issued_node) {
+	list_for_each_entry_safe(job, next, &events->issued, issued_node) {
 		list_del_init(&job->issued_node);
 		job->ops->issued(job);
 		paccel_job_put(job);
 	}
-	while (!list_empty(&news->ended)) {
-		job = list_first_entry(&news->ended, struct paccel_job, node);
+	while (!list_empty(&events->ended)) {
+		job = list_first_entry(&events->ended, struct paccel_job, node);
 		if (job->ops)
-			stream_jobs_end(&news->ended);
+			stream_jobs_end(&events->ended);
 		else
 			job_end(job);
 	}
