@@ -323,17 +323,27 @@ TEST_F(mem, waiting_alloc_overtakes_copies)
 /* Without a waiter it is the other way round: a copy does not wait for scrubbing. */
 TEST_F(mem, copies_overtake_idle_scrubbing)
 {
+	struct side_call copy = { .fn = side_copy, .fd = self->fd,
+				  .dir = PACCEL_COPY_H2D,
+				  .src = (uintptr_t)self->host,
+				  .shape = { 1, 1, 0, 0 } };
 	u64 a[5], xfers;
 
 	for (int i = 0; i < 5; i++)
 		test_cmd_mem_alloc(self->fd, self->granule, 0, &a[i]);
-	card_slow();
+	xfers = stats_of(self->fd).xfers;
+	card_hold();
 	/* Three pieces that do not touch, so three transfers. */
 	test_cmd_mem_free(self->fd, a[0], self->granule);
 	test_cmd_mem_free(self->fd, a[2], self->granule);
 	test_cmd_mem_free(self->fd, a[4], self->granule);
-	xfers = stats_of(self->fd).xfers;
-	test_cmd_copy_h2d(self->fd, a[1], self->host, 1);
+	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers) && card_is_held(), 5000));
+	copy.dst = a[1];
+	side_call_start(&copy);
+	ASSERT_TRUE(WAIT_FOR(side_call_done(&copy) || card_jobs() == 2, 5000));
+	/* The first piece, and the copy. */
+	card_pass(2);
+	EXPECT_EQ(0, side_call_end(&copy));
 	EXPECT_GE(xfers + 3, stats_of(self->fd).xfers);
 	EXPECT_LE(self->granule, stats_of(self->fd).waiting);
 }
