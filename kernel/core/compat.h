@@ -7,6 +7,7 @@
 #include <linux/crc32.h>
 #include <linux/dma-buf.h>
 #include <linux/eventfd.h>
+#include <linux/export.h>
 #include <linux/mm.h>
 #include <linux/pci.h>
 #include <linux/version.h>
@@ -91,19 +92,16 @@ static inline void paccel_eventfd_signal(struct eventfd_ctx *eventfd)
 #endif
 }
 
-/* 6.8: PCI_IRQ_LEGACY got its new name ("PCI: Rename PCI_IRQ_LEGACY to PCI_IRQ_INTX"). */
-#ifndef PCI_IRQ_INTX
-#define PCI_IRQ_INTX PCI_IRQ_LEGACY
-#endif
-
 /*
  * 6.13: the name of a namespace became a string ("module: Convert symbol namespace to string
  * literal").
  */
 #if PACCEL_BEFORE(6, 13)
 #define PACCEL_IMPORT_NS(ns) MODULE_IMPORT_NS(ns)
+#define EXPORT_SYMBOL_PACCEL(symbol) EXPORT_SYMBOL_NS_GPL(symbol, PACCEL)
 #else
 #define PACCEL_IMPORT_NS(ns) MODULE_IMPORT_NS(#ns)
+#define EXPORT_SYMBOL_PACCEL(symbol) EXPORT_SYMBOL_NS_GPL(symbol, "PACCEL")
 #endif
 
 #endif /* PACCEL_COMPAT_H */

@@ -14,15 +14,15 @@ u32 paccel_device_caps(struct paccel_device *pd)
 
 	if (paccel_mappable(pd))
 		caps |= PACCEL_CAP_MAPPABLE;
-	if (pd->info.flags & PACCEL_HW_MEM_SURVIVES)
+	if (pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES)
 		caps |= PACCEL_CAP_MEM_SURVIVES_RESET;
 	if (pd->direct)
 		caps |= PACCEL_CAP_DIRECT_DMA;
-	if (pd->info.flags & PACCEL_HW_D2D)
+	if (pd->hw.info.flags & PACCEL_HW_D2D)
 		caps |= PACCEL_CAP_NATIVE_D2D;
-	if (pd->info.flags & PACCEL_HW_FILL)
+	if (pd->hw.info.flags & PACCEL_HW_FILL)
 		caps |= PACCEL_CAP_NATIVE_FILL;
-	if (pd->info.flags & PACCEL_HW_CHECKSUM)
+	if (pd->hw.info.flags & PACCEL_HW_CHECKSUM)
 		caps |= PACCEL_CAP_VERIFY;
 	return caps;
 }

@@ -50,7 +50,6 @@ struct paccel_engine;
 struct paccel_job;
 struct paccel_mem_ops;
 struct paccel_pool;
-struct pci_dev;
 
 struct paccel_counters {
 	atomic64_t h2d, d2h, d2d, filled, scrubbed;	/* bytes */
@@ -70,10 +69,8 @@ struct paccel_counters {
  * struct paccel_device - a card, from probe until the last reference
  * @dev: /sys/class/paccel/paccelN; its release frees everything
  * @cdev: /dev/paccelN
- * @pdev: the PCI function, a counted reference
- * @ops: functions of the backend
- * @hw: private data of the backend
- * @info: what probe found
+ * @hw: what the backend sees; @hw.pdev is a counted reference
+ * @ops: functions of the backend, until it has removed the card
  * @bus_addr: PCI address, for DEVICE_INFO
  * @inode: its i_mapping is that of every open file, and of every dma-buf of device memory
  * @mem_phys: physical address of device memory, with PACCEL_HW_MAPPABLE
@@ -113,10 +110,8 @@ struct paccel_counters {
 struct paccel_device {
 	struct device dev;
 	struct cdev cdev;
-	struct pci_dev *pdev;
+	struct paccel_hw hw;
 	const struct paccel_hw_ops *ops;
-	void *hw;
-	struct paccel_hw_info info;
 	char bus_addr[32];
 	struct inode *inode;
 	phys_addr_t mem_phys;
@@ -173,9 +168,14 @@ static inline void paccel_exit(int idx)
 	srcu_read_unlock(&paccel_srcu, idx);
 }
 
+static inline struct paccel_device *paccel_of_hw(struct paccel_hw *hw)
+{
+	return container_of(hw, struct paccel_device, hw);
+}
+
 static inline bool paccel_mappable(const struct paccel_device *pd)
 {
-	return pd->info.flags & PACCEL_HW_MAPPABLE;
+	return pd->hw.info.flags & PACCEL_HW_MAPPABLE;
 }
 
 /*

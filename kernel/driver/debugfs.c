@@ -47,7 +47,7 @@ static int show_engines(struct seq_file *m,
 	unsigned int i;
 	int ret = 0;
 
-	for (i = 0; !ret && i < pd->info.engines; i++)
+	for (i = 0; !ret && i < pd->hw.info.engines; i++)
 		ret = show_text(m, DEBUGFS_TEXT, show, &pd->engines[i]);
 	return ret;
 }
@@ -66,14 +66,14 @@ DEFINE_SHOW_ATTRIBUTE(queues);
 
 static void show_registers(struct seq_buf *out, struct paccel_engine *eng)
 {
-	eng->pd->ops->dump(eng->pd, out);
+	eng->pd->ops->dump(&eng->pd->hw, out);
 }
 
 static int registers_show(struct seq_file *m, void *unused)
 {
 	struct paccel_device *pd = m->private;
 
-	return show_text(m, (1 + pd->info.engines) * DEBUGFS_TEXT, show_registers, pd->engines);
+	return show_text(m, (1 + pd->hw.info.engines) * DEBUGFS_TEXT, show_registers, pd->engines);
 }
 DEFINE_SHOW_ATTRIBUTE(registers);
 

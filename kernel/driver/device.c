@@ -56,7 +56,7 @@ static void paccel_device_release(struct device *dev)
 	paccel_map_free(pd);
 	paccel_engines_exit(pd);
 	ida_free(&paccel_ida, MINOR(dev->devt));
-	pci_dev_put(pd->pdev);
+	pci_dev_put(pd->hw.pdev);
 	kfree(pd);
 	if (atomic_dec_and_test(&paccel_devices))
 		wake_up_var(&paccel_devices);
@@ -93,7 +93,7 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 		return ERR_PTR(minor);
 	}
 	atomic_inc(&paccel_devices);
-	pd->pdev = pci_dev_get(pdev);
+	pd->hw.pdev = pci_dev_get(pdev);
 	pd->ops = ops;
 	pd->mem_ops = &paccel_mem_ops;
 	strscpy(pd->bus_addr, pci_name(pdev), sizeof(pd->bus_addr));
@@ -145,9 +145,9 @@ static bool reaches_all_memory(struct device *dev)
 /* Is device memory where the card's file says, in whole pages? */
 static bool mapping_is_sane(struct paccel_device *pd)
 {
-	const struct paccel_hw_info *info = &pd->info;
+	const struct paccel_hw_info *info = &pd->hw.info;
 	u64 bar = paccel_mappable(pd) && info->mem_bar < PCI_STD_NUM_BARS ?
-		  pci_resource_len(pd->pdev, info->mem_bar) : 0;
+		  pci_resource_len(pd->hw.pdev, info->mem_bar) : 0;
 
 	if (!paccel_mappable(pd))
 		return true;
@@ -168,7 +168,7 @@ static bool granules_are_sane(const struct paccel_hw_info *info)
 /* What the core relies on; see struct paccel_hw_info. */
 static int check_info(struct paccel_device *pd)
 {
-	const struct paccel_hw_info *info = &pd->info;
+	const struct paccel_hw_info *info = &pd->hw.info;
 
 	if (is_power_of_2(info->granule) && info->mem_size &&
 	    IS_ALIGNED(info->mem_size, info->granule) &&
@@ -197,7 +197,7 @@ static void lost_devices_release(const struct pci_dev *pdev)
 
 	mutex_lock(&lost_lock);
 	list_for_each_entry_safe(pd, next, &lost_devices, lost)
-		if (same_place(pd->pdev, pdev) && kobject_get_unless_zero(&pd->dev.kobj))
+		if (same_place(pd->hw.pdev, pdev) && kobject_get_unless_zero(&pd->dev.kobj))
 			list_move(&pd->lost, &quiet);
 	mutex_unlock(&lost_lock);
 	list_for_each_entry_safe(pd, next, &quiet, lost) {
@@ -215,9 +215,9 @@ int paccel_device_register(struct paccel_device *pd)
 
 	if (ret)
 		return ret;
-	dma_set_max_seg_size(&pd->pdev->dev, UINT_MAX);
-	dma_set_seg_boundary(&pd->pdev->dev, ULONG_MAX);
-	pd->direct = reaches_all_memory(&pd->pdev->dev);
+	dma_set_max_seg_size(&pd->hw.pdev->dev, UINT_MAX);
+	dma_set_seg_boundary(&pd->hw.pdev->dev, ULONG_MAX);
+	pd->direct = reaches_all_memory(&pd->hw.pdev->dev);
 	ret = paccel_engines_alloc(pd);
 	if (ret)
 		return ret;
@@ -233,10 +233,10 @@ int paccel_device_register(struct paccel_device *pd)
 	if (ret)
 		goto end_map;
 	dev_info(&pd->dev, "%s at %s: %llu bytes, granule %llu, %s\n", pd->ops->name, pd->bus_addr,
-		 pd->info.mem_size, pd->info.granule,
+		 pd->hw.info.mem_size, pd->hw.info.granule,
 		 pd->direct ? "direct DMA" : "all DMA through a bounce buffer");
 	paccel_debugfs_add(pd);
-	lost_devices_release(pd->pdev);
+	lost_devices_release(pd->hw.pdev);
 	queue_work(paccel_wq, &pd->pool->scrub_work);
 	return 0;
 
@@ -253,7 +253,7 @@ static void stop(struct paccel_device *pd)
 	mutex_lock(&pd->reset_lock);
 	pd->stopped = true;
 	paccel_engines_hold(pd, -ENODEV);
-	if (pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms))) {
+	if (paccel_quiesce(&pd->hw)) {
 		dev_err(&pd->dev, "the card does not become idle: cut off from memory\n");
 		paccel_give_up(pd);
 	} else {

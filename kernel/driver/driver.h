@@ -7,7 +7,6 @@ struct attribute_group;
 struct paccel_device;
 struct paccel_hw_ops;
 struct pci_dev;
-struct pci_driver;
 
 struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct paccel_hw_ops *ops);
 int paccel_device_register(struct paccel_device *pd);
@@ -22,6 +21,5 @@ void paccel_debugfs_add(struct paccel_device *pd);
 void paccel_debugfs_remove(struct paccel_device *pd);
 
 extern const struct attribute_group *paccel_groups[];
-extern struct pci_driver paccel_pci_driver;
 
 #endif

@@ -1,10 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Beginning and end of the module. */
 #include <linux/module.h>
-#include <linux/pci.h>
 
 #include "core/module.h"
 #include "driver/driver.h"
+#include "hw/table.h"
+#include "include/paccel.h"
+
+/* The first @count backends of the table, the last of them first. */
+static void unregister_backends(unsigned int count)
+{
+	while (count--)
+		paccel_backend_unregister(paccel_backends[count]);
+}
+
+static int __init register_backends(void)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < paccel_nr_backends; i++) {
+		ret = paccel_backend_register(paccel_backends[i]);
+		if (ret) {
+			unregister_backends(i);
+			return ret;
+		}
+	}
+	return 0;
+}
 
 static int __init paccel_init(void)
 {
@@ -20,7 +43,7 @@ static int __init paccel_init(void)
 	if (ret)
 		goto destroy_release_wq;
 	paccel_debugfs_init();
-	ret = pci_register_driver(&paccel_pci_driver);
+	ret = register_backends();
 	if (ret)
 		goto exit_debugfs;
 	return 0;
@@ -37,7 +60,7 @@ destroy_wq:
 
 static void __exit paccel_exit_module(void)
 {
-	pci_unregister_driver(&paccel_pci_driver);
+	unregister_backends(paccel_nr_backends);
 	paccel_debugfs_exit();
 	/* The last references to streams, contexts and cards may still be on their way. */
 	paccel_devices_wait();

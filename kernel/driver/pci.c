@@ -2,10 +2,10 @@
 /* The PCI side of every card: finding, enabling, suspending, error recovery. */
 #include <linux/pci.h>
 
+#include "core/compat.h"
 #include "core/device.h"
 #include "driver/driver.h"
 #include "exec/reset.h"
-#include "hw/table.h"
 #include "include/paccel.h"
 
 static int paccel_pci_enable(struct pci_dev *pdev)
@@ -14,7 +14,7 @@ static int paccel_pci_enable(struct pci_dev *pdev)
 
 	if (ret)
 		return ret;
-	ret = pci_request_regions(pdev, "paccel");
+	ret = pci_request_regions(pdev, dev_driver_string(&pdev->dev));
 	if (ret) {
 		pci_disable_device(pdev);
 		return ret;
@@ -34,13 +34,14 @@ static void paccel_pci_disable(struct pci_dev *pdev)
 static void hw_remove(struct paccel_device *pd)
 {
 	if (pd->ops->remove)
-		pd->ops->remove(pd);
+		pd->ops->remove(&pd->hw);
 }
 
 static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
-	const struct paccel_hw_ops *ops = (const struct paccel_hw_ops *)id->driver_data;
-	struct paccel_device *pd = paccel_device_alloc(pdev, ops);
+	struct paccel_backend *backend = container_of(to_pci_driver(pdev->dev.driver),
+						      struct paccel_backend, driver);
+	struct paccel_device *pd = paccel_device_alloc(pdev, backend->ops);
 	int ret;
 
 	if (IS_ERR(pd))
@@ -51,7 +52,7 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	ret = -ENOMEM;
 	if (!devres_open_group(&pdev->dev, pd, GFP_KERNEL))
 		goto disable;
-	ret = ops->probe(pd);
+	ret = pd->ops->probe(&pd->hw);
 	if (ret)
 		goto release;
 	devres_close_group(&pdev->dev, pd);
@@ -83,6 +84,8 @@ static void paccel_pci_remove(struct pci_dev *pdev)
 	hw_remove(pd);
 	/* All that probe() has taken with devm_...(): not later, for interrupts speak of pd. */
 	devres_release_group(&pdev->dev, pd);
+	/* The backend may be unloaded before the last file is closed. */
+	pd->ops = NULL;
 	paccel_pci_disable(pdev);
 	put_device(&pd->dev);
 }
@@ -132,11 +135,45 @@ static const struct pci_error_handlers paccel_error_handlers = {
 	.reset_done = paccel_reset_done,
 };
 
-struct pci_driver paccel_pci_driver = {
-	.name = "paccel",
-	.id_table = paccel_pci_ids,
-	.probe = paccel_pci_probe,
-	.remove = paccel_pci_remove,
-	.driver.pm = pm_sleep_ptr(&paccel_pm_ops),
-	.err_handler = &paccel_error_handlers,
-};
+/* What a backend cannot be without and does not have, or NULL. */
+static const char *missing(const struct paccel_backend *backend)
+{
+	const struct paccel_hw_ops *ops = backend->ops;
+
+	return !ops ? "ops" : !backend->ids ? "ids" : !ops->name ? "name" :
+	       !ops->probe ? "probe" : !ops->start ? "start" : !ops->poll ? "poll" :
+	       !ops->quiesce ? "quiesce" : !ops->reset ? "reset" : NULL;
+}
+
+int __paccel_backend_register(struct paccel_backend *backend, struct module *owner)
+{
+	const char *what = missing(backend);
+
+	if (what) {
+		pr_err("paccel: a backend has no %s\n", what);
+		return -EINVAL;
+	}
+	if (!*backend->ops->name || strlen(backend->ops->name) > PACCEL_BACKEND_NAME) {
+		pr_err("paccel: name of a backend, \"%s\": must have 1 to %d bytes\n",
+		       backend->ops->name, PACCEL_BACKEND_NAME);
+		return -EINVAL;
+	}
+	snprintf(backend->driver_name, sizeof(backend->driver_name), "paccel_%s",
+		 backend->ops->name);
+	backend->driver = (struct pci_driver) {
+		.name = backend->driver_name,
+		.id_table = backend->ids,
+		.probe = paccel_pci_probe,
+		.remove = paccel_pci_remove,
+		.driver.pm = pm_sleep_ptr(&paccel_pm_ops),
+		.err_handler = &paccel_error_handlers,
+	};
+	return __pci_register_driver(&backend->driver, owner, backend->driver_name);
+}
+EXPORT_SYMBOL_PACCEL(__paccel_backend_register);
+
+void paccel_backend_unregister(struct paccel_backend *backend)
+{
+	pci_unregister_driver(&backend->driver);
+}
+EXPORT_SYMBOL_PACCEL(paccel_backend_unregister);

@@ -20,13 +20,13 @@ static DEVICE_ATTR_RO(card);
 
 static ssize_t mem_size_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", to_paccel(dev)->info.mem_size);
+	return sysfs_emit(buf, "%llu\n", to_paccel(dev)->hw.info.mem_size);
 }
 static DEVICE_ATTR_RO(mem_size);
 
 static ssize_t granule_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", to_paccel(dev)->info.granule);
+	return sysfs_emit(buf, "%llu\n", to_paccel(dev)->hw.info.granule);
 }
 static DEVICE_ATTR_RO(granule);
 

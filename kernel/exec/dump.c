@@ -17,6 +17,7 @@
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
+#include "core/compat.h"
 #include "core/ctx.h"
 #include "core/device.h"
 #include "exec/dump.h"
@@ -72,6 +73,7 @@ void paccel_dump_words(struct seq_buf *out, const char *name, const void __iomem
 	}
 	seq_buf_printf(out, "\n");
 }
+EXPORT_SYMBOL_PACCEL(paccel_dump_words);
 
 static void show_tag(struct seq_buf *out, const struct paccel_tag *tag)
 {
@@ -104,7 +106,7 @@ void paccel_show_engine(struct seq_buf *out, struct paccel_engine *eng)
 	seq_buf_printf(out, "%s%s%s\n", eng->hung ? ", hung" : "", eng->hold ? ", held" : "",
 		       eng->refuse ? ", refuses work" : "");
 	for (i = eng->head; i != eng->tail; i++)
-		show_tag(out, &eng->tags[i & (eng->pd->info.depth - 1)]);
+		show_tag(out, &eng->tags[i & (eng->pd->hw.info.depth - 1)]);
 	spin_unlock_irq(&eng->lock);
 }
 
@@ -166,15 +168,15 @@ static void show_all(struct seq_buf *out, struct paccel_device *pd)
 
 	seq_buf_printf(out, "card: %s, %s, %s\n", dev_name(&pd->dev), pd->ops->name,
 		       pd->bus_addr);
-	seq_buf_printf(out, "memory: %llu bytes\n", pd->info.mem_size);
+	seq_buf_printf(out, "memory: %llu bytes\n", pd->hw.info.mem_size);
 	seq_buf_printf(out, "health: %s\n", paccel_health(pd));
 	show_counters(out, pd);
-	for (eng = pd->engines; eng < pd->engines + pd->info.engines; eng++) {
+	for (eng = pd->engines; eng < pd->engines + pd->hw.info.engines; eng++) {
 		paccel_show_engine(out, eng);
 		paccel_show_queues(out, eng);
 	}
 	if (pd->ops->dump)
-		pd->ops->dump(pd, out);
+		pd->ops->dump(&pd->hw, out);
 }
 
 /*
@@ -213,7 +215,7 @@ void paccel_dump_work(struct work_struct *work)
 	mutex_unlock(&pd->reset_lock);
 	if (text && used)
 		/* Of the PCI function: what is kept for it may outlive us. */
-		dev_coredumpv(&pd->pdev->dev, text, used, GFP_KERNEL);
+		dev_coredumpv(&pd->hw.pdev->dev, text, used, GFP_KERNEL);
 	else
 		vfree(text);
 }
@@ -221,7 +223,7 @@ void paccel_dump_work(struct work_struct *work)
 /* Without memory, or in a kernel without it, there is no dump. */
 void paccel_dump_alloc(struct paccel_device *pd)
 {
-	size_t size = DUMP_CARD + pd->info.engines * DUMP_ENGINE;
+	size_t size = DUMP_CARD + pd->hw.info.engines * DUMP_ENGINE;
 	char *text = IS_ENABLED(CONFIG_DEV_COREDUMP) ? vmalloc(size) : NULL;
 
 	if (text)

@@ -14,6 +14,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
+#include "core/compat.h"
 #include "core/ctx.h"
 #include "exec/internal.h"
 #include "exec/trace.h"
@@ -34,7 +35,7 @@ static void sync_for_card(struct paccel_engine *eng, struct paccel_tag *tag)
 
 	if (tag->step.sync)
 		while (paccel_seg_next(&seg))
-			dma_sync_single_for_device(&eng->pd->pdev->dev, seg.addr, seg.len,
+			dma_sync_single_for_device(&eng->pd->hw.pdev->dev, seg.addr, seg.len,
 						   paccel_pages_dir(tag->job->pages));
 }
 
@@ -45,7 +46,7 @@ void paccel_tag_sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag)
 	/* What the card has only read is as it was, or the program has written it since. */
 	if (tag->step.sync && tag->step.x.op == PACCEL_XFER_D2H)
 		while (paccel_seg_next(&seg))
-			dma_sync_single_for_cpu(&eng->pd->pdev->dev, seg.addr, seg.len,
+			dma_sync_single_for_cpu(&eng->pd->hw.pdev->dev, seg.addr, seg.len,
 						paccel_pages_dir(tag->job->pages));
 }
 
@@ -83,7 +84,7 @@ static void take_back(struct paccel_engine *eng, struct paccel_tag *tag,
 void paccel_engine_kick_now(struct paccel_engine *eng)
 {
 	if (eng->unkicked && eng->pd->ops->kick)
-		eng->pd->ops->kick(eng);
+		eng->pd->ops->kick(&eng->pd->hw, eng->id);
 	eng->unkicked = 0;
 }
 
@@ -108,7 +109,7 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
 	tag->started = ktime_get();
 	if (eng->tail - eng->head == 1)
 		set_deadline(eng);
-	ret = eng->pd->ops->start(eng, &step->x);
+	ret = eng->pd->ops->start(&eng->pd->hw, eng->id, &step->x);
 	trace_paccel_start(eng, tag, ret);
 	if (ret) {
 		tag->state = PACCEL_TAG_DONE;
@@ -119,7 +120,7 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
 	atomic64_inc(&eng->pd->count.xfers);
 	/* It may be started more than once. */
 	if (step->last && job->stream && !job->issue_reported &&
-	    eng->pd->info.flags & PACCEL_HW_LINK) {
+	    eng->pd->hw.info.flags & PACCEL_HW_LINK) {
 		job->issue_reported = true;
 		kref_get(&job->ref);
 		list_add_tail(&job->issued_node, &events->issued);
@@ -191,10 +192,10 @@ static void retire_all(struct paccel_engine *eng, struct engine_events *events)
 
 static bool has_room(struct paccel_engine *eng)
 {
-	if (eng->hold || eng->hung || eng->tail - eng->head == eng->pd->info.depth)
+	if (eng->hold || eng->hung || eng->tail - eng->head == eng->pd->hw.info.depth)
 		return false;
 	/* Three behind the one that runs: an interrupt can take as long as a transfer or two. */
-	return eng->bytes <= 3 * (u64)eng->pd->info.max_xfer;
+	return eng->bytes <= 3 * (u64)eng->pd->hw.info.max_xfer;
 }
 
 /* May something be put into the ring? What is behind the worker's would be started before it. */
@@ -270,8 +271,8 @@ static struct paccel_tag *pick(struct paccel_engine *eng, struct engine_events *
 	tag->checksum = 0;
 	tag->seen = false;
 	tag->step.x.cookie = eng->tail;
-	tag->step.x.list = eng->lists + (tag - eng->tags) * eng->pd->info.list_size;
-	tag->step.x.list_dma = eng->lists_dma + (tag - eng->tags) * eng->pd->info.list_size;
+	tag->step.x.list = eng->lists + (tag - eng->tags) * eng->pd->hw.info.list_size;
+	tag->step.x.list_dma = eng->lists_dma + (tag - eng->tags) * eng->pd->hw.info.list_size;
 	eng->tail++;
 	eng->bytes += tag->step.x.len;
 	if (tag->step.bounce)
@@ -417,12 +418,18 @@ static void hang(struct paccel_engine *eng, struct paccel_tag *tag, int error)
 	queue_work(system_long_wq, &eng->pd->recover);
 }
 
-void paccel_xfer_bogus(struct paccel_engine *eng)
+static void bogus(struct paccel_engine *eng)
 {
 	atomic64_inc(&eng->pd->count.bogus);
 	dev_warn_ratelimited(&eng->pd->dev, "engine %u: a completion that matches no transfer\n",
 			     eng->id);
 }
+
+void paccel_xfer_bogus(struct paccel_hw *hw, unsigned int engine)
+{
+	bogus(paccel_engine_of(hw, engine));
+}
+EXPORT_SYMBOL_PACCEL(paccel_xfer_bogus);
 
 /* What the card has in hand and calls so, or NULL. */
 static struct paccel_tag *busy_tag(struct paccel_engine *eng, u64 cookie)
@@ -433,25 +440,27 @@ static struct paccel_tag *busy_tag(struct paccel_engine *eng, u64 cookie)
 											     NULL;
 }
 
-void paccel_xfer_checksum(struct paccel_engine *eng, u64 cookie, u32 checksum)
+void paccel_xfer_checksum(struct paccel_hw *hw, unsigned int engine, u64 cookie, u32 checksum)
 {
-	struct paccel_tag *tag = busy_tag(eng, cookie);
+	struct paccel_tag *tag = busy_tag(paccel_engine_of(hw, engine), cookie);
 
 	if (tag)
 		tag->checksum = checksum;
 }
+EXPORT_SYMBOL_PACCEL(paccel_xfer_checksum);
 
-void paccel_xfer_done(struct paccel_engine *eng, u64 cookie, u64 bytes, int status)
+void paccel_xfer_done(struct paccel_hw *hw, unsigned int engine, u64 cookie, u64 bytes, int status)
 {
+	struct paccel_engine *eng = paccel_engine_of(hw, engine);
 	struct paccel_tag *tag = busy_tag(eng, cookie);
 
 	eng->reported = true;
 	if (!tag) {
-		paccel_xfer_bogus(eng);
+		bogus(eng);
 		return;
 	}
 	if (!status && bytes != tag->step.x.len) {
-		paccel_xfer_bogus(eng);
+		bogus(eng);
 		hang(eng, tag, -EIO);
 		return;
 	}
@@ -461,18 +470,20 @@ void paccel_xfer_done(struct paccel_engine *eng, u64 cookie, u64 bytes, int stat
 	trace_paccel_done(eng, tag, status);
 	paccel_tag_sync_for_cpu(eng, tag);
 }
+EXPORT_SYMBOL_PACCEL(paccel_xfer_done);
 
 /* Asks the card: has anything ended? */
 bool paccel_engine_ask(struct paccel_engine *eng)
 {
 	eng->reported = false;
 	if (!eng->poll_off)
-		eng->pd->ops->poll(eng);
+		eng->pd->ops->poll(&eng->pd->hw, eng->id);
 	return eng->reported;
 }
 
-bool paccel_xfer_check(struct paccel_engine *eng)
+bool paccel_xfer_check(struct paccel_hw *hw, unsigned int engine)
 {
+	struct paccel_engine *eng = paccel_engine_of(hw, engine);
 	struct engine_events events;
 	unsigned long flags;
 	bool reported;
@@ -486,11 +497,13 @@ bool paccel_xfer_check(struct paccel_engine *eng)
 	paccel_engine_events_report(&events);
 	return reported;
 }
+EXPORT_SYMBOL_PACCEL(paccel_xfer_check);
 
-void paccel_spurious_irq(struct paccel_device *pd)
+void paccel_spurious_irq(struct paccel_hw *hw)
 {
-	atomic64_inc(&pd->count.spurious_irqs);
+	atomic64_inc(&paccel_of_hw(hw)->count.spurious_irqs);
 }
+EXPORT_SYMBOL_PACCEL(paccel_spurious_irq);
 
 /* --- watchdog --- */
 
@@ -544,7 +557,7 @@ static void engine_watchdog(struct work_struct *work)
  */
 struct paccel_engine *paccel_engine_choose(struct paccel_device *pd)
 {
-	unsigned int nr = pd->info.engines, first = raw_smp_processor_id() % nr, i;
+	unsigned int nr = pd->hw.info.engines, first = raw_smp_processor_id() % nr, i;
 	struct paccel_engine *best = &pd->engines[first], *eng;
 
 	for (i = 1; i < nr; i++) {
@@ -658,7 +671,7 @@ void paccel_engines_exit(struct paccel_device *pd)
 /* One for each engine; kfree() ends them. NULL: no memory. */
 struct paccel_queue *paccel_queues_alloc(struct paccel_ctx *ctx)
 {
-	unsigned int i, nr = ctx->pd->info.engines;
+	unsigned int i, nr = ctx->pd->hw.info.engines;
 	struct paccel_queue *queues = kcalloc(nr, sizeof(*queues), GFP_KERNEL_ACCOUNT);
 
 	for (i = 0; queues && i < nr; i++) {
@@ -671,16 +684,16 @@ struct paccel_queue *paccel_queues_alloc(struct paccel_ctx *ctx)
 
 static u32 lists_size(struct paccel_device *pd)
 {
-	return pd->info.depth * pd->info.list_size;
+	return pd->hw.info.depth * pd->hw.info.list_size;
 }
 
 /* Coherent memory is within every card's reach, however few address bits it has. */
 static int engine_alloc(struct paccel_engine *eng)
 {
 	struct paccel_device *pd = eng->pd;
-	struct device *dev = &pd->pdev->dev;
+	struct device *dev = &pd->hw.pdev->dev;
 
-	eng->tags = kcalloc(pd->info.depth, sizeof(*eng->tags), GFP_KERNEL);
+	eng->tags = kcalloc(pd->hw.info.depth, sizeof(*eng->tags), GFP_KERNEL);
 	if (!eng->tags)
 		return -ENOMEM;
 	eng->bounce = dma_alloc_coherent(dev, pd->bounce_size, &eng->bounce_dma, GFP_KERNEL);
@@ -697,7 +710,7 @@ int paccel_engines_alloc(struct paccel_device *pd)
 	struct paccel_engine *eng;
 	int ret;
 
-	pd->bounce_size = min_t(u32, pd->info.max_xfer, PACCEL_BOUNCE);
+	pd->bounce_size = min_t(u32, pd->hw.info.max_xfer, PACCEL_BOUNCE);
 	for (eng = pd->engines; eng < engines_end(pd); eng++) {
 		ret = engine_alloc(eng);
 		if (ret) {
@@ -716,7 +729,7 @@ static void free_coherent(struct paccel_device *pd, u32 size, void *at, dma_addr
 	if (pd->unsafe)
 		paccel_count_leak(pd, PAGE_ALIGN(size) >> PAGE_SHIFT);
 	else
-		dma_free_coherent(&pd->pdev->dev, size, at, dma);
+		dma_free_coherent(&pd->hw.pdev->dev, size, at, dma);
 }
 
 /* The engines are idle and held for good. */

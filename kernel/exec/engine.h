@@ -9,10 +9,10 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+#include "core/device.h"
 #include "exec/job.h"
 
 struct paccel_ctx;
-struct paccel_device;
 struct paccel_mem_ops;
 struct paccel_pages;
 
@@ -105,6 +105,11 @@ struct paccel_engine {
 	struct work_struct work;
 	struct delayed_work watchdog;
 };
+
+static inline struct paccel_engine *paccel_engine_of(struct paccel_hw *hw, unsigned int engine)
+{
+	return &paccel_of_hw(hw)->engines[engine];
+}
 
 int paccel_engines_init(struct paccel_device *pd);
 void paccel_engines_exit(struct paccel_device *pd);

@@ -21,7 +21,7 @@ static inline void engine_events_init(struct engine_events *events)
 
 static inline struct paccel_engine *engines_end(struct paccel_device *pd)
 {
-	return pd->engines + pd->info.engines;
+	return pd->engines + pd->hw.info.engines;
 }
 
 static inline void engine_queue_work(struct paccel_engine *eng)
@@ -33,7 +33,7 @@ static inline void engine_queue_work(struct paccel_engine *eng)
 
 static inline struct paccel_tag *tag_at(struct paccel_engine *eng, u64 cookie)
 {
-	return &eng->tags[cookie & (eng->pd->info.depth - 1)];
+	return &eng->tags[cookie & (eng->pd->hw.info.depth - 1)];
 }
 
 /* The one that was chosen last, if any is in flight. */

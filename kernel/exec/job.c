@@ -186,7 +186,7 @@ static bool is_fill(const struct paccel_job *job)
  */
 int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wanted)
 {
-	bool can = pd->info.flags & PACCEL_HW_CHECKSUM &&
+	bool can = pd->hw.info.flags & PACCEL_HW_CHECKSUM &&
 		   (!job->pages || paccel_pages_readable(job->pages));
 
 	if (wanted && !can)
@@ -198,8 +198,8 @@ int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wan
 /* Does it need no memory of the host, because the card does it by itself? */
 bool paccel_job_inside(const struct paccel_job *job, const struct paccel_device *pd)
 {
-	return (is_fill(job) && pd->info.flags & PACCEL_HW_FILL) ||
-	       (job->op == PACCEL_JOB_D2D && pd->info.flags & PACCEL_HW_D2D);
+	return (is_fill(job) && pd->hw.info.flags & PACCEL_HW_FILL) ||
+	       (job->op == PACCEL_JOB_D2D && pd->hw.info.flags & PACCEL_HW_D2D);
 }
 
 /*
@@ -252,7 +252,7 @@ void paccel_job_plan(struct paccel_job *job, struct paccel_step *step)
 	*step = (struct paccel_step) {
 		.at = job->at,
 		/* A multiple of every pattern size, as is the bounce buffer: no pattern is cut. */
-		.x.len = min_t(u64, job->width - job->at.col, pd->info.max_xfer),
+		.x.len = min_t(u64, job->width - job->at.col, pd->hw.info.max_xfer),
 		.x.verify = job->verify,
 	};
 	if (paccel_job_inside(job, pd))

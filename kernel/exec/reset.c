@@ -6,6 +6,7 @@
  */
 #include <linux/pci.h>
 
+#include "core/compat.h"
 #include "core/ctx.h"
 #include "core/device.h"
 #include "core/module.h"
@@ -47,8 +48,8 @@ void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state
 void paccel_give_up(struct paccel_device *pd)
 {
 	lockdep_assert_held(&pd->reset_lock);
-	pci_clear_master(pd->pdev);
-	if ((pd->info.flags & PACCEL_HW_BM_STOPS) || !pci_device_is_present(pd->pdev)) {
+	pci_clear_master(pd->hw.pdev);
+	if ((pd->hw.info.flags & PACCEL_HW_BM_STOPS) || !pci_device_is_present(pd->hw.pdev)) {
 		paccel_prove_quiet(pd);
 		return;
 	}
@@ -70,7 +71,7 @@ const char *paccel_health(struct paccel_device *pd)
 
 	if (READ_ONCE(pd->failed))
 		return "failed";
-	for (i = 0; i < pd->info.engines; i++)
+	for (i = 0; i < pd->hw.info.engines; i++)
 		if (paccel_engine_hung(&pd->engines[i]))
 			return "recovering";
 	return "ok";
@@ -99,26 +100,32 @@ static void out_of_service(struct paccel_device *pd, bool quiet, const char *why
 	paccel_pool_wake(pd);
 }
 
+int paccel_quiesce(struct paccel_hw *hw)
+{
+	return paccel_of_hw(hw)->ops->quiesce(hw, READ_ONCE(paccel_quiesce_ms));
+}
+EXPORT_SYMBOL_PACCEL(paccel_quiesce);
+
 /*
  * The engines are held. @error: of what runs, or 0: it is done again, if the card still has what it
  * was done with. Returns 0, or -EIO with the card out of service.
  */
 static int restart(struct paccel_device *pd, int error)
 {
-	if (!(pd->info.flags & PACCEL_HW_MEM_SURVIVES))
+	if (!(pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES))
 		error = -EIO;
 	atomic64_inc(&pd->count.resets);
-	if (pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms))) {
+	if (paccel_quiesce(&pd->hw)) {
 		out_of_service(pd, false, "the card does not become idle");
 		return -EIO;
 	}
 	paccel_prove_quiet(pd);
 	paccel_engines_abort(pd, error);
-	if (pd->ops->reset(pd)) {
+	if (pd->ops->reset(&pd->hw)) {
 		out_of_service(pd, true, "the card does not come back");
 		return -EIO;
 	}
-	if (!(pd->info.flags & PACCEL_HW_MEM_SURVIVES))
+	if (!(pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES))
 		lose_contexts(pd);
 	WRITE_ONCE(pd->failed, false);
 	paccel_engines_refuse(pd, 0);
@@ -153,7 +160,7 @@ static int restart_engine(struct paccel_engine *eng)
 
 	paccel_engine_hold(eng, 0);
 	if (eng->pd->ops->reset_engine)
-		ret = eng->pd->ops->reset_engine(eng);
+		ret = eng->pd->ops->reset_engine(&eng->pd->hw, eng->id);
 	if (ret)
 		return ret;
 	atomic64_inc(&eng->pd->count.engine_resets);
@@ -167,7 +174,7 @@ static void recover(struct paccel_device *pd)
 {
 	unsigned int i;
 
-	for (i = 0; i < pd->info.engines; i++) {
+	for (i = 0; i < pd->hw.info.engines; i++) {
 		struct paccel_engine *eng = &pd->engines[i];
 
 		if (!paccel_engine_hung(eng))
@@ -215,7 +222,7 @@ void paccel_suspend(struct paccel_device *pd)
 {
 	mutex_lock(&pd->reset_lock);
 	paccel_engines_hold(pd, 0);
-	if (pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms)))
+	if (paccel_quiesce(&pd->hw))
 		out_of_service(pd, false, "the card does not become idle");
 	else
 		paccel_engines_abort(pd, 0);
@@ -242,7 +249,7 @@ void paccel_fail(struct paccel_device *pd)
 
 	mutex_lock(&pd->reset_lock);
 	paccel_engines_hold(pd, -EIO);
-	quiet = !pd->ops->quiesce(pd, READ_ONCE(paccel_quiesce_ms));
+	quiet = !paccel_quiesce(&pd->hw);
 	out_of_service(pd, quiet, "a PCI error");
 	paccel_engines_unhold(pd);
 	mutex_unlock(&pd->reset_lock);

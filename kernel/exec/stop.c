@@ -28,7 +28,7 @@ static void withdraw_all(struct paccel_engine *eng, struct list_head *queues, in
  */
 static void engine_halt(struct paccel_engine *eng)
 {
-	eng->pd->ops->halt(eng);
+	eng->pd->ops->halt(&eng->pd->hw, eng->id);
 	spin_lock_irq(&eng->lock);
 	paccel_engine_ask(eng);
 	eng->poll_off = true;
@@ -68,7 +68,7 @@ static u64 passed_to(struct paccel_engine *eng)
 {
 	u64 i = eng->tail;
 
-	if (!(eng->pd->info.flags & PACCEL_HW_LINK))
+	if (!(eng->pd->hw.info.flags & PACCEL_HW_LINK))
 		return eng->head;
 	while (i != eng->head && tag_at(eng, i - 1)->state == PACCEL_TAG_BUSY)
 		i--;

@@ -11,10 +11,6 @@
 #include <linux/pci.h>
 #include <linux/slab.h>
 
-#include "core/compat.h"
-#include "core/device.h"
-#include "core/module.h"
-#include "exec/engine.h"
 #include "hw/table.h"
 #include "include/paccel.h"
 
@@ -66,18 +62,17 @@ struct edu {
  * With bus mastering off a transfer "completes" and copies nothing: the card itself never says
  * so.
  */
-static bool edu_bus_master(struct paccel_device *pd)
+static bool edu_bus_master(struct paccel_hw *hw)
 {
 	u16 command;
 
-	return !pci_read_config_word(pd->pdev, PCI_COMMAND, &command) &&
+	return !pci_read_config_word(hw->pdev, PCI_COMMAND, &command) &&
 	       command != (u16)EDU_GONE && (command & PCI_COMMAND_MASTER);
 }
 
-static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
+static int edu_start(struct paccel_hw *hw, unsigned int engine, const struct paccel_xfer *x)
 {
-	struct paccel_device *pd = eng->pd;
-	struct edu *edu = pd->hw;
+	struct edu *edu = hw->priv;
 	bool to_host = x->op == PACCEL_XFER_D2H;
 	u64 card = EDU_BUF + x->dev, host;
 	struct paccel_seg seg = x->segs;
@@ -91,7 +86,7 @@ static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 	if (WARN_ON_ONCE(!paccel_seg_next(&seg) || seg.len != x->len))
 		return -EIO;
 	host = seg.addr;
-	if (WARN_ON_ONCE((host + x->len - 1) & ~DMA_BIT_MASK(pd->info.dma_bits)))
+	if (WARN_ON_ONCE((host + x->len - 1) & ~DMA_BIT_MASK(hw->info.dma_bits)))
 		return -EIO;
 
 	cmd = readl(edu->bar + EDU_DMA_CMD);
@@ -100,7 +95,7 @@ static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 	/* A transfer started now would be dropped without a trace. */
 	if (cmd & EDU_DMA_RUN)
 		return -EBUSY;
-	if (!edu_bus_master(pd))
+	if (!edu_bus_master(hw))
 		return -EIO;
 
 	/* The address registers take one 8-byte write; two halves do not work. */
@@ -115,22 +110,21 @@ static int edu_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 	return 0;
 }
 
-static void edu_poll(struct paccel_engine *eng)
+static void edu_poll(struct paccel_hw *hw, unsigned int engine)
 {
-	struct edu *edu = eng->pd->hw;
+	struct edu *edu = hw->priv;
 
 	/* All ones is no answer, and RUN is one of them: for all we know it still runs. */
 	if (!edu->started || readl(edu->bar + EDU_DMA_CMD) & EDU_DMA_RUN)
 		return;
 	edu->started = false;
-	paccel_xfer_done(eng, edu->cookie, edu->len, edu_bus_master(eng->pd) ? 0 : -EIO);
+	paccel_xfer_done(hw, engine, edu->cookie, edu->len, edu_bus_master(hw) ? 0 : -EIO);
 }
 
 static irqreturn_t edu_irq(int irq, void *data)
 {
-	struct paccel_device *pd = data;
-	struct paccel_engine *eng = &pd->engines[0];
-	struct edu *edu = pd->hw;
+	struct paccel_hw *hw = data;
+	struct edu *edu = hw->priv;
 	u32 status = readl(edu->bar + EDU_IRQ_STATUS);
 
 	/* All bits at once can be pending, too: only a card that is gone has no ID. */
@@ -139,14 +133,14 @@ static irqreturn_t edu_irq(int irq, void *data)
 	writel(status, edu->bar + EDU_IRQ_ACK);
 
 	/* Anybody with access to the raise register can make this interrupt: edu_poll() decides. */
-	if (!(status & EDU_IRQ_DMA) || !paccel_xfer_check(eng))
-		paccel_spurious_irq(pd);
+	if (!(status & EDU_IRQ_DMA) || !paccel_xfer_check(hw, 0))
+		paccel_spurious_irq(hw);
 	return IRQ_HANDLED;
 }
 
-static int edu_quiesce(struct paccel_device *pd, unsigned int limit_ms)
+static int edu_quiesce(struct paccel_hw *hw, unsigned int limit_ms)
 {
-	struct edu *edu = pd->hw;
+	struct edu *edu = hw->priv;
 	u32 cmd;
 	int ret;
 
@@ -174,23 +168,23 @@ static int edu_alive(struct edu *edu)
 }
 
 /* The card has no reset of its own: to be idle, alive and bus master is all there is. */
-static int edu_reset(struct paccel_device *pd)
+static int edu_reset(struct paccel_hw *hw)
 {
-	struct edu *edu = pd->hw;
+	struct edu *edu = hw->priv;
 	int ret = edu_alive(edu);
 
 	if (ret)
 		return ret;
 	writel(~0u, edu->bar + EDU_IRQ_ACK);
 	edu->started = false;
-	pci_set_master(pd->pdev);
+	pci_set_master(hw->pdev);
 	return 0;
 }
 
 /* All but the addresses of a transfer. */
-static void edu_dump(struct paccel_device *pd, struct seq_buf *out)
+static void edu_dump(struct paccel_hw *hw, struct seq_buf *out)
 {
-	struct edu *edu = pd->hw;
+	struct edu *edu = hw->priv;
 
 	paccel_dump_words(out, "id", edu->bar + EDU_ID, 8);
 	paccel_dump_words(out, "interrupts", edu->bar + EDU_IRQ_STATUS, 4);
@@ -198,16 +192,16 @@ static void edu_dump(struct paccel_device *pd, struct seq_buf *out)
 	paccel_dump_words(out, "command", edu->bar + EDU_DMA_CMD, 4);
 }
 
-static int edu_setup_irq(struct paccel_device *pd, struct edu *edu)
+static int edu_setup_irq(struct paccel_hw *hw, struct edu *edu)
 {
-	int ret = pci_alloc_irq_vectors(pd->pdev, 1, 1, PCI_IRQ_MSI | PCI_IRQ_INTX);
+	int ret = pci_alloc_irq_vectors(hw->pdev, 1, 1, PCI_IRQ_ALL_TYPES);
 
 	if (ret < 0)
 		return ret;
-	edu->irq = pci_irq_vector(pd->pdev, 0);
-	ret = request_irq(edu->irq, edu_irq, IRQF_SHARED, dev_name(&pd->dev), pd);
+	edu->irq = pci_irq_vector(hw->pdev, 0);
+	ret = request_irq(edu->irq, edu_irq, IRQF_SHARED, pci_name(hw->pdev), hw);
 	if (ret)
-		pci_free_irq_vectors(pd->pdev);
+		pci_free_irq_vectors(hw->pdev);
 	return ret;
 }
 
@@ -224,16 +218,16 @@ static int edu_check_parameters(struct device *dev)
 	return 0;
 }
 
-static int edu_probe(struct paccel_device *pd)
+static int edu_probe(struct paccel_hw *hw)
 {
-	struct device *dev = &pd->pdev->dev;
+	struct device *dev = &hw->pdev->dev;
 	struct edu *edu;
 	int ret;
 
 	ret = edu_check_parameters(dev);
 	if (ret)
 		return ret;
-	pd->info = (struct paccel_hw_info) {
+	hw->info = (struct paccel_hw_info) {
 		.mem_size = EDU_MEM_SIZE,
 		.granule = EDU_GRANULE,
 		.max_xfer = EDU_MEM_SIZE,
@@ -250,9 +244,9 @@ static int edu_probe(struct paccel_device *pd)
 	edu = kzalloc(sizeof(*edu), GFP_KERNEL);
 	if (!edu)
 		return -ENOMEM;
-	pd->hw = edu;
+	hw->priv = edu;
 	ret = -ENOMEM;
-	edu->bar = pci_iomap(pd->pdev, 0, 0);
+	edu->bar = pci_iomap(hw->pdev, 0, 0);
 	if (!edu->bar)
 		goto free_edu;
 	ret = edu_alive(edu);
@@ -264,35 +258,35 @@ static int edu_probe(struct paccel_device *pd)
 	 * State survives resets and earlier drivers: an old transfer may still run, an old
 	 * interrupt be pending.
 	 */
-	ret = edu_quiesce(pd, paccel_quiesce_ms);
+	ret = paccel_quiesce(hw);
 	if (ret) {
 		dev_err(dev, "a transfer of an earlier driver does not end\n");
 		goto unmap_bar;
 	}
-	ret = edu_setup_irq(pd, edu);
+	ret = edu_setup_irq(hw, edu);
 	if (ret)
 		goto unmap_bar;
 	return 0;
 
 unmap_bar:
-	pci_iounmap(pd->pdev, edu->bar);
+	pci_iounmap(hw->pdev, edu->bar);
 free_edu:
 	kfree(edu);
 	return ret;
 }
 
-static void edu_remove(struct paccel_device *pd)
+static void edu_remove(struct paccel_hw *hw)
 {
-	struct edu *edu = pd->hw;
+	struct edu *edu = hw->priv;
 
-	free_irq(edu->irq, pd);
-	pci_free_irq_vectors(pd->pdev);
-	pci_iounmap(pd->pdev, edu->bar);
+	free_irq(edu->irq, hw);
+	pci_free_irq_vectors(hw->pdev);
+	pci_iounmap(hw->pdev, edu->bar);
 	kfree(edu);
-	pd->hw = NULL;
+	hw->priv = NULL;
 }
 
-const struct paccel_hw_ops paccel_edu = {
+static const struct paccel_hw_ops edu_ops = {
 	.name = "edu",
 	.probe = edu_probe,
 	.remove = edu_remove,
@@ -301,4 +295,16 @@ const struct paccel_hw_ops paccel_edu = {
 	.quiesce = edu_quiesce,
 	.reset = edu_reset,
 	.dump = edu_dump,
+};
+
+/* The id stands in QEMU's docs/specs/edu.rst. */
+static const struct pci_device_id edu_ids[] = {
+	{ PCI_DEVICE(0x1234, 0x11e8) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, edu_ids);
+
+struct paccel_backend paccel_edu = {
+	.ops = &edu_ops,
+	.ids = edu_ids,
 };

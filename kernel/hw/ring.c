@@ -10,9 +10,6 @@
 #include <linux/seq_buf.h>
 #include <linux/sizes.h>
 
-#include "core/device.h"
-#include "core/module.h"
-#include "exec/engine.h"
 #include "hw/table.h"
 #include "include/paccel.h"
 
@@ -72,11 +69,11 @@ struct ring {
 	struct ring_engine engines[PACCEL_MAX_ENGINES];
 };
 
-static struct ring_engine *ring_engine(struct paccel_engine *eng)
+static struct ring_engine *ring_engine(struct paccel_hw *hw, unsigned int engine)
 {
-	struct ring *ring = eng->pd->hw;
+	struct ring *ring = hw->priv;
 
-	return &ring->engines[eng->id];
+	return &ring->engines[engine];
 }
 
 static void __iomem *ring_entry(struct ring *ring, void __iomem *base, u32 index)
@@ -105,14 +102,14 @@ static u64 ring_host(const struct paccel_xfer *x, u64 *head)
 	return x->list_dma;
 }
 
-static int ring_start(struct paccel_engine *eng, const struct paccel_xfer *x)
+static int ring_start(struct paccel_hw *hw, unsigned int engine, const struct paccel_xfer *x)
 {
 	static const u8 opcodes[] = {
 		[PACCEL_XFER_H2D] = 1, [PACCEL_XFER_D2H] = 2, [PACCEL_XFER_D2D] = 3,
 		[PACCEL_XFER_FILL] = 4, [PACCEL_XFER_CHECKSUM] = 5,
 	};
-	struct ring_engine *re = ring_engine(eng);
-	void __iomem *entry = ring_entry(eng->pd->hw, re->sq, re->sq_tail);
+	struct ring_engine *re = ring_engine(hw, engine);
+	void __iomem *entry = ring_entry(hw->priv, re->sq, re->sq_tail);
 	u64 d[RING_WORDS] = { };
 	unsigned int i;
 
@@ -135,24 +132,24 @@ static int ring_start(struct paccel_engine *eng, const struct paccel_xfer *x)
 	return 0;
 }
 
-static void ring_kick(struct paccel_engine *eng)
+static void ring_kick(struct paccel_hw *hw, unsigned int engine)
 {
-	struct ring_engine *re = ring_engine(eng);
+	struct ring_engine *re = ring_engine(hw, engine);
 
 	/* Whatever is quiet, the last one is not. */
-	writeq(re->last | RING_FLAG_IRQ, ring_entry(eng->pd->hw, re->sq, re->sq_tail - 1));
+	writeq(re->last | RING_FLAG_IRQ, ring_entry(hw->priv, re->sq, re->sq_tail - 1));
 	wmb();	/* the card takes them when it sees the index */
 	writel(re->sq_tail, re->regs + RING_SQ_TAIL);
 	/* An engine that says after this that it runs will look at the index again. */
 	mb();
 	if (readl(re->regs + RING_ENGINE_STATUS) != RING_RUNNING)
-		ring_bell(eng->pd->hw, 1 + eng->id);
+		ring_bell(hw->priv, 1 + engine);
 }
 
-static void ring_poll(struct paccel_engine *eng)
+static void ring_poll(struct paccel_hw *hw, unsigned int engine)
 {
-	struct ring *ring = eng->pd->hw;
-	struct ring_engine *re = ring_engine(eng);
+	struct ring *ring = hw->priv;
+	struct ring_engine *re = ring_engine(hw, engine);
 	u32 status, tail = readl(re->regs + RING_CQ_TAIL);
 	u64 c[RING_WORDS];
 	unsigned int i;
@@ -169,11 +166,11 @@ static void ring_poll(struct paccel_engine *eng)
 		/* Number, generation; and the descriptor: with another one's cookie it is none. */
 		if ((u32)c[5] != re->cq_head || (u32)c[1] != re->generation ||
 		    (u32)c[0] != re->first_cookie + (u32)(c[5] >> 32)) {
-			paccel_xfer_bogus(eng);
+			paccel_xfer_bogus(hw, engine);
 			continue;
 		}
-		paccel_xfer_checksum(eng, c[0], c[4]);
-		paccel_xfer_done(eng, c[0], c[2], status == RING_OK ? 0 :
+		paccel_xfer_checksum(hw, engine, c[0], c[4]);
+		paccel_xfer_done(hw, engine, c[0], c[2], status == RING_OK ? 0 :
 				 status == RING_CANCELLED ? -ECANCELED : -EIO);
 	}
 	writel(tail, re->regs + RING_CQ_HEAD);
@@ -209,61 +206,61 @@ static int ring_begin(struct ring_engine *re)
 	return re->generation == RING_GONE ? -ENODEV : 0;
 }
 
-static int ring_reset_engine(struct paccel_engine *eng)
+static int ring_reset_engine(struct paccel_hw *hw, unsigned int engine)
 {
-	struct ring_engine *re = ring_engine(eng);
-	struct ring *ring = eng->pd->hw;
-	int ret = ring_command_reset(ring, 1 + eng->id, re->regs, RING_ENGINE_COMMAND, 1000);
+	struct ring_engine *re = ring_engine(hw, engine);
+	struct ring *ring = hw->priv;
+	int ret = ring_command_reset(ring, 1 + engine, re->regs, RING_ENGINE_COMMAND, 1000);
 
 	/* A card whose gate is shut was reset by itself, and needs all of that. */
 	return ret ?: readl(ring->regs + RING_STATUS) & RING_STATUS_MASTER ? ring_begin(re) : -EIO;
 }
 
 /* An index that cannot be: it stops when it looks for the next descriptor. */
-static void ring_halt(struct paccel_engine *eng)
+static void ring_halt(struct paccel_hw *hw, unsigned int engine)
 {
-	struct ring_engine *re = ring_engine(eng);
+	struct ring_engine *re = ring_engine(hw, engine);
 
 	writel(re->sq_tail + BIT(31), re->regs + RING_SQ_TAIL);
-	ring_bell(eng->pd->hw, 1 + eng->id);
+	ring_bell(hw->priv, 1 + engine);
 	ring_wait(re->regs + RING_ENGINE_STATUS, ~0u, RING_HALTED, 20 * USEC_PER_MSEC);
 }
 
 /* What runs is not waited for: it would be done again. The gate is shut afterwards. */
-static int ring_quiesce(struct paccel_device *pd, unsigned int limit_ms)
+static int ring_quiesce(struct paccel_hw *hw, unsigned int limit_ms)
 {
-	struct ring *ring = pd->hw;
+	struct ring *ring = hw->priv;
 
 	return ring_command_reset(ring, 0, ring->regs, RING_COMMAND, limit_ms);
 }
 
-static int ring_reset(struct paccel_device *pd)
+static int ring_reset(struct paccel_hw *hw)
 {
-	struct ring *ring = pd->hw;
+	struct ring *ring = hw->priv;
 	unsigned int i;
 	int ret;
 
-	pci_set_master(pd->pdev);
-	writeq(pci_bus_address(pd->pdev, 2), ring->regs + RING_BAR_ADDRESS);
+	pci_set_master(hw->pdev);
+	writeq(pci_bus_address(hw->pdev, 2), ring->regs + RING_BAR_ADDRESS);
 	writel(RING_CONTROL_MASTER, ring->regs + RING_CONTROL);
 	ring_bell(ring, 0);
 	/* It answers at once; a model on a busy host took more than a second. */
 	ret = ring_wait(ring->regs + RING_STATUS, RING_STATUS_MASTER, RING_STATUS_MASTER,
 			5 * USEC_PER_SEC);
-	for (i = 0; !ret && i < pd->info.engines; i++)
+	for (i = 0; !ret && i < hw->info.engines; i++)
 		ret = ring_begin(&ring->engines[i]);
 	return ret;
 }
 
 /* No descriptors: they have bus addresses, and patterns of programs. */
-static void ring_dump(struct paccel_device *pd, struct seq_buf *out)
+static void ring_dump(struct paccel_hw *hw, struct seq_buf *out)
 {
-	struct ring *ring = pd->hw;
+	struct ring *ring = hw->priv;
 	struct ring_engine *re;
 	unsigned int n;
 
 	paccel_dump_words(out, "card", ring->regs, RING_BAR_ADDRESS);
-	for (re = ring->engines; re < ring->engines + pd->info.engines; re++) {
+	for (re = ring->engines; re < ring->engines + hw->info.engines; re++) {
 		seq_buf_printf(out, "engine %zu: generation %u, sq_tail %u, cq_head %u\n",
 			       re - ring->engines, re->generation, re->sq_tail, re->cq_head);
 		paccel_dump_words(out, "registers", re->regs, 0xa0);
@@ -274,11 +271,11 @@ static void ring_dump(struct paccel_device *pd, struct seq_buf *out)
 }
 
 /* Is it one, and one that we know? */
-static int ring_check(struct paccel_device *pd, struct ring *ring)
+static int ring_check(struct paccel_hw *hw, struct ring *ring)
 {
 	u32 caps = readl(ring->regs + RING_CAPS), engines = readl(ring->regs + RING_ENGINES);
 	u64 offset = readq(ring->regs + RING_MEM_OFFSET);
-	u64 size = readq(ring->regs + RING_MEM_SIZE), bar = pci_resource_len(pd->pdev, 2);
+	u64 size = readq(ring->regs + RING_MEM_SIZE), bar = pci_resource_len(hw->pdev, 2);
 	const char *bad = NULL;
 
 	ring->entries = readl(ring->regs + RING_ENTRIES);
@@ -295,9 +292,9 @@ static int ring_check(struct paccel_device *pd, struct ring *ring)
 	else if (!is_power_of_2(ring->entries) || ring->entries < RING_DEPTH || ring->entries > 256)
 		bad = "ENTRIES";
 	if (bad)
-		return dev_err_probe(&pd->pdev->dev, -ENODEV,
+		return dev_err_probe(&hw->pdev->dev, -ENODEV,
 				     "%s: not a ring card, or none that this driver knows\n", bad);
-	pd->info = (struct paccel_hw_info) {
+	hw->info = (struct paccel_hw_info) {
 		.mem_size = size,
 		.granule = PAGE_SIZE,
 		.max_xfer = min_t(u32, readl(ring->regs + RING_MAX_XFER), PACCEL_MAX_XFER),
@@ -312,23 +309,23 @@ static int ring_check(struct paccel_device *pd, struct ring *ring)
 		.mem_bar = 2,
 		.mem_offset = offset,
 	};
-	return dma_set_mask_and_coherent(&pd->pdev->dev, DMA_BIT_MASK(pd->info.dma_bits));
+	return dma_set_mask_and_coherent(&hw->pdev->dev, DMA_BIT_MASK(hw->info.dma_bits));
 }
 
-static int ring_probe(struct paccel_device *pd)
+static int ring_probe(struct paccel_hw *hw)
 {
-	struct device *dev = &pd->pdev->dev;
+	struct device *dev = &hw->pdev->dev;
 	struct ring *ring = devm_kzalloc(dev, sizeof(*ring), GFP_KERNEL);
 	unsigned int i;
 	int ret;
 
 	if (!ring)
 		return -ENOMEM;
-	if (pci_resource_len(pd->pdev, 2) <= RING_CONTROL_SIZE)
+	if (pci_resource_len(hw->pdev, 2) <= RING_CONTROL_SIZE)
 		return dev_err_probe(dev, -ENODEV, "BAR 2 is too small for a ring card\n");
-	pd->hw = ring;
-	ring->doorbell = devm_ioremap(dev, pci_resource_start(pd->pdev, 0), SZ_256);
-	ring->regs = devm_ioremap(dev, pci_resource_start(pd->pdev, 2), RING_CONTROL_SIZE);
+	hw->priv = ring;
+	ring->doorbell = devm_ioremap(dev, pci_resource_start(hw->pdev, 0), SZ_256);
+	ring->regs = devm_ioremap(dev, pci_resource_start(hw->pdev, 2), RING_CONTROL_SIZE);
 	if (!ring->doorbell || !ring->regs)
 		return -ENOMEM;
 	for (i = 0; i < PACCEL_MAX_ENGINES; i++) {
@@ -336,14 +333,14 @@ static int ring_probe(struct paccel_device *pd)
 		ring->engines[i].sq = ring->regs + 0x10000 * (i + 1);
 		ring->engines[i].cq = ring->engines[i].sq + 0x8000;
 	}
-	ret = ring_check(pd, ring);
+	ret = ring_check(hw, ring);
 	/* A driver before this one may have left anything running. */
-	ret = ret ?: ring_quiesce(pd, paccel_quiesce_ms);
+	ret = ret ?: paccel_quiesce(hw);
 	/* Vector 0 speaks of the card: commands are polled for, a halted engine hangs. */
-	return ret ?: paccel_engine_irqs(pd, 1) ?: ring_reset(pd);
+	return ret ?: paccel_engine_irqs(hw, 1) ?: ring_reset(hw);
 }
 
-const struct paccel_hw_ops paccel_ring = {
+static const struct paccel_hw_ops ring_ops = {
 	.name = "ring",
 	.probe = ring_probe,
 	.start = ring_start,
@@ -354,4 +351,19 @@ const struct paccel_hw_ops paccel_ring = {
 	.reset = ring_reset,
 	.reset_engine = ring_reset_engine,
 	.dump = ring_dump,
+};
+
+/*
+ * QEMU's ivshmem, behind which a ring card may sit: docs/specs/ivshmem-spec.rst has the id. Others
+ * use it, too: ring_check() asks.
+ */
+static const struct pci_device_id ring_ids[] = {
+	{ PCI_DEVICE(0x1af4, 0x1110) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, ring_ids);
+
+struct paccel_backend paccel_ring = {
+	.ops = &ring_ops,
+	.ids = ring_ids,
 };

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One row for each kind of card. */
-#include <linux/module.h>
-#include <linux/pci.h>
+#include <linux/kernel.h>
 
 #include "hw/table.h"
 
-const struct pci_device_id paccel_pci_ids[] = {
-	/* QEMU's edu: the id stands in its docs/specs/edu.rst */
-	{ PCI_DEVICE(0x1234, 0x11e8), .driver_data = (kernel_ulong_t)&paccel_edu },
-	/*
-	 * QEMU's ivshmem, behind which a ring card may sit: docs/specs/ivshmem-spec.rst has the id.
-	 * Others use it, too: probe() asks.
-	 */
-	{ PCI_DEVICE(0x1af4, 0x1110), .driver_data = (kernel_ulong_t)&paccel_ring },
-	{ }
+struct paccel_backend *const paccel_backends[] = {
+	&paccel_edu,
+	&paccel_ring,
 };
-MODULE_DEVICE_TABLE(pci, paccel_pci_ids);
+
+const unsigned int paccel_nr_backends = ARRAY_SIZE(paccel_backends);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The kinds of cards that there are. */
+/* The backends that are part of this module. */
 #ifndef PACCEL_TABLE_H
 #define PACCEL_TABLE_H
 
-struct paccel_hw_ops;
-struct pci_device_id;
+struct paccel_backend;
 
-extern const struct paccel_hw_ops paccel_edu;
-extern const struct paccel_hw_ops paccel_ring;
-extern const struct pci_device_id paccel_pci_ids[];
+extern struct paccel_backend paccel_edu;
+extern struct paccel_backend paccel_ring;
+
+extern struct paccel_backend *const paccel_backends[];
+extern const unsigned int paccel_nr_backends;
 
 #endif

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The interface between the driver and a backend, which drives one kind of card: a file in hw/ with
- * a row in hw/table.c.
+ * The interface between the driver and a backend, which drives one kind of card. A backend is a
+ * file in hw/ with a row in hw/table.c, or a module of its own. It includes nothing else of the
+ * driver.
  */
 #ifndef PACCEL_BACKEND_H
 #define PACCEL_BACKEND_H
 
+#include <linux/device/driver.h>
+#include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/sizes.h>
 #include <linux/types.h>
 
 #define PACCEL_MAX_ENGINES	8
 #define PACCEL_MAX_XFER		SZ_2M
 #define PACCEL_MAX_DEPTH	64
+#define PACCEL_BACKEND_NAME	31	/* bytes of a name; DEVICE_INFO has room for them */
 
-struct paccel_device;
-struct paccel_engine;
 struct scatterlist;
 struct seq_buf;
 
@@ -136,9 +139,21 @@ struct paccel_hw_info {
 };
 
 /**
- * struct paccel_hw_ops - a kind of card
+ * struct paccel_hw - a card, as its backend sees it
+ * @pdev: the PCI function
+ * @info: filled in by probe(), not changed after that
+ * @priv: data of the backend
+ */
+struct paccel_hw {
+	struct pci_dev *pdev;
+	struct paccel_hw_info info;
+	void *priv;
+};
+
+/**
+ * struct paccel_hw_ops - functions of a backend
  * @name: as DEVICE_INFO shows it
- * @probe: map BARs, check that the device responds and is idle, fill pd->info, set the DMA mask,
+ * @probe: map BARs, check that the device responds and is idle, fill hw->info, set the DMA mask,
  *	request interrupts. The PCI function is enabled. Bus mastering is off on entry; probe() may
  *	enable it once the device is idle, and the core does so after success. After success no
  *	earlier DMA of this PCI function may write host memory: the core then frees what it kept for
@@ -170,50 +185,96 @@ struct paccel_hw_info {
  *	transfers go on. No bus addresses, and nothing that programs have given, such as patterns.
  *	Changes nothing. May be NULL
  *
+ * Engines are numbered from 0 to paccel_hw_info.engines - 1.
+ *
  * The interrupt handler of the card calls paccel_xfer_check() when a transfer may have ended.
  */
 struct paccel_hw_ops {
 	const char *name;
-	int (*probe)(struct paccel_device *pd);
-	void (*remove)(struct paccel_device *pd);
-	int (*start)(struct paccel_engine *eng, const struct paccel_xfer *x);
-	void (*kick)(struct paccel_engine *eng);
-	void (*poll)(struct paccel_engine *eng);
-	void (*halt)(struct paccel_engine *eng);
-	int (*quiesce)(struct paccel_device *pd, unsigned int limit_ms);
-	int (*reset)(struct paccel_device *pd);
-	int (*reset_engine)(struct paccel_engine *eng);
-	void (*dump)(struct paccel_device *pd, struct seq_buf *out);
+	int (*probe)(struct paccel_hw *hw);
+	void (*remove)(struct paccel_hw *hw);
+	int (*start)(struct paccel_hw *hw, unsigned int engine, const struct paccel_xfer *x);
+	void (*kick)(struct paccel_hw *hw, unsigned int engine);
+	void (*poll)(struct paccel_hw *hw, unsigned int engine);
+	void (*halt)(struct paccel_hw *hw, unsigned int engine);
+	int (*quiesce)(struct paccel_hw *hw, unsigned int limit_ms);
+	int (*reset)(struct paccel_hw *hw);
+	int (*reset_engine)(struct paccel_hw *hw, unsigned int engine);
+	void (*dump)(struct paccel_hw *hw, struct seq_buf *out);
 };
+
+/**
+ * struct paccel_backend - a kind of card
+ * @ops: its functions. Without @remove, @kick, @halt, @reset_engine and @dump a backend is complete
+ * @ids: PCI IDs of its cards, ended by an empty one. An administrator can have probe() called for
+ *	others, with driver_override or new_id
+ * @driver: the core's
+ * @driver_name: the core's: "paccel_", then the name in @ops
+ */
+struct paccel_backend {
+	const struct paccel_hw_ops *ops;
+	const struct pci_device_id *ids;
+	struct pci_driver driver;
+	char driver_name[sizeof("paccel_") + PACCEL_BACKEND_NAME];
+};
+
+int __paccel_backend_register(struct paccel_backend *backend, struct module *owner);
+/**
+ * paccel_backend_register() - have a backend drive all cards that it knows
+ * @backend: filled with zero but for @ops and @ids; valid until paccel_backend_unregister()
+ *
+ * Calls probe() for each card that has no driver. A card whose probe() fails has no driver
+ * afterwards, which is no error of this function. May sleep.
+ *
+ * Return: 0; -EINVAL: a function is missing, or the name does not have 1 to
+ * PACCEL_BACKEND_NAME bytes; -EBUSY: the name is taken; -ENOMEM
+ */
+#define paccel_backend_register(backend) __paccel_backend_register(backend, THIS_MODULE)
+/**
+ * paccel_backend_unregister() - end that
+ * @backend: registered by paccel_backend_register()
+ *
+ * Unbinds its cards. When this returns, no function of the backend runs or is called any more, also
+ * for files that are still open. May sleep.
+ */
+void paccel_backend_unregister(struct paccel_backend *backend);
+/* For a module that is a backend and does nothing else when it is loaded and unloaded. */
+#define module_paccel_backend(backend)							\
+	MODULE_INFO(import_ns, "PACCEL");						\
+	module_driver(backend, paccel_backend_register, paccel_backend_unregister)
 
 /*
  * For the probe() of a device with one interrupt vector per engine: engine n has vector @first + n.
  * Requests these interrupts; each handler calls paccel_xfer_check() for its engine. The interrupts
  * are device-managed (devm) resources of the PCI function.
  */
-int paccel_engine_irqs(struct paccel_device *pd, unsigned int first);
+int paccel_engine_irqs(struct paccel_hw *hw, unsigned int first);
+/* For probe(): calls quiesce() with the limit that the module parameter quiesce_ms sets. */
+int paccel_quiesce(struct paccel_hw *hw);
 /*
  * For the interrupt handler of a card: calls poll(), under the engine's lock. Returns whether that
  * has reported a completion. Any context; the engine's lock must not be held.
  */
-bool paccel_xfer_check(struct paccel_engine *eng);
+bool paccel_xfer_check(struct paccel_hw *hw, unsigned int engine);
 /*
  * For poll(): the request with this cookie has completed. @bytes: length that the device reports.
  * @status: 0; -ECANCELED if the request was linked and the one before it failed; or another error.
  * A cookie of no request in flight is counted as bogus and ignored. Success with a wrong @bytes is
  * counted as bogus too; the request then fails with -EIO, and the core resets the engine or device.
  */
-void paccel_xfer_done(struct paccel_engine *eng, u64 cookie, u64 bytes, int status);
+void paccel_xfer_done(struct paccel_hw *hw, unsigned int engine, u64 cookie, u64 bytes,
+		      int status);
 /*
  * For poll(), before paccel_xfer_done() of a transfer that is verified: the CRC32C (initial value
  * and final inversion of all ones) of its bytes as the card has written them to its memory, or, of
  * D2H and CHECKSUM, read them from it. What matches no transfer in flight is dropped.
  */
-void paccel_xfer_checksum(struct paccel_engine *eng, u64 cookie, u32 checksum);
+void paccel_xfer_checksum(struct paccel_hw *hw, unsigned int engine, u64 cookie,
+			  u32 checksum);
 /* For poll(): counts and logs a completion entry that is not valid. */
-void paccel_xfer_bogus(struct paccel_engine *eng);
+void paccel_xfer_bogus(struct paccel_hw *hw, unsigned int engine);
 /* Counts an interrupt that has no known cause. Any context. */
-void paccel_spurious_irq(struct paccel_device *pd);
+void paccel_spurious_irq(struct paccel_hw *hw);
 
 /* For dump(): prints @bytes of registers, a multiple of 4, as words of 32 bits. */
 void paccel_dump_words(struct seq_buf *out, const char *name, const void __iomem *from,

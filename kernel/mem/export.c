@@ -49,7 +49,7 @@ static bool reaches(struct paccel_device *pd, struct device *dev)
 	case PACCEL_P2P_FORCE:
 		return true;
 	case PACCEL_P2P_AUTO:
-		return pci_p2pdma_distance(pd->pdev, dev, false) >= 0;
+		return pci_p2pdma_distance(pd->hw.pdev, dev, false) >= 0;
 	default:
 		return false;
 	}

@@ -162,7 +162,7 @@ unpin:
 /* In a paccel_enter() section: what the other driver does here waits for devices only. */
 static int map_for_card(struct paccel_pages *p)
 {
-	struct device *dev = &p->pd->pdev->dev;
+	struct device *dev = &p->pd->hw.pdev->dev;
 	struct paccel_foreign *f = p->foreign;
 	int ret;
 

@@ -81,11 +81,11 @@ void paccel_map_free(struct paccel_device *pd)
  */
 void paccel_map_begin(struct paccel_device *pd)
 {
-	const struct paccel_hw_info *info = &pd->info;
+	const struct paccel_hw_info *info = &pd->hw.info;
 
 	if (!paccel_mappable(pd))
 		return;
-	pd->mem_phys = pci_resource_start(pd->pdev, info->mem_bar) + info->mem_offset;
+	pd->mem_phys = pci_resource_start(pd->hw.pdev, info->mem_bar) + info->mem_offset;
 	pd->write_combined = !arch_io_reserve_memtype_wc(pd->mem_phys, info->mem_size);
 	if (!pd->write_combined)
 		dev_info(&pd->dev, "device memory is mapped uncached, which is slow\n");
@@ -95,7 +95,7 @@ void paccel_map_begin(struct paccel_device *pd)
 void paccel_map_end(struct paccel_device *pd)
 {
 	if (pd->write_combined)
-		arch_io_free_memtype_wc(pd->mem_phys, pd->info.mem_size);
+		arch_io_free_memtype_wc(pd->mem_phys, pd->hw.info.mem_size);
 }
 
 /* The same offset in every file, so that one range of the inode is one range of the card. */
@@ -128,7 +128,7 @@ void paccel_map_zap_all(struct paccel_device *pd)
 	if (!paccel_mappable(pd))
 		return;
 	synchronize_srcu(&paccel_srcu);
-	paccel_map_zap(pd, PACCEL_MEM_BASE, pd->info.mem_size);
+	paccel_map_zap(pd, PACCEL_MEM_BASE, pd->hw.info.mem_size);
 }
 
 /*
@@ -220,7 +220,7 @@ int paccel_map_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
 
 	if (!paccel_mappable(pd))
 		return -EOPNOTSUPP;
-	if (offset >= pd->info.mem_size || length > pd->info.mem_size - offset)
+	if (offset >= pd->hw.info.mem_size || length > pd->hw.info.mem_size - offset)
 		return -EINVAL;
 	ret = map_prepare(vma, VM_DONTCOPY);
 	if (ret)

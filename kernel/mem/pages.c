@@ -185,14 +185,14 @@ static bool needs_sync(struct paccel_pages *p)
 	unsigned int i;
 
 	for_each_sgtable_dma_sg(&p->sgt, sg, i)
-		if (dma_need_sync(&p->pd->pdev->dev, sg_dma_address(sg)))
+		if (dma_need_sync(&p->pd->hw.pdev->dev, sg_dma_address(sg)))
 			return true;
 	return false;
 }
 
 static void map_locked(struct paccel_pages *p)
 {
-	struct device *dev = &p->pd->pdev->dev;
+	struct device *dev = &p->pd->hw.pdev->dev;
 	size_t max = min_t(size_t, dma_max_mapping_size(dev), SZ_1G) & PAGE_MASK;
 
 	if (sg_alloc_table_from_pages_segment(&p->sgt, p->pages, p->nr, p->offset, p->length, max,
@@ -234,7 +234,7 @@ static void unmap_locked(struct paccel_pages *p)
 	 * Every transfer has synced its own part; all of it again would undo what the CPU wrote
 	 * since.
 	 */
-	dma_unmap_sgtable(&p->pd->pdev->dev, &p->sgt, p->dir, DMA_ATTR_SKIP_CPU_SYNC);
+	dma_unmap_sgtable(&p->pd->hw.pdev->dev, &p->sgt, p->dir, DMA_ATTR_SKIP_CPU_SYNC);
 	sg_free_table(&p->sgt);
 }
 
@@ -377,6 +377,7 @@ bool paccel_seg_next(struct paccel_seg *seg)
 	seg->left -= seg->len;
 	return true;
 }
+EXPORT_SYMBOL_PACCEL(paccel_seg_next);
 
 /*
  * The host side of a transfer of x->len bytes at @off, if the pages are mapped. Where the card
@@ -387,7 +388,7 @@ bool paccel_seg_next(struct paccel_seg *seg)
 bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off,
 		      struct paccel_xfer *x)
 {
-	u32 max = p->pd->info.max_segs, got = 0, nr = 0;
+	u32 max = p->pd->hw.info.max_segs, got = 0, nr = 0;
 	struct paccel_seg seg;
 
 	p = mapped(p);

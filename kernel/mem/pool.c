@@ -260,7 +260,7 @@ static int pool_check(struct paccel_device *pd, struct paccel_user *user, u64 si
 		return -EIO;
 	if (max && (user->used > max || size > max - user->used))
 		return -EDQUOT;
-	return size > pd->info.mem_size ? -ENOMEM : 0;
+	return size > pd->hw.info.mem_size ? -ENOMEM : 0;
 }
 
 /* Why there is no room. -EBUSY: there will be when all that is dirty has been scrubbed. */
@@ -351,8 +351,8 @@ int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 le
 	struct pool_request request = {
 		.user = user,
 		/* A length that is too large must not wrap when it is rounded up. */
-		.size = length > pd->info.mem_size ? length : ALIGN(length, pd->info.granule),
-		.order = pool_order(pool, max(align, pd->info.granule)),
+		.size = length > pd->hw.info.mem_size ? length : ALIGN(length, pd->hw.info.granule),
+		.order = pool_order(pool, max(align, pd->hw.info.granule)),
 		.answered = COMPLETION_INITIALIZER_ONSTACK(request.answered),
 	};
 	int ret = -ENOMEM;
@@ -509,7 +509,7 @@ static void scrub_start(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *buf = list_first_entry(&pool->dirty, struct paccel_buf, range.list);
-	u64 most = max_t(u64, POOL_SCRUB_BYTES, pd->info.granule);
+	u64 most = max_t(u64, POOL_SCRUB_BYTES, pd->hw.info.granule);
 
 	scrub_gather(pool, buf);
 	if (buf->size > most)
@@ -640,7 +640,7 @@ void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 	struct paccel_pool *pool = pd->pool;
 
 	mutex_lock(&pool->lock);
-	stats->total = pd->info.mem_size;
+	stats->total = pd->hw.info.mem_size;
 	stats->used = pool->bytes[PACCEL_BUF_USED];
 	stats->free = pool->bytes[PACCEL_BUF_FREE];
 	stats->waiting = pool->bytes[PACCEL_BUF_DIRTY] + pool->bytes[PACCEL_BUF_SCRUBBING];
@@ -661,7 +661,7 @@ static int pool_fill(struct paccel_device *pd)
 	if (!all)
 		return -ENOMEM;
 	all->start = PACCEL_MEM_BASE;
-	all->size = pd->info.mem_size;
+	all->size = pd->hw.info.mem_size;
 	all->state = PACCEL_BUF_FREE;
 	pool->bytes[PACCEL_BUF_FREE] = all->size;
 	mutex_lock(&pool->lock);
@@ -687,12 +687,12 @@ int paccel_pool_init(struct paccel_device *pd)
 	INIT_LIST_HEAD(&pool->waiting);
 	INIT_LIST_HEAD(&pool->users);
 	INIT_WORK(&pool->scrub_work, scrub_work);
-	pool->shift = ilog2(pd->info.granule);
+	pool->shift = ilog2(pd->hw.info.granule);
 
 	pool->gen = gen_pool_create(pool->shift, NUMA_NO_NODE);
 	if (!pool->gen)
 		return -ENOMEM;
-	ret = gen_pool_add(pool->gen, PACCEL_MEM_BASE, pd->info.mem_size, NUMA_NO_NODE);
+	ret = gen_pool_add(pool->gen, PACCEL_MEM_BASE, pd->hw.info.mem_size, NUMA_NO_NODE);
 	return ret ?: pool_fill(pd);
 }
 

@@ -22,22 +22,23 @@ int paccel_ioctl_device_info(struct paccel_ucmd *ucmd)
 	*cmd = (struct paccel_device_info) {
 		.size = cmd->size,
 		.mem_base = PACCEL_MEM_BASE,
-		.mem_size = pd->info.mem_size,
-		.granule = pd->info.granule,
-		.max_xfer = pd->info.max_xfer,
+		.mem_size = pd->hw.info.mem_size,
+		.granule = pd->hw.info.granule,
+		.max_xfer = pd->hw.info.max_xfer,
 		.max_align = PACCEL_MAX_ALIGN,
 		.max_host_bytes = PACCEL_MAX_HOST_BYTES,
 		.clock_ns = ktime_get_ns(),
 		.caps = paccel_device_caps(pd),
 		.max_host_ranges = PACCEL_MAX_HOST_RANGES,
-		.engines = pd->info.engines,
-		.dma_bits = pd->info.dma_bits,
+		.engines = pd->hw.info.engines,
+		.dma_bits = pd->hw.info.dma_bits,
 		.max_streams = PACCEL_MAX_STREAMS,
 		.max_ops = PACCEL_MAX_OPS,
 		.max_queued = PACCEL_MAX_QUEUED,
 		.max_points = PACCEL_MAX_POINTS,
 		.max_queued_all = PACCEL_MAX_QUEUED_ALL,
 	};
+	static_assert(sizeof(cmd->card) > PACCEL_BACKEND_NAME);
 	strscpy(cmd->card, pd->ops->name, sizeof(cmd->card));
 	strscpy(cmd->bus_addr, pd->bus_addr, sizeof(cmd->bus_addr));
 	return paccel_reply(ucmd);

@@ -249,7 +249,7 @@ static void paccel_show_fdinfo(struct seq_file *m, struct file *filp)
 	seq_printf(m, "drm-client-id:\t%llu\n", ctx->id);
 	seq_printf(m, "drm-pdev:\t%s\n", ctx->pd->bus_addr);
 	seq_printf(m, "drm-engine-dma:\t%lld ns\n", atomic64_read(&usage->engine_ns));
-	seq_printf(m, "drm-engine-capacity-dma:\t%u\n", ctx->pd->info.engines);
+	seq_printf(m, "drm-engine-capacity-dma:\t%u\n", ctx->pd->hw.info.engines);
 	seq_printf(m, "drm-total-device:\t%llu\n", memory);
 	seq_printf(m, "drm-resident-device:\t%llu\n", memory);
 	seq_printf(m, "drm-total-host:\t%llu\n", paccel_host_bytes(ctx));

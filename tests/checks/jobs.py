@@ -101,7 +101,8 @@ PEERS = "--card ring,mem=32M,engines=2,cards=2 --module p2p=force"
 SLOW_RING = "ring,mem=16M,latency=100000000"
 STORM_CARD = "--card ring,mem=16M,engines=4 --mem 1G"
 # The pages' programs are compiled, and their commands looked up.
-DOCS = {"setup": ("source", "kernel 6.12"), "builds": ("lib", "tools")}
+DOCS = {"setup": ("source", "kernel 6.12"),
+        "builds": (f"{BUILD}/kernel/6.12/paccel.ko", "lib", "tools")}
 GPU = "--qemu '-device virtio-gpu-pci'"
 # All kinds of devices in one guest: importing PaddlePaddle is most of what it costs.
 PADDLE_CARDS = ("--card ring,mem=64M,engines=4,cards=2 --card ring,mem=16M "

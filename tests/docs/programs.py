@@ -7,7 +7,6 @@ is what it prints. A ```c kernel block is the file of a card.
 
 import os
 import shlex
-import shutil
 import subprocess
 
 from markdown import pages
@@ -97,37 +96,26 @@ def check_programs(top):
 
 
 def check_card(top):
-    """the card's file in adding-a-card.md compiles, and its lines fit into the driver"""
+    """the backend in adding-a-card.md builds as a module of its own, as the page says"""
     page, = [page for page in pages(top) if page.path == "Documentation/adding-a-card.md"]
     source, = [block.text for block in page.blocks if block.language == "c kernel"]
-    declaration, row = [block.text for block in page.blocks
-                        if block.language == "text" and "paccel_tern" in block.text]
-    kernel = os.path.join(folder(top, "card"), "kernel")
-    shutil.rmtree(os.path.dirname(kernel), ignore_errors=True)
-    shutil.copytree(os.path.join(top, "kernel"), kernel)
-    os.symlink(os.path.abspath(os.path.join(top, "include")), os.path.join(kernel, "../include"))
-    _write(kernel, "hw/tern.c", source)
-    _edit(kernel, "hw/table.h", "extern const struct pci_device_id", declaration, "")
-    _edit(kernel, "hw/table.c", "\t{ }", row, "")
-    _edit(kernel, "Kbuild", "hw/table.o", "", " hw/tern.o")
+    kbuild, = [block.text for block in page.blocks
+               if block.language == "text" and block.text.startswith("obj-m")]
+    out = folder(top, "card")
+    for name, text in (("tern.c", source), ("Kbuild", kbuild)):
+        with open(os.path.join(out, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    driver = os.path.abspath(os.path.join(top, os.environ.get("BUILD") or "build", "kernel/6.12"))
+    if not os.path.exists(os.path.join(driver, "Module.symvers")):
+        return [f"{driver}: the driver has not been built there: make kernel"]
     tree = subprocess.run(["qemu/setup", "print", "6.12", "kdir"], cwd=top, capture_output=True,
                           text=True, check=True).stdout.strip()
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("CC", "CFLAGS", "MAKEFLAGS", "MAKELEVEL")}
-    result = subprocess.run(["make", "-C", tree, f"M={kernel}", "W=1", "hw/tern.o", "hw/table.o"],
+    symbols = os.path.join(driver, "Module.symvers")
+    result = subprocess.run(["make", "-C", tree, f"M={out}", "W=1",
+                             f"PACCEL={os.path.abspath(os.path.join(top, 'kernel'))}",
+                             f"KBUILD_EXTRA_SYMBOLS={symbols}", "modules"],
                             capture_output=True, text=True, check=False, env=environment)
     said = result.stderr.strip()
     return [said or f"make ended with {result.returncode}"] if result.returncode or said else []
-
-
-def _write(kernel, path, text):
-    with open(os.path.join(kernel, path), "w", encoding="utf-8") as file:
-        file.write(text)
-
-
-def _edit(kernel, path, at, before, after):
-    with open(os.path.join(kernel, path), encoding="utf-8") as file:
-        text = file.read()
-    if text.count(at) != 1:
-        raise ValueError(f"kernel/{path}: where is '{at}'?")
-    _write(kernel, path, text.replace(at, before + at + after))

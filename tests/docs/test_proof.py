@@ -59,8 +59,10 @@ BREAKS = [
     (contract.check_licences, "kernel/driver/main.c", r"GPL-2.0-only", "GPL-3.0-only", "GPL-3.0-only"),
     (programs.check_programs, "README.md", r"#include <accel/accel.h>", "", "README.md"),
     (programs.check_programs, "Documentation/uapi.md", r"\.dir = ", ".direction = ", "uapi.md"),
-    (programs.check_card, "kernel/include/paccel.h", r"\(\*poll\)\(struct paccel_engine \*eng",
+    (programs.check_card, "kernel/include/paccel.h", r"\(\*poll\)\(struct paccel_hw \*hw",
      "(*poll)(struct paccel_device *pd", "poll"),
+    (programs.check_card, "Documentation/adding-a-card.md", "module_paccel_backend.*",
+     "module_driver(paccel_tern, paccel_backend_register, paccel_backend_unregister);", "PACCEL"),
 ]
 
 
@@ -68,7 +70,7 @@ def copy_tree(top, to):
     """All that the checks read; what was built is shared."""
     shutil.copytree(top, to, symlinks=True,
                     ignore=shutil.ignore_patterns(".git", "build", "__pycache__"))
-    for name in ("lib", "tools"):
+    for name in ("kernel", "lib", "tools"):
         built = os.path.join(top, os.environ.get("BUILD") or "build", name)
         if os.path.isdir(built):
             os.makedirs(os.path.join(to, "build"), exist_ok=True)

@@ -33,7 +33,6 @@ struct shared {
 	u64 xfers;		/* of bindings that have ended */
 	u64 xfers_start;	/* counter of this binding when it was noted last */
 	int signals;
-	char driver[64];
 };
 
 size_t page_size;
@@ -46,7 +45,6 @@ __attribute__((constructor)) static void util_init(void)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		abort();
-	strcpy(shared->driver, "paccel");
 }
 
 /* --- files --------------------------------------------------------------- */
@@ -322,33 +320,20 @@ void pci_config_write(const char *bdf, int offset, int bytes, u32 value)
 	close(fd);
 }
 
-static int driver_write(const char *file, const char *bdf)
+int driver_unbind(const char *bdf)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/%.60s/%s",
-		 shared->driver, file);
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver/unbind", bdf);
 	return file_write(path, bdf);
-}
-
-int driver_unbind(const char *bdf)
-{
-	char path[128], target[PATH_MAX];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver", bdf);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0)
-		return -errno;
-	target[n] = 0;
-	snprintf(shared->driver, sizeof(shared->driver), "%.60s",
-		 strrchr(target, '/') + 1);
-	return driver_write("unbind", bdf);
 }
 
 int driver_bind(const char *bdf)
 {
-	return driver_write("bind", bdf);
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/paccel_%s/bind", card_kind_at(bdf));
+	return file_write(path, bdf);
 }
 
 /* --- the module ---------------------------------------------------------- */
