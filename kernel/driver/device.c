@@ -142,43 +142,94 @@ static bool reaches_all_memory(struct device *dev)
 	return dma_get_required_mask(dev) <= dma_get_mask(dev);
 }
 
-/* Is device memory where the card's file says, in whole pages? */
-static bool mapping_is_sane(struct paccel_device *pd)
+static int refuse(struct paccel_device *pd, const char *field, u64 value, const char *allowed)
 {
-	const struct paccel_hw_info *info = &pd->hw.info;
-	u64 bar = paccel_mappable(pd) && info->mem_bar < PCI_STD_NUM_BARS ?
-		  pci_resource_len(pd->hw.pdev, info->mem_bar) : 0;
-
-	if (!paccel_mappable(pd))
-		return true;
-	return info->granule >= PAGE_SIZE && IS_ALIGNED(info->mem_offset, PAGE_SIZE) &&
-	       info->mem_offset <= bar && info->mem_size <= bar - info->mem_offset;
+	dev_err(&pd->hw.pdev->dev, "backend %s: %s=%llu: must be %s\n", pd->ops->name, field, value,
+		allowed);
+	return -EINVAL;
 }
 
 /* Can the index of the pool count the granules, and does it know every alignment that matters? */
-static bool granules_are_sane(const struct paccel_hw_info *info)
+static int check_granules(struct paccel_device *pd)
 {
-	u64 nr = info->mem_size / info->granule;
+	const struct paccel_hw_info *info = &pd->hw.info;
+	u64 nr;
 
-	return nr <= POOL_MAX_GRANULES &&
-	       (info->granule >= PACCEL_MAX_ALIGN >> (POOL_ALIGN_ORDERS - 1) ||
-		nr <= 1 << (POOL_ALIGN_ORDERS - 1));
+	if (!is_power_of_2(info->granule) || info->granule > PAGE_SIZE)
+		return refuse(pd, "granule", info->granule, "a power of two, at most a page");
+	nr = info->mem_size / info->granule;
+	if (!nr || info->mem_size % info->granule || nr > POOL_MAX_GRANULES)
+		return refuse(pd, "mem_size", info->mem_size, "1 to 2^32 - 1 granules");
+	if (info->granule < PACCEL_MAX_ALIGN >> (POOL_ALIGN_ORDERS - 1) &&
+	    nr > 1 << (POOL_ALIGN_ORDERS - 1))
+		return refuse(pd, "granule", info->granule, "4096, or memory at most 512 granules");
+	return 0;
 }
 
-/* What the core relies on; see struct paccel_hw_info. */
-static int check_info(struct paccel_device *pd)
+/* Is device memory in a BAR, in whole pages? */
+static int check_bar(struct paccel_device *pd)
+{
+	const struct paccel_hw_info *info = &pd->hw.info;
+	u64 bar;
+
+	if (info->mem_bar >= PCI_STD_NUM_BARS)
+		return refuse(pd, "mem_bar", info->mem_bar, "0 to 5");
+	if (info->granule < PAGE_SIZE)
+		return refuse(pd, "granule", info->granule, "a page, for programs map the memory");
+	bar = pci_resource_len(pd->hw.pdev, info->mem_bar);
+	if (info->mem_offset % PAGE_SIZE || info->mem_offset > bar)
+		return refuse(pd, "mem_offset", info->mem_offset, "whole pages, inside the BAR");
+	if (info->mem_size > bar - info->mem_offset)
+		return refuse(pd, "mem_size", info->mem_size, "inside the BAR from mem_offset on");
+	return 0;
+}
+
+static int check_dma(struct paccel_device *pd)
+{
+	const struct paccel_hw_info *info = &pd->hw.info;
+	struct device *dev = &pd->hw.pdev->dev;
+
+	if (!info->dma_bits || info->dma_bits > 64)
+		return refuse(pd, "dma_bits", info->dma_bits, "1 to 64");
+	if (dma_get_mask(dev) != DMA_BIT_MASK(info->dma_bits) ||
+	    dev->coherent_dma_mask != DMA_BIT_MASK(info->dma_bits))
+		return refuse(pd, "dma_bits", info->dma_bits, "that of both DMA masks");
+	return 0;
+}
+
+static int check_engines(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
 
-	if (is_power_of_2(info->granule) && info->mem_size &&
-	    IS_ALIGNED(info->mem_size, info->granule) &&
-	    granules_are_sane(info) &&
-	    info->max_xfer && info->max_xfer <= PACCEL_MAX_XFER && !(info->max_xfer % 8) &&
-	    info->max_segs && is_power_of_2(info->depth) && info->depth <= PACCEL_MAX_DEPTH &&
-	    info->engines && info->engines <= PACCEL_MAX_ENGINES && mapping_is_sane(pd))
-		return 0;
-	dev_err(&pd->dev, "%s: sizes out of range: this card's file is wrong\n", pd->ops->name);
-	return -EINVAL;
+	if (!info->max_xfer || info->max_xfer > PACCEL_MAX_XFER || info->max_xfer % 8)
+		return refuse(pd, "max_xfer", info->max_xfer, "a multiple of 8, at most 2 MiB");
+	if (!info->max_segs)
+		return refuse(pd, "max_segs", info->max_segs, "at least 1");
+	if (!is_power_of_2(info->depth) || info->depth > PACCEL_MAX_DEPTH)
+		return refuse(pd, "depth", info->depth, "a power of two, at most 64");
+	if (info->depth > 1 && !pd->ops->halt)
+		return refuse(pd, "depth", info->depth, "1 without halt()");
+	if (info->list_size > PACCEL_MAX_LIST)
+		return refuse(pd, "list_size", info->list_size, "at most 64 KiB");
+	if (!info->engines || info->engines > PACCEL_MAX_ENGINES)
+		return refuse(pd, "engines", info->engines, "1 to 8");
+	if (info->flags & ~PACCEL_HW_FLAGS)
+		return refuse(pd, "flags", info->flags, "PACCEL_HW_* only");
+	return 0;
+}
+
+/* What the rest of the driver relies on; see struct paccel_hw_info. */
+static int check_info(struct paccel_device *pd)
+{
+	int ret = check_granules(pd);
+
+	if (!ret && paccel_mappable(pd))
+		ret = check_bar(pd);
+	if (!ret)
+		ret = check_dma(pd);
+	if (!ret)
+		ret = check_engines(pd);
+	return ret;
 }
 
 static bool same_place(const struct pci_dev *a, const struct pci_dev *b)

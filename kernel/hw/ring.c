@@ -275,6 +275,7 @@ static int ring_check(struct paccel_hw *hw, struct ring *ring)
 {
 	u32 caps = readl(ring->regs + RING_CAPS), engines = readl(ring->regs + RING_ENGINES);
 	u64 offset = readq(ring->regs + RING_MEM_OFFSET);
+	u32 bits = readl(ring->regs + RING_DMA_BITS);
 	u64 size = readq(ring->regs + RING_MEM_SIZE), bar = pci_resource_len(hw->pdev, 2);
 	const char *bad = NULL;
 
@@ -287,8 +288,12 @@ static int ring_check(struct paccel_hw *hw, struct ring *ring)
 		bad = "CAPS";
 	else if (!engines || engines > PACCEL_MAX_ENGINES)
 		bad = "ENGINES";
-	else if (!size || offset > bar || size > bar - offset || !PAGE_ALIGNED(offset | size))
+	else if (offset < RING_CONTROL_SIZE || !PAGE_ALIGNED(offset))
+		bad = "MEM_OFFSET";
+	else if (!size || offset > bar || size > bar - offset || !PAGE_ALIGNED(size))
 		bad = "MEM_SIZE";
+	else if (!bits || bits > 64)
+		bad = "DMA_BITS";
 	else if (!is_power_of_2(ring->entries) || ring->entries < RING_DEPTH || ring->entries > 256)
 		bad = "ENTRIES";
 	if (bad)
@@ -301,7 +306,7 @@ static int ring_check(struct paccel_hw *hw, struct ring *ring)
 		.max_segs = min_t(u32, readl(ring->regs + RING_MAX_SEGMENTS), RING_SEGS),
 		.depth = RING_DEPTH,
 		.list_size = 2 * sizeof(__le64) * RING_SEGS,
-		.dma_bits = readl(ring->regs + RING_DMA_BITS),
+		.dma_bits = bits,
 		.engines = engines,
 		.flags = PACCEL_HW_MAPPABLE | PACCEL_HW_D2D | PACCEL_HW_FILL | PACCEL_HW_CHECKSUM |
 			 (caps & RING_CAP_MEM_SURVIVES ? PACCEL_HW_MEM_SURVIVES : 0) |
@@ -309,7 +314,7 @@ static int ring_check(struct paccel_hw *hw, struct ring *ring)
 		.mem_bar = 2,
 		.mem_offset = offset,
 	};
-	return dma_set_mask_and_coherent(&hw->pdev->dev, DMA_BIT_MASK(hw->info.dma_bits));
+	return dma_set_mask_and_coherent(&hw->pdev->dev, DMA_BIT_MASK(bits));
 }
 
 static int ring_probe(struct paccel_hw *hw)

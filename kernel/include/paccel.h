@@ -16,6 +16,7 @@
 #define PACCEL_MAX_ENGINES	8
 #define PACCEL_MAX_XFER		SZ_2M
 #define PACCEL_MAX_DEPTH	64
+#define PACCEL_MAX_LIST		SZ_64K
 #define PACCEL_BACKEND_NAME	31	/* bytes of a name; DEVICE_INFO has room for them */
 
 struct scatterlist;
@@ -105,24 +106,28 @@ bool paccel_seg_next(struct paccel_seg *seg);
  * With PACCEL_HW_D2D, it also supports PACCEL_XFER_CHECKSUM.
  */
 #define PACCEL_HW_CHECKSUM	BIT(6)
+/* All of them. */
+#define PACCEL_HW_FLAGS		GENMASK(6, 0)
 
 /**
  * struct paccel_hw_info - what probe() finds out about a card
  * @mem_size: bytes of device memory that may be allocated, a multiple of @granule
- * @granule: allocation granularity in bytes, a power of two. @mem_size is at most U32_MAX granules,
- *	and at most 512 granules if @granule is less than 4096
+ * @granule: allocation granularity in bytes, a power of two, at most a page. @mem_size is at most
+ *	U32_MAX granules, and at most 512 granules if @granule is less than 4096
  * @max_xfer: largest transfer in bytes, a multiple of 8 (the largest fill pattern), at most
  *	PACCEL_MAX_XFER
  * @max_segs: pieces of host memory that one transfer can have, at least 1
  * @depth: transfers that an engine can be given before the first has ended, a power of two, at most
- *	PACCEL_MAX_DEPTH
- * @list_size: bytes of coherent memory for each transfer in flight, or 0
- * @dma_bits: width of the bus addresses that the card can drive
+ *	PACCEL_MAX_DEPTH; more than 1 only with halt()
+ * @list_size: bytes of coherent memory for each transfer in flight, at most PACCEL_MAX_LIST
+ * @dma_bits: width of the bus addresses that the card can drive, 1 to 64; probe() sets both DMA
+ *	masks to DMA_BIT_MASK(dma_bits)
  * @engines: DMA channels, 1 to PACCEL_MAX_ENGINES
  * @flags: PACCEL_HW_*
- * @mem_bar: with PACCEL_HW_MAPPABLE: the BAR that device memory lies in, and @granule is at least
- *	a page
+ * @mem_bar: with PACCEL_HW_MAPPABLE: the BAR that device memory lies in, and @granule is a page
  * @mem_offset: with PACCEL_HW_MAPPABLE: of its first byte in that BAR, whole pages
+ *
+ * A card with a value that is not allowed is not bound, and the kernel log names the field.
  */
 struct paccel_hw_info {
 	u64 mem_size;

@@ -208,7 +208,7 @@ TEST_F(probe, ring_does_not_answer_a_reset)
 #define RING_ENTRIES 0x28
 #define RING_DMA_BITS 0x2c
 
-#define BAD_SIZES "ring: sizes out of range"
+#define BAD(what) "backend ring: " what ": must be "
 
 /* Each is wrong alone. `keep` are the bits of the register that stay. */
 static const struct {
@@ -226,13 +226,17 @@ static const struct {
 	{ RING_MEM_SIZE, 0, 0x1800, ENODEV, NO_RING("MEM_SIZE") },
 	{ RING_MEM_SIZE_HIGH, 0, 1, ENODEV, NO_RING("MEM_SIZE") },
 	{ RING_MEM_OFFSET, 0, 0xfffff000, ENODEV, NO_RING("MEM_SIZE") },
+	{ RING_MEM_OFFSET, 0, 0xff000, ENODEV, NO_RING("MEM_OFFSET") },
+	{ RING_MEM_OFFSET, ~0u, 0x800, ENODEV, NO_RING("MEM_OFFSET") },
 	{ RING_ENTRIES, 0, 48, ENODEV, NO_RING("ENTRIES") },
 	{ RING_ENTRIES, 0, 32, ENODEV, NO_RING("ENTRIES") },
 	{ RING_ENTRIES, 0, 512, ENODEV, NO_RING("ENTRIES") },
+	{ RING_DMA_BITS, 0, 0, ENODEV, NO_RING("DMA_BITS") },
+	{ RING_DMA_BITS, 0, 65, ENODEV, NO_RING("DMA_BITS") },
 	{ RING_DMA_BITS, 0, 8, EIO, NULL },
-	{ RING_MAX_XFER, 0, 0, EINVAL, BAD_SIZES },
-	{ RING_MAX_XFER, 0, 12, EINVAL, BAD_SIZES },
-	{ RING_MAX_SEGMENTS, 0, 0, EINVAL, BAD_SIZES },
+	{ RING_MAX_XFER, 0, 0, EINVAL, BAD("max_xfer=0") },
+	{ RING_MAX_XFER, 0, 12, EINVAL, BAD("max_xfer=12") },
+	{ RING_MAX_SEGMENTS, 0, 0, EINVAL, BAD("max_segs=0") },
 };
 
 TEST_F(probe, registers_are_wrong)
