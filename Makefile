@@ -87,7 +87,7 @@ $(SETUP_KERNELS): setup-%:
 $(BUILD)/kernel/%/paccel.ko: setup-% FORCE
 	@qemu/link-sources kernel $(@D)
 	$(call step,MODULE)$(MAKE) $(if $(Q),-s,V=1) --no-print-directory -C "$$(qemu/setup print $* kdir)" \
-		M=$(abspath $(@D)) W=1 KCFLAGS=-Werror modules
+		M=$(abspath $(@D)) W=1 KCFLAGS=-Werror PACCEL_TESTS=m modules
 
 # --- user space --------------------------------------------------------------------
 
@@ -170,4 +170,4 @@ install: install-lib ## library, headers and tools: make install DESTDIR= PREFIX
 clean: ## removes all that was built
 	@rm -rf $(BUILD)
 	@find kernel \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
-		-o -name '.*.cmd' -o -name Module.symvers -o -name modules.order \) -delete
+		-o -name '.*.cmd' -o -name '.*.o.d' -o -name Module.symvers -o -name modules.order \) -delete

@@ -44,12 +44,6 @@ static unsigned int edu_dma_bits = 28;
 module_param(edu_dma_bits, uint, 0444);
 MODULE_PARM_DESC(edu_dma_bits, "edu: width of its bus addresses, as its property dma_mask says (28)");
 
-/* Lets tests see what the driver does for a card of which less is known. */
-static unsigned int edu_flags = PACCEL_HW_MEM_SURVIVES | PACCEL_HW_BM_STOPS;
-module_param(edu_flags, uint, 0444);
-MODULE_PARM_DESC(edu_flags,
-		 "edu, for tests: 1 memory survives a reset, 2 no DMA with bus mastering off (3)");
-
 struct edu {
 	void __iomem *bar;
 	int irq;
@@ -205,28 +199,16 @@ static int edu_setup_irq(struct paccel_hw *hw, struct edu *edu)
 	return ret;
 }
 
-static int edu_check_parameters(struct device *dev)
-{
-	if (edu_dma_bits < 28 || edu_dma_bits > 64) {
-		dev_err(dev, "edu_dma_bits=%u: must be 28 to 64\n", edu_dma_bits);
-		return -EINVAL;
-	}
-	if (edu_flags & ~(PACCEL_HW_MEM_SURVIVES | PACCEL_HW_BM_STOPS)) {
-		dev_err(dev, "edu_flags=%u: must be 0 to 3\n", edu_flags);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int edu_probe(struct paccel_hw *hw)
 {
 	struct device *dev = &hw->pdev->dev;
 	struct edu *edu;
 	int ret;
 
-	ret = edu_check_parameters(dev);
-	if (ret)
-		return ret;
+	if (edu_dma_bits < 28 || edu_dma_bits > 64) {
+		dev_err(dev, "edu_dma_bits=%u: must be 28 to 64\n", edu_dma_bits);
+		return -EINVAL;
+	}
 	hw->info = (struct paccel_hw_info) {
 		.mem_size = EDU_MEM_SIZE,
 		.granule = EDU_GRANULE,
@@ -235,7 +217,7 @@ static int edu_probe(struct paccel_hw *hw)
 		.depth = 1,
 		.dma_bits = edu_dma_bits,
 		.engines = 1,
-		.flags = edu_flags,
+		.flags = PACCEL_HW_MEM_SURVIVES | PACCEL_HW_BM_STOPS,
 	};
 	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(edu_dma_bits));
 	if (ret)

@@ -88,28 +88,23 @@ void target_plug(void)
 	must(!driver_bind(card_bdf()), "bind");
 }
 
-/* That takes a parameter of the module, which is loaded anew: no other device may be in use. */
+/* That takes a backend of its own, see target_weaken(). */
 bool target_loses(void)
 {
 	return false;
 }
 
-static void reload(const char *parameters)
+static void give_back(void)
 {
-	xfers_note();
-	must(WAIT_FOR(!module_loaded() || !module_unload(), 5000), "unloading the module");
-	must(!module_load(parameters) && WAIT_FOR(card_count() > 0, 5000), "loading the module");
-}
-
-static void reload_plain(void)
-{
-	reload("");
+	must(!backend_unload() && !driver_bind(card_bdf()), "back to the driver of the card");
 }
 
 void target_weaken(void)
 {
-	reload("edu_flags=2");
-	atexit(reload_plain);
+	xfers_note();
+	atexit(give_back);
+	must(!backend_load("set=flags=2") && WAIT_FOR(card_count() > 0, 5000),
+	     "loading the backend for tests");
 }
 
 void target_lose(void)

@@ -343,9 +343,8 @@ bool module_loaded(void)
 	return access("/sys/module/paccel", F_OK) == 0;
 }
 
-int module_load(const char *parameters)
+static int load_file(const char *path, const char *parameters)
 {
-	const char *path = getenv("PACCEL_KO");
 	int fd, rc;
 
 	if (!path)
@@ -358,9 +357,41 @@ int module_load(const char *parameters)
 	return rc;
 }
 
+int module_load(const char *parameters)
+{
+	return load_file(getenv("PACCEL_KO"), parameters);
+}
+
 int module_unload(void)
 {
 	return syscall(SYS_delete_module, "paccel", O_NONBLOCK) ? -errno : 0;
+}
+
+static int driver_override(const char *driver)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", card_bdf());
+	return file_write(path, driver);
+}
+
+int backend_load(const char *parameters)
+{
+	int rc = driver_override("paccel_test\n");
+
+	if (!rc)
+		rc = driver_unbind(card_bdf());
+	/* Without a driver since its backend was refused. */
+	if (rc == -ENOENT)
+		rc = 0;
+	return rc ? rc : load_file(getenv("PACCEL_TEST_KO"), parameters);
+}
+
+int backend_unload(void)
+{
+	int rc = driver_override("\n");
+
+	return syscall(SYS_delete_module, "paccel_test", O_NONBLOCK) && errno != ENOENT ? -errno : rc;
 }
 
 static void param_path(const char *name, char path[128])

@@ -59,6 +59,13 @@ int driver_bind(const char *bdf);
 bool module_loaded(void);
 int module_load(const char *parameters);
 int module_unload(void);
+/*
+ * The card is given to the backend for tests (kernel/hw/test.c), which is loaded with these parameters. 0,
+ * or -errno. What that backend says of the card may be refused: then the card has no driver.
+ */
+int backend_load(const char *parameters);
+/* The card has no driver then; also if it was not loaded. 0, or -errno. */
+int backend_unload(void);
 /* Value of /sys/module/paccel/parameters/NAME, false if it has none. */
 bool module_param(const char *name, char *buf, size_t size);
 /* The parameters as they are, in the form in which they are given. */

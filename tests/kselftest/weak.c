@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Cards of which less is known: one whose memory does not survive a reset, one that
- * bus mastering does not stop. The driver takes its word for it (edu_flags), so the
- * module is loaded anew: nothing else may run meanwhile.
+ * bus mastering does not stop. The driver takes a backend's word for it, and the one for
+ * tests says so (kernel/hw/test.c). Parameters of the module are changed as well, so it is
+ * loaded anew: nothing else may run meanwhile.
  */
 #include "stream_test.h"
 
@@ -17,10 +18,10 @@ static bool reload(const char *parameters)
 	       !module_load(parameters) && WAIT_FOR(card_count() > 0, 5000);
 }
 
-/* A file of the card as the module makes it with these parameters, with SIZE bytes. */
-static int open_weak(const char *parameters, u64 *mem)
+/* A file of the card of which these flags are said, with SIZE bytes. */
+static int open_weak(const char *parameters, const char *flags, u64 *mem)
 {
-	int fd = reload(parameters) ? card_open() : -1;
+	int fd = reload(parameters) && !backend_load(flags) ? card_open() : -1;
 
 	return fd < 0 || _test_cmd_mem_alloc(fd, SIZE, 0, mem) ? -1 : fd;
 }
@@ -40,6 +41,7 @@ FIXTURE_SETUP(weak)
 FIXTURE_TEARDOWN(weak)
 {
 	close(self->fd);
+	EXPECT_EQ(0, backend_unload());
 	EXPECT_TRUE(reload(""));
 }
 
@@ -83,7 +85,7 @@ TEST_F(weak, reset_loses_contexts)
 	int fresh, dmabuf;
 
 	/* Bus mastering stops it, but a reset loses its memory. */
-	self->fd = open_weak("edu_flags=2", &self->mem);
+	self->fd = open_weak("", "set=flags=2", &self->mem);
 	ASSERT_LE(0, self->fd);
 	test_cmd_mem_export(self->fd, PACCEL_EXPORT_DEVICE, self->mem, &dmabuf);
 	before = stats_of(self->fd);
@@ -137,7 +139,7 @@ TEST_F(weak, reset_ends_streams)
 
 	if (!foreign_open(&f))
 		SKIP(return, "neither sw_sync nor vgem");
-	self->fd = open_weak("edu_flags=2", &self->mem);
+	self->fd = open_weak("", "set=flags=2", &self->mem);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, rig_open(&r, 64));
 	test_cmd_stream_create(r.fd, &waits);
@@ -188,7 +190,7 @@ TEST_F(weak, unstoppable_card_keeps_its_pages)
 	kmsg = kmsg_open();
 	ASSERT_LE(0, kmsg);
 	/* Each transfer of 100 ms hangs, and it does not stop in time. */
-	self->fd = open_weak("edu_flags=1 watchdog_ms=10 quiesce_ms=1 scrub=0", &self->mem);
+	self->fd = open_weak("watchdog_ms=10 quiesce_ms=1 scrub=0", "set=flags=1", &self->mem);
 	ASSERT_LE(0, self->fd);
 	/* In real time, on a busy host, the watchdog may be so late that the transfer has ended. */
 	snprintf(bdf, sizeof(bdf), "%s", card_bdf());

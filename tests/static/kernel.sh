@@ -83,7 +83,7 @@ check_module_in_place_with_sparse() {
 	files kernel include Makefile .gitignore | cpio -pdm --quiet "$copy" || return 1
 	git -C "$copy" init -q || return 1
 	git -C "$copy" add -A
-	MAKEFLAGS='' make -j2 -C "$tree" M="$copy/kernel" C=2 CHECK=sparse modules \
+	MAKEFLAGS='' make -j2 -C "$tree" M="$copy/kernel" C=2 CHECK=sparse PACCEL_TESTS=m modules \
 		>"$work/log" 2>&1 || {
 		tail -n 30 "$work/log"
 		return 1

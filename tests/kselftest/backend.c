@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Backends that are modules of their own: kernel/hw/test.c, which is edu with something wrong. Nothing
+ * else may use the card.
+ */
+#include "paccel_test.h"
+
+#include <linux/mman.h>
+
+FIXTURE(backend) {
+	int log;
+};
+
+FIXTURE_SETUP(backend)
+{
+	if (!getenv("PACCEL_TEST_KO") || access(getenv("PACCEL_TEST_KO"), R_OK))
+		SKIP(return, "there is no paccel_test.ko: PACCEL_TESTS=m builds it");
+	self->log = kmsg_open();
+	ASSERT_LE(0, self->log);
+	xfers_note();
+}
+
+FIXTURE_TEARDOWN(backend)
+{
+	EXPECT_EQ(0, backend_unload());
+	EXPECT_EQ(0, driver_bind(card_bdf()));
+	close(self->log);
+}
+
+TEST_F(backend, drives_a_card)
+{
+	char there[8] = "1234567", back[8] = "";
+	struct paccel_device_info info;
+	u64 mem;
+	int fd;
+
+	ASSERT_EQ(0, backend_load(""));
+	fd = card_open();
+	ASSERT_LE(0, fd);
+	info = info_of(fd);
+	EXPECT_STREQ("test", info.card);
+	test_cmd_mem_alloc(fd, 8, 0, &mem);
+	test_cmd_copy_h2d(fd, mem, there, 8);
+	test_cmd_copy_d2h(fd, back, mem, 8);
+	EXPECT_STREQ(there, back);
+	/* The driver is in use by the backend, the backend is not by the file. */
+	EXPECT_EQ(-EWOULDBLOCK, module_unload());
+	EXPECT_EQ(0, backend_unload());
+	test_err_copy_d2h(ENODEV, fd, back, mem, 8);
+	close(fd);
+}
+
+/* What probe() says, and what is said of that. */
+static const char *const wrong[][2] = {
+	{ "granule=0", "granule=0: must be a power of two" },
+	{ "granule=48", "granule=48: must be a power of two" },
+	{ "granule=8192", "granule=8192: must be a power of two, at most a page" },
+	{ "mem_size=0", "mem_size=0: must be 1 to" },
+	{ "mem_size=100", "mem_size=100: must be 1 to" },
+	{ "mem_size=0x4000000000,granule=64", "mem_size=274877906944: must be 1 to" },
+	{ "mem_size=32832", "granule=64: must be 4096, or memory at most 512 granules" },
+	{ "max_xfer=0", "max_xfer=0: must be a multiple of 8" },
+	{ "max_xfer=12", "max_xfer=12: must be a multiple of 8" },
+	{ "max_xfer=2097160", "max_xfer=2097160: must be a multiple of 8, at most 2 MiB" },
+	{ "max_segs=0", "max_segs=0: must be at least 1" },
+	{ "depth=0", "depth=0: must be a power of two" },
+	{ "depth=3", "depth=3: must be a power of two" },
+	{ "depth=128", "depth=128: must be a power of two, at most 64" },
+	{ "depth=2", "depth=2: must be 1 without halt()" },
+	{ "list_size=65544", "list_size=65544: must be at most 64 KiB" },
+	{ "dma_bits=0", "dma_bits=0: must be 1 to 64" },
+	{ "dma_bits=65", "dma_bits=65: must be 1 to 64" },
+	{ "dma_bits=32", "dma_bits=32: must be that of both DMA masks" },
+	{ "engines=0", "engines=0: must be 1 to 8" },
+	{ "engines=9", "engines=9: must be 1 to 8" },
+	{ "flags=0x80", "flags=128: must be PACCEL_HW_* only" },
+	/* With PACCEL_HW_MAPPABLE. BAR 0 of edu has 1 MiB. */
+	{ "flags=4", "granule=64: must be a page" },
+	{ "flags=4,granule=4096,mem_size=4096,mem_bar=6", "mem_bar=6: must be 0 to 5" },
+	{ "flags=4,granule=4096,mem_size=4096,mem_offset=2048", "mem_offset=2048: must be whole pages" },
+	{ "flags=4,granule=4096,mem_size=4096,mem_offset=0x101000",
+	  "mem_offset=1052672: must be whole pages, inside the BAR" },
+	{ "flags=4,granule=4096,mem_size=8192,mem_offset=0xff000",
+	  "mem_size=8192: must be inside the BAR from mem_offset on" },
+	{ "flags=4,granule=4096,mem_size=4096,mem_bar=1", "mem_size=4096: must be inside the BAR" },
+};
+
+TEST_F(backend, wrong_values_are_refused)
+{
+	char parameters[128], text[128];
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		snprintf(parameters, sizeof(parameters), "set=%s", wrong[i][0]);
+		EXPECT_EQ(0, backend_load(parameters)) TH_LOG("%s", parameters);
+		EXPECT_GT(0, card_open()) TH_LOG("%s", parameters);
+		snprintf(text, sizeof(text), "backend test: %s", wrong[i][1]);
+		EXPECT_TRUE(log_says(self->log, text)) TH_LOG("%s: no '%s'", parameters, text);
+		EXPECT_EQ(0, backend_unload()) TH_LOG("%s", parameters);
+	}
+}
+
+static const char *const incomplete[] = { "probe", "start", "poll", "quiesce", "reset" };
+
+TEST_F(backend, incomplete_ones_are_refused)
+{
+	char parameters[64], text[64];
+
+	for (size_t i = 0; i < sizeof(incomplete) / sizeof(*incomplete); i++) {
+		snprintf(parameters, sizeof(parameters), "without=%s", incomplete[i]);
+		EXPECT_EQ(-EINVAL, backend_load(parameters)) TH_LOG("%s", parameters);
+		snprintf(text, sizeof(text), "a backend has no %s", incomplete[i]);
+		EXPECT_TRUE(log_says(self->log, text)) TH_LOG("no '%s'", text);
+	}
+}
+
+TEST_F(backend, names_are_checked)
+{
+	EXPECT_EQ(-EINVAL, backend_load("name="));
+	EXPECT_TRUE(log_says(self->log, "name of a backend, \"\": must have 1 to 31 bytes"));
+	EXPECT_EQ(-EINVAL, backend_load("name=a123456789012345678901234567890b"));
+	EXPECT_TRUE(log_says(self->log, "must have 1 to 31 bytes"));
+	/* The driver core reports a name that is taken as an error. */
+	EXPECT_EQ(-EBUSY, backend_load("name=edu"));
+	EXPECT_TRUE(log_says(self->log, "'paccel_edu' is already registered"));
+}
+
+PACCEL_TEST_MAIN
