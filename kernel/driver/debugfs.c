@@ -79,14 +79,16 @@ DEFINE_SHOW_ATTRIBUTE(registers);
 
 static void show_stream(struct seq_file *m, struct paccel_stream *stream)
 {
-	const struct paccel_job *job = list_first_entry_or_null(&stream->jobs, struct paccel_job,
-								in_stream);
+	const struct paccel_stream_job *job = list_first_entry_or_null(&stream->jobs,
+								       struct paccel_stream_job,
+								       in_stream);
 
 	seq_printf(m, "  stream %u: point %llu of %llu, %u operations queued%s", stream->id,
 		   stream->done, stream->submitted, stream->queued,
 		   stream->open ? "" : ", destroyed");
 	if (job)
-		seq_printf(m, ", first: %s of point %llu", paccel_op_name(job->op), job->point);
+		seq_printf(m, ", first: %s of point %llu", paccel_op_name(job->base.op),
+			   job->base.point);
 	if (stream->error)
 		seq_printf(m, ", failed at point %llu with %d", stream->failed_point,
 			   stream->error);

@@ -119,7 +119,7 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
 	eng->unkicked++;
 	atomic64_inc(&eng->pd->count.xfers);
 	/* It may be started more than once. */
-	if (step->last && job->stream && !job->issue_reported &&
+	if (step->last && job->ops && !job->issue_reported &&
 	    eng->pd->hw.info.flags & PACCEL_HW_LINK) {
 		job->issue_reported = true;
 		kref_get(&job->ref);

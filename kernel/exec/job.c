@@ -21,20 +21,19 @@
 #include "mem/pages.h"
 #include "mem/pool.h"
 
-/* @ctx: whose operation it is, and whose memory pays for it; NULL for the driver's own. */
+/*
+ * @ctx: whose operation it is, and whose memory pays for it; NULL for the driver's own.
+ * @size: of struct paccel_job, or of a struct that begins with one.
+ */
 struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx *ctx,
-				    enum paccel_job_op op)
+				    enum paccel_job_op op, size_t size)
 {
-	gfp_t gfp = ctx ? GFP_KERNEL_ACCOUNT : GFP_KERNEL;
-	struct paccel_job *job = kzalloc(sizeof(*job), gfp);
+	struct paccel_job *job = kzalloc(size, ctx ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
 
 	if (!job)
 		return NULL;
 	kref_init(&job->ref);
 	INIT_LIST_HEAD(&job->node);
-	INIT_LIST_HEAD(&job->in_stream);
-	INIT_LIST_HEAD(&job->ended.node);
-	INIT_LIST_HEAD(&job->waiter);
 	INIT_LIST_HEAD(&job->issued_node);
 	init_completion(&job->done);
 	job->ctx = ctx ? paccel_ctx_get(ctx) : NULL;
@@ -73,7 +72,7 @@ void paccel_job_release(struct paccel_job *job)
 
 static void job_free(struct paccel_job *job)
 {
-	if (!job->stream)
+	if (!job->ops)
 		kfree(job->stage);
 	kfree(job);
 }

@@ -4,7 +4,6 @@
 #define PACCEL_JOB_H
 
 #include <linux/completion.h>
-#include <linux/dma-fence.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/llist.h>
@@ -15,13 +14,11 @@
 #include "include/paccel.h"
 #include "mem/pages.h"
 
-struct eventfd_ctx;
 struct paccel_buf;
 struct paccel_device;
 struct paccel_engine;
 struct paccel_host;
 struct paccel_queue;
-struct paccel_stream;
 struct work_struct;
 
 /* How far a job has been started. */
@@ -51,14 +48,6 @@ enum paccel_job_op {
 	PACCEL_JOB_EVENTFD,
 	PACCEL_JOB_WRITE,
 	PACCEL_JOB_TIME,
-};
-
-/* Of a job in a stream; under ctx->work_lock. */
-enum paccel_job_state {
-	PACCEL_JOB_QUEUED,
-	PACCEL_JOB_STARTING,	/* is being given to the engine */
-	PACCEL_JOB_RUNNING,	/* the engine has it */
-	PACCEL_JOB_ENDED,
 };
 
 /**
@@ -97,8 +86,8 @@ struct paccel_job_ops {
  * @pages: the host side: of @host, or @own
  * @own: pages pinned for this job alone
  * @cursor: where the last transfer was in @pages
- * @stage: staging buffer of a D2D copy without PACCEL_HW_D2D; stream->stage if there is a @stream,
- *	since the requests of two such jobs of a stream do not overlap
+ * @stage: staging buffer of a D2D copy without PACCEL_HW_D2D; with @ops it is the stream's, since
+ *	the requests of two such jobs of a stream do not overlap
  * @at: position of the next request; this and all down to @over under eng->lock
  * @in_flight: transfers of it that have been started and have not left the ring
  * @rewound: @at has been set back to an aborted request, which is repeated once no request of the
@@ -120,27 +109,9 @@ struct paccel_job_ops {
  * @done: for those who wait
  * @unreferenced: in ctx->unreferenced
  * @stream_id: number of the stream that it is in, or 0
- * @stream: that stream, a counted reference, or NULL
- * @in_stream: in stream->jobs; this and all below under ctx->work_lock once it is queued
- * @state: how far it is
- * @issued: nothing of it is left to start: the next one can be given to the engine
- * @cancelled: the engine has been asked to cancel it
- * @point: the point of its SUBMIT
- * @last: it is the last job of its SUBMIT
- * @always: runs also in a stream that has failed
- * @deferred: withdrawn by a function that may hold pd->reset_lock: stream->work, not that function,
- *	advances the stream; under eng->lock until the job has ended
- * @ended: in ctx->releasing from its end until it is released
- * @what: WAIT_POINT: the stream that it waits for, a counted reference
- * @what_point: WAIT_POINT: the point
- * @waiter: WAIT_POINT: in what->waiters
- * @fence: WAIT_FENCE: the fence, a counted reference
- * @fence_cb: WAIT_FENCE: callback of @fence, added when the job is the first of its stream
- * @watched: WAIT_FENCE: @fence_cb has been added, or @fence was already signalled
- * @fence_error: WAIT_FENCE: of the fence, valid once @fence_done
- * @fence_done: WAIT_FENCE: it is signalled; set with release semantics
- * @eventfd: EVENTFD: a counted reference
- * @value: WRITE: what
+ * @point: number of its SUBMIT in that stream
+ * @deferred: withdrawn by a function that may hold pd->reset_lock, so ops->ended() may not run what
+ *	comes next in the stream; under eng->lock until the job has ended
  */
 struct paccel_job {
 	struct kref ref;
@@ -181,27 +152,8 @@ struct paccel_job {
 	struct completion done;
 	struct llist_node unreferenced;
 	u32 stream_id;
-
-	struct paccel_stream *stream;
-	struct list_head in_stream;
-	enum paccel_job_state state;
-	bool issued;
-	bool cancelled;
 	u64 point;
-	bool last;
-	bool always;
 	bool deferred;
-	struct paccel_ended ended;
-	struct paccel_stream *what;
-	u64 what_point;
-	struct list_head waiter;
-	struct dma_fence *fence;
-	struct dma_fence_cb fence_cb;
-	bool watched;
-	int fence_error;
-	bool fence_done;
-	struct eventfd_ctx *eventfd;
-	u64 value;
 };
 
 /**
@@ -223,7 +175,7 @@ struct paccel_step {
 };
 
 struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx *ctx,
-				    enum paccel_job_op op);
+				    enum paccel_job_op op, size_t size);
 void paccel_job_put(struct paccel_job *job);
 void paccel_jobs_release(struct work_struct *work);
 void paccel_job_release(struct paccel_job *job);

@@ -40,7 +40,7 @@ const struct paccel_mem_ops paccel_mem_ops = {
 
 int paccel_scrub_alloc(struct paccel_device *pd)
 {
-	pd->scrub_job = paccel_job_alloc(pd, NULL, PACCEL_JOB_SCRUB);
+	pd->scrub_job = paccel_job_alloc(pd, NULL, PACCEL_JOB_SCRUB, sizeof(*pd->scrub_job));
 	if (!pd->scrub_job)
 		return -ENOMEM;
 	pd->scrub_job->end = scrub_ended;

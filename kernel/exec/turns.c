@@ -35,7 +35,8 @@ static void stream_jobs_end(struct list_head *ended)
 	LIST_HEAD(jobs);
 
 	list_for_each_entry_safe(job, next, ended, node) {
-		if (job->stream != first->stream || job->deferred != first->deferred)
+		if (job->ctx != first->ctx || job->stream_id != first->stream_id ||
+		    job->deferred != first->deferred)
 			break;
 		trace_paccel_complete(job);
 		list_move_tail(&job->node, &jobs);

@@ -39,8 +39,8 @@
 struct stream_todo {
 	struct list_head ended;		/* jobs */
 	struct list_head fences;
-	struct paccel_job *start;
-	struct paccel_job *leader;	/* of @start, or NULL */
+	struct paccel_stream_job *start;
+	struct paccel_stream_job *leader;	/* of @start, or NULL */
 	bool wake;
 };
 
@@ -129,7 +129,7 @@ static void reach(struct paccel_stream *stream, u64 point, struct stream_todo *t
 {
 	struct paccel_ctx *ctx = stream->ctx;
 	struct paccel_fence *fence, *next_fence;
-	struct paccel_job *waiter, *next;
+	struct paccel_stream_job *waiter, *next;
 
 	stream->done = point;
 	/* Pairs with the program's acquire: results and errors are there before the point is. */
@@ -151,13 +151,13 @@ static void reach(struct paccel_stream *stream, u64 point, struct stream_todo *t
 	}
 }
 
-static void take_out(struct paccel_stream *stream, struct paccel_job *job,
+static void take_out(struct paccel_stream *stream, struct paccel_stream_job *job,
 		     struct stream_todo *todo)
 {
 	struct paccel_ctx *ctx = stream->ctx;
 
-	if (job->error)
-		fail(stream, job->error, job->point);
+	if (job->base.error)
+		fail(stream, job->base.error, job->base.point);
 	if (stream->newest == job)
 		stream->newest = NULL;
 	stream->queued--;
@@ -168,21 +168,21 @@ static void take_out(struct paccel_stream *stream, struct paccel_job *job,
 	list_del_init(&job->waiter);
 	list_move_tail(&job->in_stream, &todo->ended);
 	if (job->last)
-		reach(stream, job->point, todo);
+		reach(stream, job->base.point, todo);
 }
 
 /* --- what comes next; ctx->work_lock is held --- */
 
 /* Has what the job waits for ended? Sets its error then; else the end of it will be told. */
-static bool wait_is_over(struct paccel_job *job)
+static bool wait_is_over(struct paccel_stream_job *job)
 {
 	struct paccel_stream *what = job->what;
 
-	if (job->op == PACCEL_JOB_WAIT_FENCE) {
+	if (job->base.op == PACCEL_JOB_WAIT_FENCE) {
 		/* Pairs with fence_signalled(). */
 		if (!smp_load_acquire(&job->fence_done))
 			return false;
-		job->error = job->fence_error;
+		job->base.error = job->fence_error;
 		return true;
 	}
 	if (what->done < job->what_point) {
@@ -191,42 +191,42 @@ static bool wait_is_over(struct paccel_job *job)
 		return false;
 	}
 	if (paccel_stream_error(what, job->what_point))
-		job->error = what->error;
+		job->base.error = what->error;
 	return true;
 }
 
-static void write_value(struct paccel_job *job, u64 value)
+static void write_value(struct paccel_stream_job *job, u64 value)
 {
-	u64 off = job->dst.start;
-	u64 *to = kmap_local_page(job->pages->pages[off >> PAGE_SHIFT]) + offset_in_page(off);
+	u64 off = job->base.dst.start;
+	u64 *to = kmap_local_page(job->base.pages->pages[off >> PAGE_SHIFT]) + offset_in_page(off);
 
 	WRITE_ONCE(*to, value);
 	kunmap_local(to);
 }
 
-static bool is_transfer(const struct paccel_job *job)
+static bool is_transfer(const struct paccel_stream_job *job)
 {
-	return job->op <= PACCEL_JOB_FILL;
+	return job->base.op <= PACCEL_JOB_FILL;
 }
 
 /*
  * Takes the first job as far as that goes under the lock: true if it has ended. If it has to be
  * started outside it is todo->start.
  */
-static bool advance(struct paccel_stream *stream, struct paccel_job *job,
+static bool advance(struct paccel_stream *stream, struct paccel_stream_job *job,
 		    struct stream_todo *todo)
 {
 	if (job->state != PACCEL_JOB_QUEUED)
 		return job->state == PACCEL_JOB_ENDED;
 	if (stream->ctx->ended)
-		fail(stream, stream->ctx->ended, job->point);
+		fail(stream, stream->ctx->ended, job->base.point);
 	if (stream->error && !job->always) {
-		job->error = -ECANCELED;
+		job->base.error = -ECANCELED;
 		return true;
 	}
-	if (job->watched || job->op == PACCEL_JOB_WAIT_POINT)
+	if (job->watched || job->base.op == PACCEL_JOB_WAIT_POINT)
 		return wait_is_over(job);
-	switch (job->op) {
+	switch (job->base.op) {
 	case PACCEL_JOB_WAIT_FENCE:
 		/* start_watching() calls code of the fence's driver: in process context only. */
 		if (in_hardirq()) {
@@ -256,7 +256,7 @@ static bool advance(struct paccel_stream *stream, struct paccel_job *job,
 /* Behind a transfer of which nothing is left to start the engine can have the next one. */
 static void follow(struct paccel_stream *stream, struct stream_todo *todo)
 {
-	struct paccel_job *leader = stream->newest, *job;
+	struct paccel_stream_job *leader = stream->newest, *job;
 
 	if (!leader || leader->state != PACCEL_JOB_RUNNING || !leader->issued ||
 	    stream->error || stream->ctx->ended ||
@@ -275,7 +275,7 @@ static void follow(struct paccel_stream *stream, struct stream_todo *todo)
 static bool look(struct paccel_stream *stream, struct stream_todo *todo)
 {
 	unsigned int jobs = PACCEL_STREAM_JOBS;
-	struct paccel_job *job;
+	struct paccel_stream_job *job;
 
 	todo->start = NULL;
 	todo->leader = NULL;
@@ -286,7 +286,7 @@ static bool look(struct paccel_stream *stream, struct stream_todo *todo)
 		return false;
 	}
 	while (jobs-- && !list_empty(&stream->jobs)) {
-		job = list_first_entry(&stream->jobs, struct paccel_job, in_stream);
+		job = list_first_entry(&stream->jobs, struct paccel_stream_job, in_stream);
 		if (!advance(stream, job, todo))
 			break;
 		take_out(stream, job, todo);
@@ -310,7 +310,7 @@ static bool forget(struct paccel_stream *stream)
 /* Called by whoever signals the fence, with its lock held and perhaps many others. */
 static void fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
-	struct paccel_job *job = container_of(cb, struct paccel_job, fence_cb);
+	struct paccel_stream_job *job = container_of(cb, struct paccel_stream_job, fence_cb);
 
 	job->fence_error = fence->error;
 	/* Pairs with wait_is_over(). */
@@ -323,7 +323,7 @@ static void fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
  * interrupts off when it is signalled. Not in an interrupt handler and with no lock of ours held:
  * other users of the fence may take its lock with interrupts enabled.
  */
-static void start_watching(struct paccel_ctx *ctx, struct paccel_job *job)
+static void start_watching(struct paccel_ctx *ctx, struct paccel_stream_job *job)
 {
 	bool over = dma_fence_add_callback(job->fence, &job->fence_cb, fence_signalled);
 	int error = over ? min(dma_fence_get_status(job->fence), 0) : 0;
@@ -340,19 +340,19 @@ static void start_watching(struct paccel_ctx *ctx, struct paccel_job *job)
 }
 
 /* The leader is still in the stream: only the one who runs that takes it out. */
-static void start_transfer(struct paccel_ctx *ctx, struct paccel_job *job,
-			   struct paccel_job *leader, struct paccel_engine **unkicked)
+static void start_transfer(struct paccel_ctx *ctx, struct paccel_stream_job *job,
+			   struct paccel_stream_job *leader, struct paccel_engine **unkicked)
 {
-	int ended, ret = paccel_job_submit(job, leader, true);
+	int ended, ret = paccel_job_submit(&job->base, leader ? &leader->base : NULL, true);
 	unsigned long flags;
 
-	if (*unkicked && *unkicked != job->eng)
+	if (*unkicked && *unkicked != job->base.eng)
 		paccel_engine_kick(*unkicked);
-	*unkicked = job->eng;
+	*unkicked = job->base.eng;
 
 	spin_lock_irqsave(&ctx->work_lock, flags);
 	if (ret < 0) {
-		job->error = ret;
+		job->base.error = ret;
 		job->state = PACCEL_JOB_ENDED;
 	} else if (job->state == PACCEL_JOB_STARTING) {
 		job->state = PACCEL_JOB_RUNNING;
@@ -363,14 +363,14 @@ static void start_transfer(struct paccel_ctx *ctx, struct paccel_job *job,
 	spin_unlock_irqrestore(&ctx->work_lock, flags);
 	/* paccel_streams_end() could not do it: the engine did not have it yet. */
 	if (ended && ret >= 0)
-		paccel_engine_cancel(job, ended);
+		paccel_engine_cancel(&job->base, ended);
 }
 
 static void tell(struct paccel_stream *stream, struct stream_todo *todo)
 {
 	struct paccel_device *pd = stream->ctx->pd;
 	struct paccel_fence *fence, *next_fence;
-	struct paccel_job *job, *next;
+	struct paccel_stream_job *job, *next;
 	int jobs = 0;
 
 	list_for_each_entry_safe(fence, next_fence, &todo->fences, node) {
@@ -381,9 +381,9 @@ static void tell(struct paccel_stream *stream, struct stream_todo *todo)
 		wake_up_all(&stream->ctx->wait);
 	list_for_each_entry_safe(job, next, &todo->ended, in_stream) {
 		list_del_init(&job->in_stream);
-		if (job->op == PACCEL_JOB_EVENTFD && !job->error)
+		if (job->base.op == PACCEL_JOB_EVENTFD && !job->base.error)
 			paccel_eventfd_signal(job->eventfd);
-		paccel_job_put(job);
+		paccel_job_put(&job->base);
 		jobs++;
 	}
 	if (jobs && atomic_sub_and_test(jobs, &pd->stream_jobs))
@@ -416,7 +416,7 @@ static void stream_run(struct paccel_stream *stream)
 			paccel_stream_put(stream);
 		forgotten = false;
 		tell(stream, &todo);
-		if (todo.start && todo.start->op == PACCEL_JOB_WAIT_FENCE)
+		if (todo.start && todo.start->base.op == PACCEL_JOB_WAIT_FENCE)
 			start_watching(ctx, todo.start);
 		else if (todo.start)
 			start_transfer(ctx, todo.start, todo.leader, &unkicked);
@@ -440,8 +440,9 @@ static void stream_work(struct work_struct *work)
 }
 
 /* Any context, no lock of the engine held; the caller has a reference. */
-static void stream_job_issued(struct paccel_job *job)
+static void stream_job_issued(struct paccel_job *base)
 {
+	struct paccel_stream_job *job = paccel_stream_job_of(base);
 	struct paccel_stream *stream = job->stream;
 	struct paccel_ctx *ctx = stream->ctx;
 	unsigned long flags;
@@ -463,7 +464,7 @@ static void stream_job_issued(struct paccel_job *job)
 static void stream_jobs_ended(struct list_head *jobs)
 {
 	struct paccel_job *last = list_last_entry(jobs, struct paccel_job, node), *job, *next;
-	struct paccel_stream *stream = last->stream;
+	struct paccel_stream *stream = paccel_stream_job_of(last)->stream;
 	struct paccel_ctx *ctx = stream->ctx;
 	unsigned long flags;
 
@@ -471,7 +472,7 @@ static void stream_jobs_ended(struct list_head *jobs)
 	list_for_each_entry_safe(job, next, jobs, node) {
 		/* The stream may take it out once the lock is dropped. */
 		list_del_init(&job->node);
-		job->state = PACCEL_JOB_ENDED;
+		paccel_stream_job_of(job)->state = PACCEL_JOB_ENDED;
 		if (job != last)
 			paccel_job_put(job);
 	}
@@ -484,9 +485,11 @@ static void stream_jobs_ended(struct list_head *jobs)
 	paccel_job_put(last);
 }
 
-static void stream_job_release(struct paccel_job *job)
+static void stream_job_release(struct paccel_job *base)
 {
-	paccel_ctx_work_released(job->ctx, &job->ended);
+	struct paccel_stream_job *job = paccel_stream_job_of(base);
+
+	paccel_ctx_work_released(base->ctx, &job->ended);
 	if (job->fence) {
 		/* After this the callback does not run and never will. */
 		dma_fence_remove_callback(job->fence, &job->fence_cb);
@@ -507,12 +510,25 @@ static const struct paccel_job_ops stream_job_ops = {
 
 /* --- for SUBMIT --- */
 
-void paccel_stream_adopt(struct paccel_stream *stream, struct paccel_job *job)
+struct paccel_stream_job *paccel_stream_job_alloc(struct paccel_stream *stream,
+						  enum paccel_job_op op)
 {
+	struct paccel_ctx *ctx = stream->ctx;
+	struct paccel_stream_job *job;
+	struct paccel_job *base = paccel_job_alloc(ctx->pd, ctx, op, sizeof(*job));
+
+	if (!base)
+		return NULL;
+	base->stream_id = stream->id;
+	base->ops = &stream_job_ops;
+	job = paccel_stream_job_of(base);
 	kref_get(&stream->ref);
 	job->stream = stream;
-	job->stream_id = stream->id;
-	job->ops = &stream_job_ops;
+	INIT_LIST_HEAD(&job->in_stream);
+	INIT_LIST_HEAD(&job->ended.node);
+	INIT_LIST_HEAD(&job->waiter);
+	INIT_LIST_HEAD(&job->fence_cb.node);
+	return job;
 }
 
 bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr)
@@ -529,7 +545,7 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 			u64 point)
 {
 	struct paccel_ctx *ctx = stream->ctx;
-	struct paccel_job *job;
+	struct paccel_stream_job *job;
 	int ret = 0;
 
 	spin_lock_irq(&ctx->work_lock);
@@ -548,11 +564,11 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 		return ret;
 	}
 	list_for_each_entry(job, jobs, in_stream) {
-		job->point = point;
+		job->base.point = point;
 		if (job->what)
 			job->what->dependents++;
 	}
-	list_last_entry(jobs, struct paccel_job, in_stream)->last = true;
+	list_last_entry(jobs, struct paccel_stream_job, in_stream)->last = true;
 	list_splice_tail_init(jobs, &stream->jobs);
 	atomic_add(nr, &ctx->pd->stream_jobs);
 	stream->queued += nr;
@@ -581,9 +597,9 @@ void paccel_stream_close(struct paccel_stream *stream)
 }
 
 /* A job that the engine has of this stream and that we have not had: a counted reference. */
-static struct paccel_job *running_job(struct paccel_stream *stream)
+static struct paccel_stream_job *running_job(struct paccel_stream *stream)
 {
-	struct paccel_job *job, *found = NULL;
+	struct paccel_stream_job *job, *found = NULL;
 
 	spin_lock_irq(&stream->ctx->work_lock);
 	list_for_each_entry(job, &stream->jobs, in_stream) {
@@ -592,7 +608,7 @@ static struct paccel_job *running_job(struct paccel_stream *stream)
 		if (job->state != PACCEL_JOB_RUNNING || job->cancelled)
 			continue;
 		job->cancelled = true;
-		kref_get(&job->ref);
+		kref_get(&job->base.ref);
 		found = job;
 		break;
 	}
@@ -634,13 +650,13 @@ void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_stat
 
 	for (i = 0; i < PACCEL_MAX_STREAMS; i++) {
 		struct paccel_stream *stream = stream_at(ctx, i);
-		struct paccel_job *job;
+		struct paccel_stream_job *job;
 
 		if (!stream)
 			continue;
 		while ((job = running_job(stream))) {
-			paccel_engine_cancel(job, error);
-			paccel_job_put(job);
+			paccel_engine_cancel(&job->base, error);
+			paccel_job_put(&job->base);
 		}
 		queue_work(paccel_wq, &stream->work);
 		paccel_stream_put(stream);

@@ -3,14 +3,17 @@
 #ifndef PACCEL_STREAM_H
 #define PACCEL_STREAM_H
 
+#include <linux/dma-fence.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <linux/paccel.h>
 
-struct paccel_ctx;
-struct paccel_job;
+#include "core/ctx.h"
+#include "exec/job.h"
+
+struct eventfd_ctx;
 struct vm_area_struct;
 
 #define PACCEL_MAX_QUEUED	4096
@@ -45,7 +48,7 @@ struct paccel_stream {
 	struct paccel_slot *slot;
 	struct list_head jobs;
 	unsigned int queued;
-	struct paccel_job *newest;
+	struct paccel_stream_job *newest;
 	void *stage;
 	struct list_head fences;
 	struct list_head waiters;
@@ -59,6 +62,63 @@ struct paccel_stream {
 	u64 fence_context;
 	struct work_struct work;
 };
+
+/* Under ctx->work_lock. */
+enum paccel_stream_job_state {
+	PACCEL_JOB_QUEUED,
+	PACCEL_JOB_STARTING,	/* is being given to the engine */
+	PACCEL_JOB_RUNNING,	/* the engine has it */
+	PACCEL_JOB_ENDED,
+};
+
+/**
+ * struct paccel_stream_job - an operation of a SUBMIT
+ * @base: the job, as engines know it; the first, since it is freed
+ * @stream: its stream, a counted reference
+ * @in_stream: in stream->jobs; this and all below under ctx->work_lock once it is queued
+ * @state: how far it is
+ * @issued: nothing of it is left to start: the next one can be given to the engine
+ * @cancelled: the engine has been asked to cancel it
+ * @last: it is the last job of its SUBMIT
+ * @always: runs also in a stream that has failed
+ * @ended: in ctx->releasing from its end until it is released
+ * @what: WAIT_POINT: the stream that it waits for, a counted reference
+ * @what_point: WAIT_POINT: the point
+ * @waiter: WAIT_POINT: in what->waiters
+ * @fence: WAIT_FENCE: the fence, a counted reference
+ * @fence_cb: WAIT_FENCE: callback of @fence, added when the job is the first of its stream
+ * @watched: WAIT_FENCE: @fence_cb has been added, or @fence was already signalled
+ * @fence_error: WAIT_FENCE: of the fence, valid once @fence_done
+ * @fence_done: WAIT_FENCE: it is signalled; set with release semantics
+ * @eventfd: EVENTFD: a counted reference
+ * @value: WRITE: what
+ */
+struct paccel_stream_job {
+	struct paccel_job base;
+	struct paccel_stream *stream;
+	struct list_head in_stream;
+	enum paccel_stream_job_state state;
+	bool issued;
+	bool cancelled;
+	bool last;
+	bool always;
+	struct paccel_ended ended;
+	struct paccel_stream *what;
+	u64 what_point;
+	struct list_head waiter;
+	struct dma_fence *fence;
+	struct dma_fence_cb fence_cb;
+	bool watched;
+	int fence_error;
+	bool fence_done;
+	struct eventfd_ctx *eventfd;
+	u64 value;
+};
+
+static inline struct paccel_stream_job *paccel_stream_job_of(struct paccel_job *job)
+{
+	return container_of(job, struct paccel_stream_job, base);
+}
 
 /*
  * Creates a stream that lookups do not find yet. Returns a counted reference or an ERR_PTR. The
@@ -94,11 +154,9 @@ int paccel_stream_error(struct paccel_stream *stream, u64 point);
 bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr);
 int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, unsigned int nr,
 			u64 point);
-/*
- * Makes a new job a job of this stream. It must be called before the job is dropped or queued: only
- * then does paccel_job_release() drop the job's fence, eventfd and waited-for stream.
- */
-void paccel_stream_adopt(struct paccel_stream *stream, struct paccel_job *job);
+/* A job of this stream that is not queued, or NULL. paccel_job_drop() undoes it. */
+struct paccel_stream_job *paccel_stream_job_alloc(struct paccel_stream *stream,
+						  enum paccel_job_op op);
 void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_state state);
 void paccel_streams_close(struct paccel_ctx *ctx);
 int paccel_page_alloc(struct paccel_ctx *ctx);

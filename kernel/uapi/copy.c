@@ -18,6 +18,7 @@
 #include "mem/mem.h"
 #include "mem/pages.h"
 #include "mem/pool.h"
+#include "stream/stream.h"
 #include "uapi/copy.h"
 #include "uapi/ucmd.h"
 
@@ -25,10 +26,11 @@
 #define PACCEL_SLICE	SZ_1M
 
 /*
- * A checked copy: rows of @width bytes between two rectangles, and what they lie in. @verify: the
- * program wants it.
+ * A checked copy: rows of @width bytes between two rectangles, and what they lie in. @stream: where
+ * it is submitted to, or NULL. @verify: the program wants it.
  */
 struct paccel_transfer {
+	struct paccel_stream *stream;
 	enum paccel_job_op op;
 	bool verify;
 	struct paccel_rect dst;
@@ -132,8 +134,15 @@ static int transfer_get(struct paccel_ctx *ctx, struct paccel_transfer *t,
 
 static struct paccel_job *job_of(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 {
-	struct paccel_job *job = paccel_job_alloc(ctx->pd, ctx, t->op);
+	struct paccel_stream_job *in_stream;
+	struct paccel_job *job;
 
+	if (t->stream) {
+		in_stream = paccel_stream_job_alloc(t->stream, t->op);
+		job = in_stream ? &in_stream->base : NULL;
+	} else {
+		job = paccel_job_alloc(ctx->pd, ctx, t->op, sizeof(*job));
+	}
 	if (!job)
 		return NULL;
 	job->dst = t->dst;
@@ -364,7 +373,7 @@ put:
 }
 
 /* The job of a copy in a stream: nothing may be pinned once it is queued. */
-int paccel_copy_job(struct paccel_ctx *ctx, const struct paccel_op_copy *copy, bool verify,
+int paccel_copy_job(struct paccel_stream *stream, const struct paccel_op_copy *copy, bool verify,
 		    struct paccel_job **jobp)
 {
 	struct paccel_transfer t;
@@ -374,12 +383,13 @@ int paccel_copy_job(struct paccel_ctx *ctx, const struct paccel_op_copy *copy, b
 	ret = copy_check(copy, &t, &dst_span, &src_span);
 	if (ret)
 		return ret;
+	t.stream = stream;
 	t.verify = verify;
-	ret = transfer_get(ctx, &t, dst_span, src_span);
+	ret = transfer_get(stream->ctx, &t, dst_span, src_span);
 	if (ret)
 		goto put;
 	flatten(&t);
-	ret = is_pageable(&t) ? -EFAULT : whole_job(ctx, &t, jobp);
+	ret = is_pageable(&t) ? -EFAULT : whole_job(stream->ctx, &t, jobp);
 put:
 	transfer_put(&t);
 	return ret;
@@ -400,10 +410,11 @@ static int repeat_pattern(u64 pattern, u32 size, u64 *repeated)
 	return 0;
 }
 
-int paccel_fill_job(struct paccel_ctx *ctx, const struct paccel_op_fill *fill, bool verify,
-		    struct paccel_job **jobp)
+int paccel_fill_job(struct paccel_ctx *ctx, struct paccel_stream *stream,
+		    const struct paccel_op_fill *fill, bool verify, struct paccel_job **jobp)
 {
 	struct paccel_transfer t = {
+		.stream = stream,
 		.op = PACCEL_JOB_FILL,
 		.dst = { .start = fill->addr },
 		.width = fill->length,
@@ -454,6 +465,6 @@ int paccel_ioctl_fill(struct paccel_ucmd *ucmd)
 	if (cmd->flags & ~PACCEL_FILL_VERIFY)
 		return -EINVAL;
 	paccel_order_cpu(ucmd->ctx->pd);
-	ret = paccel_fill_job(ucmd->ctx, &fill, cmd->flags & PACCEL_FILL_VERIFY, &job);
+	ret = paccel_fill_job(ucmd->ctx, NULL, &fill, cmd->flags & PACCEL_FILL_VERIFY, &job);
 	return ret ?: paccel_job_run(job);
 }

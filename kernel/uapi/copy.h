@@ -9,11 +9,15 @@ struct paccel_ctx;
 struct paccel_job;
 struct paccel_op_copy;
 struct paccel_op_fill;
+struct paccel_stream;
 
-/* @verify: the caller requires verification; -EOPNOTSUPP if it is not possible. */
-int paccel_copy_job(struct paccel_ctx *ctx, const struct paccel_op_copy *copy, bool verify,
+/*
+ * @verify: the caller requires verification; -EOPNOTSUPP if it is not possible. @stream: the job is
+ * a struct paccel_stream_job of that stream; NULL: of none.
+ */
+int paccel_copy_job(struct paccel_stream *stream, const struct paccel_op_copy *copy, bool verify,
 		    struct paccel_job **jobp);
-int paccel_fill_job(struct paccel_ctx *ctx, const struct paccel_op_fill *fill, bool verify,
-		    struct paccel_job **jobp);
+int paccel_fill_job(struct paccel_ctx *ctx, struct paccel_stream *stream,
+		    const struct paccel_op_fill *fill, bool verify, struct paccel_job **jobp);
 
 #endif

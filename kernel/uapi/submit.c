@@ -19,19 +19,19 @@
 #include "uapi/copy.h"
 #include "uapi/ucmd.h"
 
-static int wait_point_job(struct paccel_ctx *ctx, const struct paccel_op *op,
-			  struct paccel_job **jobp)
+static int wait_point_job(struct paccel_stream *stream, const struct paccel_op *op,
+			  struct paccel_stream_job **jobp)
 {
 	struct paccel_stream *what;
-	struct paccel_job *job;
+	struct paccel_stream_job *job;
 	int ret;
 
 	if (op->wait.reserved)
 		return -EINVAL;
-	ret = paccel_stream_get_point(ctx, op->wait.stream, op->wait.point, &what);
+	ret = paccel_stream_get_point(stream->ctx, op->wait.stream, op->wait.point, &what);
 	if (ret)
 		return ret;
-	job = paccel_job_alloc(ctx->pd, ctx, PACCEL_JOB_WAIT_POINT);
+	job = paccel_stream_job_alloc(stream, PACCEL_JOB_WAIT_POINT);
 	if (!job) {
 		paccel_stream_put(what);
 		return -ENOMEM;
@@ -42,11 +42,11 @@ static int wait_point_job(struct paccel_ctx *ctx, const struct paccel_op *op,
 	return 0;
 }
 
-static int wait_fence_job(struct paccel_ctx *ctx, const struct paccel_op *op,
-			  struct paccel_job **jobp)
+static int wait_fence_job(struct paccel_stream *stream, const struct paccel_op *op,
+			  struct paccel_stream_job **jobp)
 {
 	struct dma_fence *fence;
-	struct paccel_job *job;
+	struct paccel_stream_job *job;
 	int status;
 
 	if (op->fd.reserved)
@@ -54,13 +54,12 @@ static int wait_fence_job(struct paccel_ctx *ctx, const struct paccel_op *op,
 	fence = sync_file_get_fence(op->fd.fd);
 	if (!fence)
 		return -EINVAL;
-	job = paccel_job_alloc(ctx->pd, ctx, PACCEL_JOB_WAIT_FENCE);
+	job = paccel_stream_job_alloc(stream, PACCEL_JOB_WAIT_FENCE);
 	if (!job) {
 		dma_fence_put(fence);
 		return -ENOMEM;
 	}
 	job->fence = fence;
-	INIT_LIST_HEAD(&job->fence_cb.node);
 	/* A fence that is signalled needs no callback. */
 	status = dma_fence_get_status(fence);
 	if (status) {
@@ -72,18 +71,18 @@ static int wait_fence_job(struct paccel_ctx *ctx, const struct paccel_op *op,
 	return 0;
 }
 
-static int eventfd_job(struct paccel_ctx *ctx, const struct paccel_op *op,
-		       struct paccel_job **jobp)
+static int eventfd_job(struct paccel_stream *stream, const struct paccel_op *op,
+		       struct paccel_stream_job **jobp)
 {
 	struct eventfd_ctx *eventfd;
-	struct paccel_job *job;
+	struct paccel_stream_job *job;
 
 	if (op->fd.reserved)
 		return -EINVAL;
 	eventfd = eventfd_ctx_fdget(op->fd.fd);
 	if (IS_ERR(eventfd))
 		return -EINVAL;
-	job = paccel_job_alloc(ctx->pd, ctx, PACCEL_JOB_EVENTFD);
+	job = paccel_stream_job_alloc(stream, PACCEL_JOB_EVENTFD);
 	if (!job) {
 		eventfd_ctx_put(eventfd);
 		return -ENOMEM;
@@ -95,31 +94,31 @@ static int eventfd_job(struct paccel_ctx *ctx, const struct paccel_op *op,
 }
 
 /* Only the driver's own pages: they can be written at any time and without a lock. */
-static int write_job(struct paccel_ctx *ctx, const struct paccel_op *op,
-		     struct paccel_job **jobp)
+static int write_job(struct paccel_stream *stream, const struct paccel_op *op,
+		     struct paccel_stream_job **jobp)
 {
 	struct paccel_host *host;
-	struct paccel_job *job;
+	struct paccel_stream_job *job;
 	int ret;
 
 	if (op->write.addr % sizeof(u64) || (op->op == PACCEL_OP_TIME && op->write.value))
 		return -EINVAL;
-	mutex_lock(&ctx->lock);
-	host = paccel_host_get(ctx, op->write.addr, sizeof(u64));
-	mutex_unlock(&ctx->lock);
+	mutex_lock(&stream->ctx->lock);
+	host = paccel_host_get(stream->ctx, op->write.addr, sizeof(u64));
+	mutex_unlock(&stream->ctx->lock);
 	if (!host)
 		return -EFAULT;
 	ret = host->own ? paccel_host_use(host, true) : -EFAULT;
 	if (ret)
 		goto put;
 	ret = -ENOMEM;
-	job = paccel_job_alloc(ctx->pd, ctx, op->op == PACCEL_OP_TIME ? PACCEL_JOB_TIME :
+	job = paccel_stream_job_alloc(stream, op->op == PACCEL_OP_TIME ? PACCEL_JOB_TIME :
 									PACCEL_JOB_WRITE);
 	if (!job)
 		goto put;
-	job->host = host;
-	job->pages = &host->pages;
-	job->dst.start = op->write.addr - host->addr.start;
+	job->base.host = host;
+	job->base.pages = &host->pages;
+	job->base.dst.start = op->write.addr - host->addr.start;
 	job->value = op->write.value;
 	*jobp = job;
 	return 0;
@@ -129,14 +128,27 @@ put:
 	return ret;
 }
 
-static int copy_job(struct paccel_ctx *ctx, const struct paccel_op *op, struct paccel_job **jobp)
+static int copy_job(struct paccel_stream *stream, const struct paccel_op *op,
+		    struct paccel_stream_job **jobp)
 {
-	return paccel_copy_job(ctx, &op->copy, op->flags & PACCEL_OP_VERIFY, jobp);
+	struct paccel_job *job;
+	int ret = paccel_copy_job(stream, &op->copy, op->flags & PACCEL_OP_VERIFY, &job);
+
+	if (!ret)
+		*jobp = paccel_stream_job_of(job);
+	return ret;
 }
 
-static int fill_job(struct paccel_ctx *ctx, const struct paccel_op *op, struct paccel_job **jobp)
+static int fill_job(struct paccel_stream *stream, const struct paccel_op *op,
+		    struct paccel_stream_job **jobp)
 {
-	return paccel_fill_job(ctx, &op->fill, op->flags & PACCEL_OP_VERIFY, jobp);
+	struct paccel_job *job;
+	int ret = paccel_fill_job(stream->ctx, stream, &op->fill, op->flags & PACCEL_OP_VERIFY,
+				  &job);
+
+	if (!ret)
+		*jobp = paccel_stream_job_of(job);
+	return ret;
 }
 
 /**
@@ -148,7 +160,8 @@ static int fill_job(struct paccel_ctx *ctx, const struct paccel_op *op, struct p
 struct op_kind {
 	size_t used;
 	u32 flags;
-	int (*make)(struct paccel_ctx *ctx, const struct paccel_op *op, struct paccel_job **jobp);
+	int (*make)(struct paccel_stream *stream, const struct paccel_op *op,
+		    struct paccel_stream_job **jobp);
 };
 
 #define OP_KIND(_member, _make) { .used = offsetofend(struct paccel_op, _member), .make = _make }
@@ -175,7 +188,8 @@ static const struct op_kind op_kinds[] = {
 	[PACCEL_OP_TIME] = OP_KIND(write, write_job),
 };
 
-static int op_job(struct paccel_ctx *ctx, const struct paccel_op *op, struct paccel_job **jobp)
+static int op_job(struct paccel_stream *stream, const struct paccel_op *op,
+		  struct paccel_stream_job **jobp)
 {
 	const struct op_kind *kind;
 
@@ -186,31 +200,31 @@ static int op_job(struct paccel_ctx *ctx, const struct paccel_op *op, struct pac
 		return -EINVAL;
 	if (memchr_inv((const u8 *)op + kind->used, 0, sizeof(*op) - kind->used))
 		return -EINVAL;
-	return kind->make(ctx, op, jobp);
+	return kind->make(stream, op, jobp);
 }
 
 static void drop_all(struct list_head *jobs)
 {
-	struct paccel_job *job, *next;
+	struct paccel_stream_job *job, *next;
 
 	list_for_each_entry_safe(job, next, jobs, in_stream) {
 		list_del_init(&job->in_stream);
-		paccel_job_drop(job);
+		paccel_job_drop(&job->base);
 	}
 }
 
 /* The stage of the stream serves all its jobs: they run one at a time. */
-static int give_stage(struct paccel_stream *stream, struct paccel_job *job)
+static int give_stage(struct paccel_stream *stream, struct paccel_stream_job *job)
 {
 	if (!READ_ONCE(stream->stage)) {
-		void *fresh = paccel_job_stage(job);
+		void *fresh = paccel_job_stage(&job->base);
 
 		if (!fresh)
 			return -ENOMEM;
 		if (cmpxchg(&stream->stage, NULL, fresh))
 			kfree(fresh);
 	}
-	job->stage = READ_ONCE(stream->stage);
+	job->base.stage = READ_ONCE(stream->stage);
 	return 0;
 }
 
@@ -220,18 +234,18 @@ static int make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
 {
 	for (cmd->bad_op = 0; cmd->bad_op < cmd->nr_ops; cmd->bad_op++) {
 		u64 at = cmd->ops + (u64)cmd->bad_op * cmd->op_size;
-		struct paccel_job *job;
+		struct paccel_stream_job *job;
 		struct paccel_op op;
 		int ret;
 
 		ret = copy_struct_from_user(&op, sizeof(op), u64_to_user_ptr(at), cmd->op_size);
 		if (!ret)
-			ret = op_job(stream->ctx, &op, &job);
+			ret = op_job(stream, &op, &job);
 		if (ret)
 			return ret;
-		paccel_stream_adopt(stream, job);
 		list_add_tail(&job->in_stream, jobs);
-		if (job->op == PACCEL_JOB_D2D && !paccel_job_inside(job, stream->ctx->pd))
+		if (job->base.op == PACCEL_JOB_D2D &&
+		    !paccel_job_inside(&job->base, stream->ctx->pd))
 			ret = give_stage(stream, job);
 		if (ret)
 			return ret;
