@@ -19,13 +19,13 @@ $(DOCS_OUT)/drm.rst: include/accel/drm.h
 $(DOCS_OUT)/sundials.rst: include/accel/sundials.h
 $(DOCS_OUT)/acl.rst: lib/acl/include/acl/acl.h
 $(DOCS_OUT)/acl_rt.rst: lib/acl/include/acl/acl_rt.h
-$(DOCS_OUT)/hw.rst: kernel/include/paccel.h
+$(DOCS_OUT)/hw.rst: kernel/include/paccel.h kernel/include/paccel_xfer.h
 
 # The tool is not in the tree. Without a version it asks sphinx, which need not be there.
 $(DOCS_OUT)/%.rst:
 	@mkdir -p $(@D)
 	@qemu/setup source
-	$(call step,DOC)perl "$$(qemu/setup print source)/scripts/kernel-doc" -Wall -Werror -sphinx-version 3.0 -rst $< >$@
+	$(call step,DOC)perl "$$(qemu/setup print source)/scripts/kernel-doc" -Wall -Werror -sphinx-version 3.0 -rst $^ >$@
 
 # Compiled here, because a guest has few CPUs; run there by tests/docs/run-readme.
 tests: docs-programs

@@ -96,6 +96,7 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 	pd->hw.pdev = pci_dev_get(pdev);
 	pd->ops = ops;
 	pd->mem_ops = &paccel_mem_ops;
+	strscpy(pd->card, ops->name, sizeof(pd->card));
 	strscpy(pd->bus_addr, pci_name(pdev), sizeof(pd->bus_addr));
 	mutex_init(&pd->reset_lock);
 	mutex_init(&pd->ctxs_lock);
@@ -144,7 +145,7 @@ static bool reaches_all_memory(struct device *dev)
 
 static int refuse(struct paccel_device *pd, const char *field, u64 value, const char *allowed)
 {
-	dev_err(&pd->hw.pdev->dev, "backend %s: %s=%llu: must be %s\n", pd->ops->name, field, value,
+	dev_err(&pd->hw.pdev->dev, "backend %s: %s=%llu: must be %s\n", pd->card, field, value,
 		allowed);
 	return -EINVAL;
 }
@@ -159,10 +160,12 @@ static int check_granules(struct paccel_device *pd)
 		return refuse(pd, "granule", info->granule, "a power of two, at most a page");
 	nr = info->mem_size / info->granule;
 	if (!nr || info->mem_size % info->granule || nr > POOL_MAX_GRANULES)
-		return refuse(pd, "mem_size", info->mem_size, "1 to 2^32 - 1 granules");
+		return refuse(pd, "mem_size", info->mem_size,
+			      "whole granules, 1 to 2^32 - 1 of them");
 	if (info->granule < PACCEL_MAX_ALIGN >> (POOL_ALIGN_ORDERS - 1) &&
 	    nr > 1 << (POOL_ALIGN_ORDERS - 1))
-		return refuse(pd, "granule", info->granule, "4096, or memory at most 512 granules");
+		return refuse(pd, "granule", info->granule,
+			      "at least 4096, or memory at most 512 granules");
 	return 0;
 }
 
@@ -172,8 +175,9 @@ static int check_bar(struct paccel_device *pd)
 	const struct paccel_hw_info *info = &pd->hw.info;
 	u64 bar;
 
-	if (info->mem_bar >= PCI_STD_NUM_BARS)
-		return refuse(pd, "mem_bar", info->mem_bar, "0 to 5");
+	if (info->mem_bar >= PCI_STD_NUM_BARS ||
+	    !(pci_resource_flags(pd->hw.pdev, info->mem_bar) & IORESOURCE_MEM))
+		return refuse(pd, "mem_bar", info->mem_bar, "a memory BAR");
 	if (info->granule < PAGE_SIZE)
 		return refuse(pd, "granule", info->granule, "a page, for programs map the memory");
 	bar = pci_resource_len(pd->hw.pdev, info->mem_bar);
@@ -259,7 +263,7 @@ static void lost_devices_release(const struct pci_dev *pdev)
 	}
 }
 
-/* The card's file has probed it: makes the node. */
+/* The backend has probed it: makes the node. */
 int paccel_device_register(struct paccel_device *pd)
 {
 	int ret = check_info(pd);
@@ -283,7 +287,7 @@ int paccel_device_register(struct paccel_device *pd)
 	ret = cdev_device_add(&pd->cdev, &pd->dev);
 	if (ret)
 		goto end_map;
-	dev_info(&pd->dev, "%s at %s: %llu bytes, granule %llu, %s\n", pd->ops->name, pd->bus_addr,
+	dev_info(&pd->dev, "%s at %s: %llu bytes, granule %llu, %s\n", pd->card, pd->bus_addr,
 		 pd->hw.info.mem_size, pd->hw.info.granule,
 		 pd->direct ? "direct DMA" : "all DMA through a bounce buffer");
 	paccel_debugfs_add(pd);
@@ -319,8 +323,8 @@ static void stop(struct paccel_device *pd)
 
 /*
  * Unplugs: no new file, every call on an open one answers -ENODEV, everybody who waits is woken,
- * nothing is mapped for the card any more. The caller drops its reference after the card's file
- * has removed the card.
+ * nothing is mapped for the card any more. The caller drops its reference after the backend has
+ * removed the card.
  */
 void paccel_device_unregister(struct paccel_device *pd)
 {

@@ -4,14 +4,20 @@
 
 #include "core/module.h"
 #include "driver/driver.h"
-#include "hw/table.h"
+#include "hw/backends.h"
 #include "include/paccel.h"
 
-/* The first @count backends of the table, the last of them first. */
+/* One row for each kind of card. */
+static struct paccel_backend *const backends[] = {
+	&paccel_edu,
+	&paccel_ring,
+};
+
+/* The first @count of them, the last first. */
 static void unregister_backends(unsigned int count)
 {
 	while (count--)
-		paccel_backend_unregister(paccel_backends[count]);
+		paccel_backend_unregister(backends[count]);
 }
 
 static int __init register_backends(void)
@@ -19,14 +25,27 @@ static int __init register_backends(void)
 	unsigned int i;
 	int ret;
 
-	for (i = 0; i < paccel_nr_backends; i++) {
-		ret = paccel_backend_register(paccel_backends[i]);
+	for (i = 0; i < ARRAY_SIZE(backends); i++) {
+		ret = paccel_backend_register(backends[i]);
 		if (ret) {
 			unregister_backends(i);
 			return ret;
 		}
 	}
 	return 0;
+}
+
+/* No backend is registered, but a card may have been bound and its node opened. */
+static void paccel_end(void)
+{
+	paccel_debugfs_exit();
+	/* The last references to streams, contexts and cards may still be on their way. */
+	paccel_devices_wait();
+	destroy_workqueue(paccel_release_wq);
+	destroy_workqueue(paccel_wq);
+	paccel_device_exit();
+	/* Fences that were released just now. */
+	rcu_barrier();
 }
 
 static int __init paccel_init(void)
@@ -45,12 +64,9 @@ static int __init paccel_init(void)
 	paccel_debugfs_init();
 	ret = register_backends();
 	if (ret)
-		goto exit_debugfs;
-	return 0;
+		paccel_end();
+	return ret;
 
-exit_debugfs:
-	paccel_debugfs_exit();
-	paccel_device_exit();
 destroy_release_wq:
 	destroy_workqueue(paccel_release_wq);
 destroy_wq:
@@ -60,15 +76,8 @@ destroy_wq:
 
 static void __exit paccel_exit_module(void)
 {
-	unregister_backends(paccel_nr_backends);
-	paccel_debugfs_exit();
-	/* The last references to streams, contexts and cards may still be on their way. */
-	paccel_devices_wait();
-	destroy_workqueue(paccel_release_wq);
-	destroy_workqueue(paccel_wq);
-	paccel_device_exit();
-	/* Fences that were released just now. */
-	rcu_barrier();
+	unregister_backends(ARRAY_SIZE(backends));
+	paccel_end();
 }
 
 module_init(paccel_init);

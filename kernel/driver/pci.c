@@ -53,6 +53,9 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	if (!devres_open_group(&pdev->dev, pd, GFP_KERNEL))
 		goto disable;
 	ret = pd->ops->probe(&pd->hw);
+	/* The PCI core takes a positive value for success. */
+	if (ret > 0)
+		ret = -EINVAL;
 	if (ret)
 		goto release;
 	devres_close_group(&pdev->dev, pd);
@@ -136,26 +139,32 @@ static const struct pci_error_handlers paccel_error_handlers = {
 };
 
 /* What a backend cannot be without and does not have, or NULL. */
-static const char *missing(const struct paccel_backend *backend)
+static const char *missing(const struct paccel_hw_ops *ops)
 {
-	const struct paccel_hw_ops *ops = backend->ops;
-
-	return !ops ? "ops" : !backend->ids ? "ids" : !ops->name ? "name" :
-	       !ops->probe ? "probe" : !ops->start ? "start" : !ops->poll ? "poll" :
-	       !ops->quiesce ? "quiesce" : !ops->reset ? "reset" : NULL;
+	if (!ops->name)
+		return "name";
+	if (!ops->probe)
+		return "probe()";
+	if (!ops->start)
+		return "start()";
+	if (!ops->poll)
+		return "poll()";
+	if (!ops->quiesce)
+		return "quiesce()";
+	return ops->reset ? NULL : "reset()";
 }
 
 int __paccel_backend_register(struct paccel_backend *backend, struct module *owner)
 {
-	const char *what = missing(backend);
+	const char *what = missing(backend->ops);
 
 	if (what) {
 		pr_err("paccel: a backend has no %s\n", what);
 		return -EINVAL;
 	}
-	if (!*backend->ops->name || strlen(backend->ops->name) > PACCEL_BACKEND_NAME) {
+	if (!*backend->ops->name || strlen(backend->ops->name) > PACCEL_BACKEND_NAME_MAX) {
 		pr_err("paccel: name of a backend, \"%s\": must have 1 to %d bytes\n",
-		       backend->ops->name, PACCEL_BACKEND_NAME);
+		       backend->ops->name, PACCEL_BACKEND_NAME_MAX);
 		return -EINVAL;
 	}
 	snprintf(backend->driver_name, sizeof(backend->driver_name), "paccel_%s",
@@ -168,7 +177,7 @@ int __paccel_backend_register(struct paccel_backend *backend, struct module *own
 		.driver.pm = pm_sleep_ptr(&paccel_pm_ops),
 		.err_handler = &paccel_error_handlers,
 	};
-	return __pci_register_driver(&backend->driver, owner, backend->driver_name);
+	return __pci_register_driver(&backend->driver, owner, KBUILD_MODNAME);
 }
 EXPORT_SYMBOL_PACCEL(__paccel_backend_register);
 

@@ -14,7 +14,7 @@ static struct paccel_device *to_paccel(struct device *dev)
 
 static ssize_t card_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%s\n", to_paccel(dev)->ops->name);
+	return sysfs_emit(buf, "%s\n", to_paccel(dev)->card);
 }
 static DEVICE_ATTR_RO(card);
 

@@ -166,8 +166,7 @@ static void show_all(struct seq_buf *out, struct paccel_device *pd)
 {
 	struct paccel_engine *eng;
 
-	seq_buf_printf(out, "card: %s, %s, %s\n", dev_name(&pd->dev), pd->ops->name,
-		       pd->bus_addr);
+	seq_buf_printf(out, "card: %s, %s, %s\n", dev_name(&pd->dev), pd->card, pd->bus_addr);
 	seq_buf_printf(out, "memory: %llu bytes\n", pd->hw.info.mem_size);
 	seq_buf_printf(out, "health: %s\n", paccel_health(pd));
 	show_counters(out, pd);

@@ -26,8 +26,12 @@ int paccel_engine_irqs(struct paccel_hw *hw, unsigned int first)
 {
 	unsigned int i, nr = first + hw->info.engines;
 	struct device *dev = &hw->pdev->dev;
-	int ret = pci_alloc_irq_vectors(hw->pdev, nr, nr, PCI_IRQ_MSIX | PCI_IRQ_MSI);
+	int ret;
 
+	/* In probe(), before the rest of the driver has checked it. */
+	if (!hw->info.engines || hw->info.engines > PACCEL_MAX_ENGINES)
+		return -EINVAL;
+	ret = pci_alloc_irq_vectors(hw->pdev, nr, nr, PCI_IRQ_MSIX | PCI_IRQ_MSI);
 	if (ret < 0)
 		return dev_err_probe(dev, ret, "no %u MSI-X or MSI vectors\n", nr);
 	ret = devm_add_action_or_reset(dev, free_vectors, hw->pdev);

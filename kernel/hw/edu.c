@@ -11,7 +11,7 @@
 #include <linux/pci.h>
 #include <linux/slab.h>
 
-#include "hw/table.h"
+#include "hw/backends.h"
 #include "include/paccel.h"
 
 #define EDU_ID			0x00

@@ -10,7 +10,7 @@
 #include <linux/seq_buf.h>
 #include <linux/sizes.h>
 
-#include "hw/table.h"
+#include "hw/backends.h"
 #include "include/paccel.h"
 
 #define RING_DOORBELL		0x0c	/* in BAR 0: BIT(16) | n rings doorbell n */
@@ -276,7 +276,6 @@ static int ring_check(struct paccel_hw *hw, struct ring *ring)
 	u32 caps = readl(ring->regs + RING_CAPS), engines = readl(ring->regs + RING_ENGINES);
 	u64 offset = readq(ring->regs + RING_MEM_OFFSET);
 	u32 bits = readl(ring->regs + RING_DMA_BITS);
-	u64 size = readq(ring->regs + RING_MEM_SIZE), bar = pci_resource_len(hw->pdev, 2);
 	const char *bad = NULL;
 
 	ring->entries = readl(ring->regs + RING_ENTRIES);
@@ -288,10 +287,8 @@ static int ring_check(struct paccel_hw *hw, struct ring *ring)
 		bad = "CAPS";
 	else if (!engines || engines > PACCEL_MAX_ENGINES)
 		bad = "ENGINES";
-	else if (offset < RING_CONTROL_SIZE || !PAGE_ALIGNED(offset))
+	else if (offset < RING_CONTROL_SIZE)
 		bad = "MEM_OFFSET";
-	else if (!size || offset > bar || size > bar - offset || !PAGE_ALIGNED(size))
-		bad = "MEM_SIZE";
 	else if (!bits || bits > 64)
 		bad = "DMA_BITS";
 	else if (!is_power_of_2(ring->entries) || ring->entries < RING_DEPTH || ring->entries > 256)
@@ -300,7 +297,7 @@ static int ring_check(struct paccel_hw *hw, struct ring *ring)
 		return dev_err_probe(&hw->pdev->dev, -ENODEV,
 				     "%s: not a ring card, or none that this driver knows\n", bad);
 	hw->info = (struct paccel_hw_info) {
-		.mem_size = size,
+		.mem_size = readq(ring->regs + RING_MEM_SIZE),
 		.granule = PAGE_SIZE,
 		.max_xfer = min_t(u32, readl(ring->regs + RING_MAX_XFER), PACCEL_MAX_XFER),
 		.max_segs = min_t(u32, readl(ring->regs + RING_MAX_SEGMENTS), RING_SEGS),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The interface between the driver and a backend, which drives one kind of card. A backend is a
- * file in hw/ with a row in hw/table.c, or a module of its own. It includes nothing else of the
+ * file in hw/ that driver/main.c lists, or a module of its own. It needs nothing else of the
  * driver.
  */
 #ifndef PACCEL_BACKEND_H
@@ -13,78 +13,15 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 
+#include "include/paccel_xfer.h"
+
 #define PACCEL_MAX_ENGINES	8
 #define PACCEL_MAX_XFER		SZ_2M
 #define PACCEL_MAX_DEPTH	64
 #define PACCEL_MAX_LIST		SZ_64K
-#define PACCEL_BACKEND_NAME	31	/* bytes of a name; DEVICE_INFO has room for them */
+#define PACCEL_BACKEND_NAME_MAX	31	/* bytes of a name; DEVICE_INFO has room for them */
 
-struct scatterlist;
 struct seq_buf;
-
-enum paccel_xfer_op {
-	PACCEL_XFER_H2D,	/* host to card */
-	PACCEL_XFER_D2H,	/* card to host */
-	PACCEL_XFER_D2D,	/* inside the card; only with PACCEL_HW_D2D */
-	PACCEL_XFER_FILL,	/* of card memory; only with PACCEL_HW_FILL */
-	PACCEL_XFER_CHECKSUM,	/* of card memory, nothing moves; only with PACCEL_HW_CHECKSUM */
-};
-
-/**
- * struct paccel_seg - iterator over the segments of the host side of a DMA request
- * @addr: bus address of the current segment; valid after paccel_seg_next() has returned true
- * @len: bytes of the current segment; valid as @addr is
- * @sg: scatterlist entry of the next segment; NULL if the host side is a single segment at @addr
- * @skip: bytes at the start of @sg that are not part of the request
- * @left: bytes that paccel_seg_next() has not returned yet
- */
-struct paccel_seg {
-	dma_addr_t addr;
-	u32 len;
-	struct scatterlist *sg;
-	u32 skip;
-	u32 left;
-};
-
-/**
- * struct paccel_xfer - one DMA request; start() takes nothing else
- * @op: the operation
- * @linked: execute only if the request that was started before this one on the engine succeeds,
- *	else complete with -ECANCELED. Only with PACCEL_HW_LINK
- * @verify: report the checksum with paccel_xfer_checksum(). Only with PACCEL_HW_CHECKSUM
- * @list: paccel_hw_info.list_size bytes of coherent memory, which the backend may use while the
- *	request is in flight, for example for a scatter list
- * @list_dma: bus address of @list
- * @quiet: success needs no interrupt if another request is started before the next kick(). A hint
- * @cookie: identifies the request; the backend passes it to paccel_xfer_done()
- * @dev: byte offset in device memory of the destination; D2H: of the source; CHECKSUM: 0
- * @dev_src: D2D, CHECKSUM: byte offset in device memory of the source
- * @pattern: FILL: 8 bytes, the lowest first, repeated: what is filled begins with the first of them
- * @len: bytes, 1 to paccel_hw_info.max_xfer
- * @segs: H2D, D2H: the host side. The backend calls paccel_seg_next() on a copy of it
- * @nr_segs: H2D, D2H: number of segments, 1 to paccel_hw_info.max_segs
- *
- * Device ranges lie inside device memory, and bus addresses come from the DMA API. A backend need
- * not check them.
- */
-struct paccel_xfer {
-	enum paccel_xfer_op op;
-	bool linked;
-	bool verify;
-	bool quiet;
-	u64 cookie;
-	void *list;
-	dma_addr_t list_dma;
-	u64 dev;
-	u64 dev_src;
-	u64 pattern;
-	u32 len;
-	struct paccel_seg segs;
-	u32 nr_segs;
-};
-
-/* The next piece of the host side; false: there is none. */
-bool paccel_seg_next(struct paccel_seg *seg);
 
 /* Contents of the device memory survive reset(). */
 #define PACCEL_HW_MEM_SURVIVES	BIT(0)
@@ -158,15 +95,16 @@ struct paccel_hw {
 /**
  * struct paccel_hw_ops - functions of a backend
  * @name: as DEVICE_INFO shows it
- * @probe: map BARs, check that the device responds and is idle, fill hw->info, set the DMA mask,
+ * @probe: map BARs, check that the device responds and is idle, fill hw->info, set both DMA masks,
  *	request interrupts. The PCI function is enabled. Bus mastering is off on entry; probe() may
  *	enable it once the device is idle, and the core does so after success. After success no
  *	earlier DMA of this PCI function may write host memory: the core then frees what it kept for
  *	a device that was unbound from the same PCI address and might still write.
  *	devm_*() resources of the PCI function are released after remove(), or if probe() fails.
- *	May sleep
+ *	May sleep. Returns 0 or -errno
  * @remove: undo what probe() has done without devm_*(), or NULL. The device has been quiesced, is
- *	absent, or could not be quiesced. May sleep
+ *	absent, or could not be quiesced; or no request was started since probe(), because its
+ *	hw->info was refused. May sleep
  * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus
  *	mastering is off, or no answer). At most paccel_hw_info.depth are in flight. Called with the
  *	engine's lock held, interrupts off
@@ -177,11 +115,11 @@ struct paccel_hw {
  *	device reads all ones is not a completion. Called with the engine's lock held, interrupts
  *	off
  * @halt: make the engine begin no further request, and wait briefly for the request that it is
- *	executing. Called before quiesce() and reset_engine(); the core calls poll() once after it,
- *	and then not before the reset has ended. NULL if depth is 1. May sleep
+ *	executing. The core calls it before quiesce() and reset_engine(), poll() once after it, and
+ *	then not before the reset has ended. NULL if depth is 1. May sleep
  * @quiesce: end all DMA, by waiting or by aborting it, within @limit_ms. Returns 0 only if the
  *	device provably no longer writes host memory; that it does not respond is no proof. Without
- *	@halt, poll() may be called until reset() and may report completions. May sleep
+ *	@halt, poll() may be called until reset() or remove(). May sleep
  * @reset: make the quiesced device ready for start() again. May sleep
  * @reset_engine: abort all requests of this engine and make it ready for start() again, without
  *	effect on other engines. Returns 0 only if none of those requests can still write host
@@ -210,9 +148,9 @@ struct paccel_hw_ops {
 
 /**
  * struct paccel_backend - a kind of card
- * @ops: its functions. Without @remove, @kick, @halt, @reset_engine and @dump a backend is complete
- * @ids: PCI IDs of its cards, ended by an empty one. An administrator can have probe() called for
- *	others, with driver_override or new_id
+ * @ops: its functions: name, probe(), start(), poll(), quiesce() and reset() at least
+ * @ids: PCI IDs of its cards, ended by an empty one, or NULL. An administrator can have probe()
+ *	called for others, with driver_override or new_id
  * @driver: the core's
  * @driver_name: the core's: "paccel_", then the name in @ops
  */
@@ -220,19 +158,19 @@ struct paccel_backend {
 	const struct paccel_hw_ops *ops;
 	const struct pci_device_id *ids;
 	struct pci_driver driver;
-	char driver_name[sizeof("paccel_") + PACCEL_BACKEND_NAME];
+	char driver_name[sizeof("paccel_") + PACCEL_BACKEND_NAME_MAX];
 };
 
 int __paccel_backend_register(struct paccel_backend *backend, struct module *owner);
 /**
  * paccel_backend_register() - have a backend drive all cards that it knows
- * @backend: filled with zero but for @ops and @ids; valid until paccel_backend_unregister()
+ * @backend: with its @ops and @ids; not registered. Valid until paccel_backend_unregister()
  *
  * Calls probe() for each card that has no driver. A card whose probe() fails has no driver
  * afterwards, which is no error of this function. May sleep.
  *
  * Return: 0; -EINVAL: a function is missing, or the name does not have 1 to
- * PACCEL_BACKEND_NAME bytes; -EBUSY: the name is taken; -ENOMEM
+ * PACCEL_BACKEND_NAME_MAX bytes; -EBUSY: the name is taken; -ENOMEM
  */
 #define paccel_backend_register(backend) __paccel_backend_register(backend, THIS_MODULE)
 /**
@@ -248,40 +186,42 @@ void paccel_backend_unregister(struct paccel_backend *backend);
 	MODULE_INFO(import_ns, "PACCEL");						\
 	module_driver(backend, paccel_backend_register, paccel_backend_unregister)
 
-/*
- * For the probe() of a device with one interrupt vector per engine: engine n has vector @first + n.
- * Requests these interrupts; each handler calls paccel_xfer_check() for its engine. The interrupts
- * are device-managed (devm) resources of the PCI function.
+/**
+ * paccel_engine_irqs() - an interrupt vector for each engine
+ * @hw: the card; hw->info.engines is set
+ * @first: vector of engine 0; engine n has @first + n
+ *
+ * For probe(). Requests the interrupts, whose handlers call paccel_xfer_check() for their engine.
+ * They are device-managed resources of the PCI function. May sleep.
+ *
+ * Return: 0; -EINVAL: hw->info.engines is not 1 to PACCEL_MAX_ENGINES; or an error of the PCI core
  */
 int paccel_engine_irqs(struct paccel_hw *hw, unsigned int first);
-/* For probe(): calls quiesce() with the limit that the module parameter quiesce_ms sets. */
+/**
+ * paccel_quiesce() - call quiesce() with the limit that the module parameter quiesce_ms sets
+ * @hw: the card
+ *
+ * For probe(), where no halt() comes before it. May sleep.
+ *
+ * Return: as quiesce()
+ */
 int paccel_quiesce(struct paccel_hw *hw);
-/*
- * For the interrupt handler of a card: calls poll(), under the engine's lock. Returns whether that
- * has reported a completion. Any context; the engine's lock must not be held.
+/**
+ * paccel_spurious_irq() - count an interrupt that has no known cause
+ * @hw: the card
+ *
+ * Any context.
  */
-bool paccel_xfer_check(struct paccel_hw *hw, unsigned int engine);
-/*
- * For poll(): the request with this cookie has completed. @bytes: length that the device reports.
- * @status: 0; -ECANCELED if the request was linked and the one before it failed; or another error.
- * A cookie of no request in flight is counted as bogus and ignored. Success with a wrong @bytes is
- * counted as bogus too; the request then fails with -EIO, and the core resets the engine or device.
- */
-void paccel_xfer_done(struct paccel_hw *hw, unsigned int engine, u64 cookie, u64 bytes,
-		      int status);
-/*
- * For poll(), before paccel_xfer_done() of a transfer that is verified: the CRC32C (initial value
- * and final inversion of all ones) of its bytes as the card has written them to its memory, or, of
- * D2H and CHECKSUM, read them from it. What matches no transfer in flight is dropped.
- */
-void paccel_xfer_checksum(struct paccel_hw *hw, unsigned int engine, u64 cookie,
-			  u32 checksum);
-/* For poll(): counts and logs a completion entry that is not valid. */
-void paccel_xfer_bogus(struct paccel_hw *hw, unsigned int engine);
-/* Counts an interrupt that has no known cause. Any context. */
 void paccel_spurious_irq(struct paccel_hw *hw);
-
-/* For dump(): prints @bytes of registers, a multiple of 4, as words of 32 bits. */
+/**
+ * paccel_dump_words() - print registers as words of 32 bits
+ * @out: as dump() has got it
+ * @name: what they are
+ * @from: the first
+ * @bytes: how many bytes, a multiple of 4
+ *
+ * For dump().
+ */
 void paccel_dump_words(struct seq_buf *out, const char *name, const void __iomem *from,
 		       u32 bytes);
 

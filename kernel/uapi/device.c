@@ -38,8 +38,8 @@ int paccel_ioctl_device_info(struct paccel_ucmd *ucmd)
 		.max_points = PACCEL_MAX_POINTS,
 		.max_queued_all = PACCEL_MAX_QUEUED_ALL,
 	};
-	static_assert(sizeof(cmd->card) > PACCEL_BACKEND_NAME);
-	strscpy(cmd->card, pd->ops->name, sizeof(cmd->card));
+	static_assert(sizeof(cmd->card) > PACCEL_BACKEND_NAME_MAX);
+	strscpy(cmd->card, pd->card, sizeof(cmd->card));
 	strscpy(cmd->bus_addr, pd->bus_addr, sizeof(cmd->bus_addr));
 	return paccel_reply(ucmd);
 }

@@ -9,7 +9,7 @@ import subprocess
 HEADERS = ("include/uapi/linux/paccel.h", "include/accel/accel.h", "include/accel/resource.h",
            "include/accel/pool.h", "include/accel/buffer.h", "include/accel/drm.h",
            "include/accel/sundials.h", "lib/acl/include/acl/acl.h",
-           "lib/acl/include/acl/acl_rt.h", "kernel/include/paccel.h")
+           "lib/acl/include/acl/acl_rt.h", "kernel/include/paccel.h", "kernel/include/paccel_xfer.h")
 ABI = "Documentation/ABI/testing"
 
 

@@ -115,7 +115,7 @@ TEST_F(dump, of_an_engine_that_hung)
 	EXPECT_TRUE(strstr(self->text, "timeouts: "));
 	snprintf(line, sizeof(line), "engine_resets: %llu\n", (unsigned long long)resets);
 	EXPECT_TRUE(strstr(self->text, line));
-	/* What the card's file adds: MAGIC, an engine's indices, a completion of it. */
+	/* What the backend adds: MAGIC, an engine's indices, a completion of it. */
 	EXPECT_TRUE(strstr(self->text, "card 000: 474e4952 "));
 	EXPECT_TRUE(strstr(self->text, "engine 0: generation "));
 	EXPECT_TRUE(strstr(self->text, "\ncompletion 000: "));
