@@ -5,7 +5,12 @@
  * a card with driver_override.
  */
 #include <linux/kstrtox.h>
+#include <linux/module.h>
 #include <linux/string.h>
+
+/* Nothing is to load this module because a card has the ID of edu. */
+#undef MODULE_DEVICE_TABLE
+#define MODULE_DEVICE_TABLE(type, name) static_assert(sizeof(name))
 
 #include "hw/edu.c"
 
@@ -17,6 +22,14 @@ static char *without = "";
 module_param(without, charp, 0444);
 MODULE_PARM_DESC(without, "function that the backend does not have");
 
+static int result;
+module_param(result, int, 0444);
+MODULE_PARM_DESC(result, "of probe(), if it is not 0 (0)");
+
+static bool hangs;
+module_param(hangs, bool, 0444);
+MODULE_PARM_DESC(hangs, "once bound it reports no transfer as ended, and it cannot be stopped (N)");
+
 static char *name = "test";
 module_param(name, charp, 0444);
 MODULE_PARM_DESC(name, "of the backend (test)");
@@ -27,27 +40,21 @@ struct field {
 	size_t size;
 };
 
+#define FIELD(of, what) { #what, offsetof(struct of, what), sizeof_field(struct of, what) }
+
 static const struct field infos[] = {
-	{ "mem_size", offsetof(struct paccel_hw_info, mem_size), 8 },
-	{ "granule", offsetof(struct paccel_hw_info, granule), 8 },
-	{ "max_xfer", offsetof(struct paccel_hw_info, max_xfer), 4 },
-	{ "max_segs", offsetof(struct paccel_hw_info, max_segs), 4 },
-	{ "depth", offsetof(struct paccel_hw_info, depth), 4 },
-	{ "list_size", offsetof(struct paccel_hw_info, list_size), 4 },
-	{ "dma_bits", offsetof(struct paccel_hw_info, dma_bits), 4 },
-	{ "engines", offsetof(struct paccel_hw_info, engines), 4 },
-	{ "flags", offsetof(struct paccel_hw_info, flags), 4 },
-	{ "mem_bar", offsetof(struct paccel_hw_info, mem_bar), 4 },
-	{ "mem_offset", offsetof(struct paccel_hw_info, mem_offset), 8 },
+	FIELD(paccel_hw_info, mem_size), FIELD(paccel_hw_info, granule),
+	FIELD(paccel_hw_info, max_xfer), FIELD(paccel_hw_info, max_segs),
+	FIELD(paccel_hw_info, depth), FIELD(paccel_hw_info, list_size),
+	FIELD(paccel_hw_info, dma_bits), FIELD(paccel_hw_info, engines),
+	FIELD(paccel_hw_info, flags), FIELD(paccel_hw_info, mem_bar),
+	FIELD(paccel_hw_info, mem_offset),
 	{ }
 };
 
 static const struct field functions[] = {
-	{ "probe", offsetof(struct paccel_hw_ops, probe), sizeof(void *) },
-	{ "start", offsetof(struct paccel_hw_ops, start), sizeof(void *) },
-	{ "poll", offsetof(struct paccel_hw_ops, poll), sizeof(void *) },
-	{ "quiesce", offsetof(struct paccel_hw_ops, quiesce), sizeof(void *) },
-	{ "reset", offsetof(struct paccel_hw_ops, reset), sizeof(void *) },
+	FIELD(paccel_hw_ops, probe), FIELD(paccel_hw_ops, start), FIELD(paccel_hw_ops, poll),
+	FIELD(paccel_hw_ops, quiesce), FIELD(paccel_hw_ops, reset),
 	{ }
 };
 
@@ -56,12 +63,25 @@ static int write_field(const struct field *field, const char *which, void *base,
 	for (; field->name; field++) {
 		if (strcmp(field->name, which))
 			continue;
+		if (field->size < sizeof(value) && value >> (8 * field->size))
+			break;
 		/* Little-endian, as all machines that have edu. */
 		memcpy(base + field->offset, &value, field->size);
 		return 0;
 	}
-	pr_err("paccel_test: there is no %s\n", which);
+	pr_err("paccel_test: there is no %s, or it is smaller\n", which);
 	return -EINVAL;
+}
+
+static struct paccel_hw_ops test_ops;
+
+static void no_poll(struct paccel_hw *hw, unsigned int engine)
+{
+}
+
+static int no_quiesce(struct paccel_hw *hw, unsigned int limit_ms)
+{
+	return -ETIMEDOUT;
 }
 
 static int test_probe(struct paccel_hw *hw)
@@ -74,8 +94,7 @@ static int test_probe(struct paccel_hw *hw)
 	if (ret)
 		return ret;
 	text = kstrdup(set, GFP_KERNEL);
-	if (!text)
-		ret = -ENOMEM;
+	ret = text ? result : -ENOMEM;
 	for (rest = text; !ret && (word = strsep(&rest, ","));) {
 		value = word;
 		word = strsep(&value, "=");
@@ -88,16 +107,13 @@ static int test_probe(struct paccel_hw *hw)
 	kfree(text);
 	if (ret)
 		edu_remove(hw);
+	else if (hangs)
+		test_ops.quiesce = no_quiesce;
 	return ret;
 }
 
-static const struct pci_device_id no_ids[] = { { } };
-
-static struct paccel_hw_ops test_ops;
-
 static struct paccel_backend test_backend = {
 	.ops = &test_ops,
-	.ids = no_ids,
 };
 
 static int __init test_init(void)
@@ -107,6 +123,8 @@ static int __init test_init(void)
 	test_ops = edu_ops;
 	test_ops.name = name;
 	test_ops.probe = test_probe;
+	if (hangs)
+		test_ops.poll = no_poll;
 	if (*without)
 		ret = write_field(functions, without, &test_ops, 0);
 	return ret ?: paccel_backend_register(&test_backend);

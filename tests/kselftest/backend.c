@@ -5,8 +5,6 @@
  */
 #include "paccel_test.h"
 
-#include <linux/mman.h>
-
 FIXTURE(backend) {
 	int log;
 };
@@ -55,10 +53,10 @@ static const char *const wrong[][2] = {
 	{ "granule=0", "granule=0: must be a power of two" },
 	{ "granule=48", "granule=48: must be a power of two" },
 	{ "granule=8192", "granule=8192: must be a power of two, at most a page" },
-	{ "mem_size=0", "mem_size=0: must be 1 to" },
-	{ "mem_size=100", "mem_size=100: must be 1 to" },
-	{ "mem_size=0x4000000000,granule=64", "mem_size=274877906944: must be 1 to" },
-	{ "mem_size=32832", "granule=64: must be 4096, or memory at most 512 granules" },
+	{ "mem_size=0", "mem_size=0: must be whole granules" },
+	{ "mem_size=100", "mem_size=100: must be whole granules" },
+	{ "mem_size=0x4000000000,granule=64", "mem_size=274877906944: must be whole granules, 1 to 2^32 - 1" },
+	{ "mem_size=32832", "granule=64: must be at least 4096, or memory at most 512 granules" },
 	{ "max_xfer=0", "max_xfer=0: must be a multiple of 8" },
 	{ "max_xfer=12", "max_xfer=12: must be a multiple of 8" },
 	{ "max_xfer=2097160", "max_xfer=2097160: must be a multiple of 8, at most 2 MiB" },
@@ -76,13 +74,13 @@ static const char *const wrong[][2] = {
 	{ "flags=0x80", "flags=128: must be PACCEL_HW_* only" },
 	/* With PACCEL_HW_MAPPABLE. BAR 0 of edu has 1 MiB. */
 	{ "flags=4", "granule=64: must be a page" },
-	{ "flags=4,granule=4096,mem_size=4096,mem_bar=6", "mem_bar=6: must be 0 to 5" },
+	{ "flags=4,granule=4096,mem_size=4096,mem_bar=6", "mem_bar=6: must be a memory BAR" },
 	{ "flags=4,granule=4096,mem_size=4096,mem_offset=2048", "mem_offset=2048: must be whole pages" },
 	{ "flags=4,granule=4096,mem_size=4096,mem_offset=0x101000",
 	  "mem_offset=1052672: must be whole pages, inside the BAR" },
 	{ "flags=4,granule=4096,mem_size=8192,mem_offset=0xff000",
 	  "mem_size=8192: must be inside the BAR from mem_offset on" },
-	{ "flags=4,granule=4096,mem_size=4096,mem_bar=1", "mem_size=4096: must be inside the BAR" },
+	{ "flags=4,granule=4096,mem_size=4096,mem_bar=1", "mem_bar=1: must be a memory BAR" },
 };
 
 TEST_F(backend, wrong_values_are_refused)
@@ -108,8 +106,21 @@ TEST_F(backend, incomplete_ones_are_refused)
 	for (size_t i = 0; i < sizeof(incomplete) / sizeof(*incomplete); i++) {
 		snprintf(parameters, sizeof(parameters), "without=%s", incomplete[i]);
 		EXPECT_EQ(-EINVAL, backend_load(parameters)) TH_LOG("%s", parameters);
-		snprintf(text, sizeof(text), "a backend has no %s", incomplete[i]);
+		snprintf(text, sizeof(text), "a backend has no %s()", incomplete[i]);
 		EXPECT_TRUE(log_says(self->log, text)) TH_LOG("no '%s'", text);
+	}
+}
+
+/* A positive result is no success, and an error leaves nothing. */
+TEST_F(backend, results_of_probe)
+{
+	static const char *const results[] = { "result=1", "result=-5" };
+
+	for (size_t i = 0; i < 2; i++) {
+		EXPECT_EQ(0, backend_load(results[i]));
+		EXPECT_GT(0, card_open());
+		EXPECT_EQ(-ENOENT, driver_unbind(card_bdf())) TH_LOG("%s", results[i]);
+		EXPECT_EQ(0, backend_unload());
 	}
 }
 
