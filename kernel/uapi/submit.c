@@ -19,6 +19,9 @@
 #include "uapi/copy.h"
 #include "uapi/ucmd.h"
 
+/* Of the first version of struct paccel_op, which programs may have been compiled with. */
+#define PACCEL_OP_MIN_SIZE	64
+
 static int wait_point_job(struct paccel_stream *stream, const struct paccel_op *op,
 			  struct paccel_stream_job **jobp)
 {
@@ -304,7 +307,7 @@ static int submit_check(const struct paccel_submit *cmd)
 {
 	if (cmd->flags || !cmd->nr_ops)
 		return -EINVAL;
-	if (cmd->op_size < sizeof(struct paccel_op) || cmd->op_size > PAGE_SIZE)
+	if (cmd->op_size < PACCEL_OP_MIN_SIZE || cmd->op_size > PAGE_SIZE)
 		return -EINVAL;
 	return cmd->nr_ops > PACCEL_MAX_OPS ? -E2BIG : 0;
 }

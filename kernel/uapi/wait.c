@@ -11,6 +11,9 @@
 #include "stream/stream.h"
 #include "uapi/ucmd.h"
 
+/* Of the first version of struct paccel_point, which programs may have been compiled with. */
+#define PACCEL_POINT_MIN_SIZE	16
+
 /* A point that somebody waits for. */
 struct waited {
 	struct paccel_stream *stream;
@@ -112,7 +115,7 @@ static int wait_check(const struct paccel_wait *cmd)
 {
 	if (cmd->flags & ~PACCEL_WAIT_ANY || cmd->reserved)
 		return -EINVAL;
-	if (cmd->point_size < sizeof(struct paccel_point) || cmd->point_size > PAGE_SIZE)
+	if (cmd->point_size < PACCEL_POINT_MIN_SIZE || cmd->point_size > PAGE_SIZE)
 		return -EINVAL;
 	return cmd->nr_points > PACCEL_MAX_POINTS ? -E2BIG : 0;
 }

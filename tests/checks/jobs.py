@@ -103,6 +103,7 @@ STORM_CARD = "--card ring,mem=16M,engines=4 --mem 1G"
 # The pages' programs are compiled, and their commands looked up.
 DOCS = {"setup": ("source", "kernel 6.12"),
         "builds": (f"{BUILD}/kernel/6.12/paccel.ko", "lib", "tools")}
+GROWN = f"{BUILD}/grown/kernel/paccel.ko"
 GPU = "--qemu '-device virtio-gpu-pci'"
 # All kinds of devices in one guest: importing PaddlePaddle is most of what it costs.
 PADDLE_CARDS = ("--card ring,mem=64M,engines=4,cards=2 --card ring,mem=16M "
@@ -165,6 +166,10 @@ JOBS = [
           builds=("guest-programs",)),
     guest("p2p-staged", "full", PEERS.replace("force", "auto"), f"{BUILD}/tests/guest/p2p",
           suite="p2p", builds=("guest-programs",)),
+    # Programs that know the structs of now, with a driver whose structs have grown.
+    guest("grown", "full", "--module none --card edu",
+          f"sh -c 'insmod {GROWN} && PACCEL_KO={GROWN} tests/kselftest/run streams wait copy fill host alloc'",
+          builds=("kselftest", GROWN)),
     # Verified and mapped work, and memory of a peer: calls that edu refuses.
     kselftest("fail-nth-ring", "full", f"--kernel debug {PEERS} --mem 1G", "fail_nth"),
     # Random work against a model, and a storm of faults under it.

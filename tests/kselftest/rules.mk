@@ -39,3 +39,14 @@ $(BUILD)/kselftest.source:
 	@mkdir -p $(@D)
 	@qemu/setup source
 	@: >$@
+
+# The driver as a later version may be, with larger structs, for programs that know those of now: the job
+# `grown`.
+GROWN := $(BUILD)/grown
+$(GROWN)/kernel/paccel.ko: setup-6.12 FORCE
+	@qemu/link-sources kernel $(@D)
+	@mkdir -p $(GROWN)/uapi/linux
+	@awk -f $(KSELFTEST_DIR)/grow.awk include/uapi/linux/paccel.h >$(GROWN)/paccel.h
+	@cmp -s $(GROWN)/paccel.h $(GROWN)/uapi/linux/paccel.h || cp $(GROWN)/paccel.h $(GROWN)/uapi/linux/
+	$(call step,MODULE)$(MAKE) $(if $(Q),-s,V=1) --no-print-directory -C "$$(qemu/setup print 6.12 kdir)" \
+		M=$(abspath $(@D)) KCFLAGS=-I$(abspath $(GROWN)/uapi) modules
