@@ -19,11 +19,8 @@
 #include "uapi/copy.h"
 #include "uapi/ucmd.h"
 
-/* Of the first version of struct paccel_op, which programs may have been compiled with. */
-#define PACCEL_OP_MIN_SIZE	64
-
 static int wait_point_job(struct paccel_stream *stream, const struct paccel_op *op,
-			  struct paccel_stream_job **jobp)
+			  struct paccel_job **jobp)
 {
 	struct paccel_stream *what;
 	struct paccel_stream_job *job;
@@ -41,12 +38,12 @@ static int wait_point_job(struct paccel_stream *stream, const struct paccel_op *
 	}
 	job->what = what;
 	job->what_point = op->wait.point;
-	*jobp = job;
+	*jobp = &job->base;
 	return 0;
 }
 
 static int wait_fence_job(struct paccel_stream *stream, const struct paccel_op *op,
-			  struct paccel_stream_job **jobp)
+			  struct paccel_job **jobp)
 {
 	struct dma_fence *fence;
 	struct paccel_stream_job *job;
@@ -70,12 +67,12 @@ static int wait_fence_job(struct paccel_stream *stream, const struct paccel_op *
 		job->fence_done = true;
 		job->watched = true;
 	}
-	*jobp = job;
+	*jobp = &job->base;
 	return 0;
 }
 
 static int eventfd_job(struct paccel_stream *stream, const struct paccel_op *op,
-		       struct paccel_stream_job **jobp)
+		       struct paccel_job **jobp)
 {
 	struct eventfd_ctx *eventfd;
 	struct paccel_stream_job *job;
@@ -92,13 +89,13 @@ static int eventfd_job(struct paccel_stream *stream, const struct paccel_op *op,
 	}
 	job->eventfd = eventfd;
 	job->always = op->flags & PACCEL_OP_ALWAYS;
-	*jobp = job;
+	*jobp = &job->base;
 	return 0;
 }
 
 /* Only the driver's own pages: they can be written at any time and without a lock. */
 static int write_job(struct paccel_stream *stream, const struct paccel_op *op,
-		     struct paccel_stream_job **jobp)
+		     struct paccel_job **jobp)
 {
 	struct paccel_host *host;
 	struct paccel_stream_job *job;
@@ -116,14 +113,14 @@ static int write_job(struct paccel_stream *stream, const struct paccel_op *op,
 		goto put;
 	ret = -ENOMEM;
 	job = paccel_stream_job_alloc(stream, op->op == PACCEL_OP_TIME ? PACCEL_JOB_TIME :
-									PACCEL_JOB_WRITE);
+									 PACCEL_JOB_WRITE);
 	if (!job)
 		goto put;
 	job->base.host = host;
 	job->base.pages = &host->pages;
 	job->base.dst.start = op->write.addr - host->addr.start;
 	job->value = op->write.value;
-	*jobp = job;
+	*jobp = &job->base;
 	return 0;
 
 put:
@@ -132,26 +129,15 @@ put:
 }
 
 static int copy_job(struct paccel_stream *stream, const struct paccel_op *op,
-		    struct paccel_stream_job **jobp)
+		    struct paccel_job **jobp)
 {
-	struct paccel_job *job;
-	int ret = paccel_copy_job(stream, &op->copy, op->flags & PACCEL_OP_VERIFY, &job);
-
-	if (!ret)
-		*jobp = paccel_stream_job_of(job);
-	return ret;
+	return paccel_copy_job(stream, &op->copy, op->flags & PACCEL_OP_VERIFY, jobp);
 }
 
 static int fill_job(struct paccel_stream *stream, const struct paccel_op *op,
-		    struct paccel_stream_job **jobp)
+		    struct paccel_job **jobp)
 {
-	struct paccel_job *job;
-	int ret = paccel_fill_job(stream->ctx, stream, &op->fill, op->flags & PACCEL_OP_VERIFY,
-				  &job);
-
-	if (!ret)
-		*jobp = paccel_stream_job_of(job);
-	return ret;
+	return paccel_fill_job(stream->ctx, stream, &op->fill, op->flags & PACCEL_OP_VERIFY, jobp);
 }
 
 /**
@@ -164,7 +150,7 @@ struct op_kind {
 	size_t used;
 	u32 flags;
 	int (*make)(struct paccel_stream *stream, const struct paccel_op *op,
-		    struct paccel_stream_job **jobp);
+		    struct paccel_job **jobp);
 };
 
 #define OP_KIND(_member, _make) { .used = offsetofend(struct paccel_op, _member), .make = _make }
@@ -192,7 +178,7 @@ static const struct op_kind op_kinds[] = {
 };
 
 static int op_job(struct paccel_stream *stream, const struct paccel_op *op,
-		  struct paccel_stream_job **jobp)
+		  struct paccel_job **jobp)
 {
 	const struct op_kind *kind;
 
@@ -217,17 +203,17 @@ static void drop_all(struct list_head *jobs)
 }
 
 /* The stage of the stream serves all its jobs: they run one at a time. */
-static int give_stage(struct paccel_stream *stream, struct paccel_stream_job *job)
+static int give_stage(struct paccel_stream *stream, struct paccel_job *job)
 {
 	if (!READ_ONCE(stream->stage)) {
-		void *fresh = paccel_job_stage(&job->base);
+		void *fresh = paccel_job_stage(job);
 
 		if (!fresh)
 			return -ENOMEM;
 		if (cmpxchg(&stream->stage, NULL, fresh))
 			kfree(fresh);
 	}
-	job->base.stage = READ_ONCE(stream->stage);
+	job->stage = READ_ONCE(stream->stage);
 	return 0;
 }
 
@@ -237,7 +223,7 @@ static int make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
 {
 	for (cmd->bad_op = 0; cmd->bad_op < cmd->nr_ops; cmd->bad_op++) {
 		u64 at = cmd->ops + (u64)cmd->bad_op * cmd->op_size;
-		struct paccel_stream_job *job;
+		struct paccel_job *job;
 		struct paccel_op op;
 		int ret;
 
@@ -246,9 +232,8 @@ static int make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
 			ret = op_job(stream, &op, &job);
 		if (ret)
 			return ret;
-		list_add_tail(&job->in_stream, jobs);
-		if (job->base.op == PACCEL_JOB_D2D &&
-		    !paccel_job_inside(&job->base, stream->ctx->pd))
+		list_add_tail(&paccel_stream_job_of(job)->in_stream, jobs);
+		if (job->op == PACCEL_JOB_D2D && !paccel_job_inside(job, stream->ctx->pd))
 			ret = give_stage(stream, job);
 		if (ret)
 			return ret;
@@ -307,7 +292,9 @@ static int submit_check(const struct paccel_submit *cmd)
 {
 	if (cmd->flags || !cmd->nr_ops)
 		return -EINVAL;
-	if (cmd->op_size < PACCEL_OP_MIN_SIZE || cmd->op_size > PAGE_SIZE)
+	/* Up to the end of its first version. */
+	if (cmd->op_size < offsetofend(struct paccel_op, copy.src_pitch) ||
+	    cmd->op_size > PAGE_SIZE)
 		return -EINVAL;
 	return cmd->nr_ops > PACCEL_MAX_OPS ? -E2BIG : 0;
 }

@@ -11,9 +11,6 @@
 #include "stream/stream.h"
 #include "uapi/ucmd.h"
 
-/* Of the first version of struct paccel_point, which programs may have been compiled with. */
-#define PACCEL_POINT_MIN_SIZE	16
-
 /* A point that somebody waits for. */
 struct waited {
 	struct paccel_stream *stream;
@@ -115,7 +112,9 @@ static int wait_check(const struct paccel_wait *cmd)
 {
 	if (cmd->flags & ~PACCEL_WAIT_ANY || cmd->reserved)
 		return -EINVAL;
-	if (cmd->point_size < PACCEL_POINT_MIN_SIZE || cmd->point_size > PAGE_SIZE)
+	/* Up to the end of its first version. */
+	if (cmd->point_size < offsetofend(struct paccel_point, point) ||
+	    cmd->point_size > PAGE_SIZE)
 		return -EINVAL;
 	return cmd->nr_points > PACCEL_MAX_POINTS ? -E2BIG : 0;
 }

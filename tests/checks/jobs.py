@@ -168,7 +168,7 @@ JOBS = [
           suite="p2p", builds=("guest-programs",)),
     # Programs that know the structs of now, with a driver whose structs have grown.
     guest("grown", "full", "--module none --card edu",
-          f"sh -c 'insmod {GROWN} && PACCEL_KO={GROWN} tests/kselftest/run streams wait copy fill host alloc'",
+          f"sh -c 'insmod {GROWN} && PACCEL_KO={GROWN} tests/kselftest/run submit streams wait copy fill host alloc'",
           builds=("kselftest", GROWN)),
     # Verified and mapped work, and memory of a peer: calls that edu refuses.
     kselftest("fail-nth-ring", "full", f"--kernel debug {PEERS} --mem 1G", "fail_nth"),

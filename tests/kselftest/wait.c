@@ -146,7 +146,7 @@ TEST_F(wait, size_of_points)
 		.points = (uintptr_t)bytes,
 		.nr_points = 2,
 	};
-	const u32 bad[] = { 0, 8, sizeof(struct paccel_point) - 1, 4097, ~0u };
+	const u32 bad[] = { 0, 8, 15, 4097, ~0u };
 	struct paccel_point *first = (void *)bytes, *second = (void *)(bytes + 64);
 
 	*first = *second = (struct paccel_point)DONE(1);

@@ -633,10 +633,14 @@ static int make_job(struct file *file, struct paccel_submit *cmd, struct job **m
 	return err;
 }
 
+/* Bytes of the first versions of struct paccel_op and struct paccel_point. */
+#define MOCK_OP_MIN	64
+#define MOCK_POINT_MIN	16
+
 static int check_submit(struct file *file, struct paccel_submit *cmd)
 {
 	cmd->bad_op = cmd->nr_ops;
-	if (cmd->flags || !cmd->nr_ops || cmd->op_size < sizeof(struct paccel_op) ||
+	if (cmd->flags || !cmd->nr_ops || cmd->op_size < MOCK_OP_MIN ||
 	    cmd->op_size > PAGE)
 		return EINVAL;
 	if (cmd->nr_ops > MOCK_OPS)
@@ -709,7 +713,7 @@ static int fetch_points(struct file *file, const struct paccel_wait *cmd,
 	const struct stream *stream;
 	int err;
 
-	if (cmd->reserved || cmd->flags & ~PACCEL_WAIT_ANY || cmd->point_size < sizeof(*points) ||
+	if (cmd->reserved || cmd->flags & ~PACCEL_WAIT_ANY || cmd->point_size < MOCK_POINT_MIN ||
 	    cmd->point_size > PAGE)
 		return EINVAL;
 	if (cmd->nr_points > MOCK_POINTS)
