@@ -13,29 +13,28 @@ static struct paccel_backend *const backends[] = {
 	&paccel_ring,
 };
 
-/* The first @count of them, the last first. */
-static void unregister_backends(unsigned int count)
-{
-	while (count--)
-		paccel_backend_unregister(backends[count]);
-}
+static unsigned int nr_backends;
 
+/*
+ * Fails only if there is none. Cards of the first may be in use when another one cannot be
+ * registered, and what is in use cannot be unloaded.
+ */
 static int __init register_backends(void)
 {
-	unsigned int i;
-	int ret;
+	int ret = 0;
 
-	for (i = 0; i < ARRAY_SIZE(backends); i++) {
-		ret = paccel_backend_register(backends[i]);
-		if (ret) {
-			unregister_backends(i);
-			return ret;
-		}
+	while (!ret && nr_backends < ARRAY_SIZE(backends)) {
+		ret = paccel_backend_register(backends[nr_backends]);
+		if (!ret)
+			nr_backends++;
 	}
+	if (!ret || !nr_backends)
+		return ret;
+	pr_err("paccel: no backend %s (%d)\n", backends[nr_backends]->ops->name, ret);
 	return 0;
 }
 
-/* No backend is registered, but a card may have been bound and its node opened. */
+/* No backend is registered. */
 static void paccel_end(void)
 {
 	paccel_debugfs_exit();
@@ -76,7 +75,8 @@ destroy_wq:
 
 static void __exit paccel_exit_module(void)
 {
-	unregister_backends(ARRAY_SIZE(backends));
+	while (nr_backends)
+		paccel_backend_unregister(backends[--nr_backends]);
 	paccel_end();
 }
 

@@ -54,8 +54,10 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 		goto disable;
 	ret = pd->ops->probe(&pd->hw);
 	/* The PCI core takes a positive value for success. */
-	if (ret > 0)
+	if (ret > 0) {
+		dev_err(&pdev->dev, "backend %s: probe() returned %d\n", pd->card, ret);
 		ret = -EINVAL;
+	}
 	if (ret)
 		goto release;
 	devres_close_group(&pdev->dev, pd);

@@ -572,7 +572,7 @@ struct paccel_engine *paccel_engine_choose(struct paccel_device *pd)
  * Queues the job, which brings the engine's reference with it; on failure that stays with the
  * caller. @leader: the job that must end well before it, on the same engine and wholly started, or
  * NULL. @more: another one follows at once, and paccel_engine_kick() behind the last. Returns 1 if
- * nothing of it is left to start, where else paccel_stream_job_issued() will be told. Any context.
+ * nothing of it is left to start, where else ops->issued() is called. Any context.
  */
 int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader, bool more)

@@ -30,7 +30,8 @@ int paccel_engine_irqs(struct paccel_hw *hw, unsigned int first)
 
 	/* In probe(), before the rest of the driver has checked it. */
 	if (!hw->info.engines || hw->info.engines > PACCEL_MAX_ENGINES)
-		return -EINVAL;
+		return dev_err_probe(dev, -EINVAL, "engines=%u: must be 1 to 8\n",
+				     hw->info.engines);
 	ret = pci_alloc_irq_vectors(hw->pdev, nr, nr, PCI_IRQ_MSIX | PCI_IRQ_MSI);
 	if (ret < 0)
 		return dev_err_probe(dev, ret, "no %u MSI-X or MSI vectors\n", nr);

@@ -72,8 +72,7 @@ void paccel_job_release(struct paccel_job *job)
 
 static void job_free(struct paccel_job *job)
 {
-	if (!job->ops)
-		kfree(job->stage);
+	kfree(job->stage);
 	kfree(job);
 }
 

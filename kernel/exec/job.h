@@ -86,8 +86,8 @@ struct paccel_job_ops {
  * @pages: the host side: of @host, or @own
  * @own: pages pinned for this job alone
  * @cursor: where the last transfer was in @pages
- * @stage: staging buffer of a D2D copy without PACCEL_HW_D2D; with @ops it is the stream's, since
- *	the requests of two such jobs of a stream do not overlap
+ * @stage: staging buffer of a D2D copy without PACCEL_HW_D2D, freed with the job; in a stream it is
+ *	the stream's, whose jobs use it in turn, and ops->release() sets it to NULL
  * @at: position of the next request; this and all down to @over under eng->lock
  * @in_flight: transfers of it that have been started and have not left the ring
  * @rewound: @at has been set back to an aborted request, which is repeated once no request of the
@@ -108,7 +108,8 @@ struct paccel_job_ops {
  * @end: of a job in no stream: called once when it has ended, with no lock held; in any context
  * @done: for those who wait
  * @unreferenced: in ctx->unreferenced
- * @stream_id: number of the stream that it is in, or 0
+ * @stream_id: number of the stream that it is in, or 0. No other stream of @ctx has it while an
+ *	engine has the job
  * @point: number of its SUBMIT in that stream
  * @deferred: withdrawn by a function that may hold pd->reset_lock, so ops->ended() may not run what
  *	comes next in the stream; under eng->lock until the job has ended

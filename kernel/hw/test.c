@@ -69,19 +69,20 @@ static int write_field(const struct field *field, const char *which, void *base,
 		memcpy(base + field->offset, &value, field->size);
 		return 0;
 	}
-	pr_err("paccel_test: there is no %s, or it is smaller\n", which);
+	pr_err("paccel_test: no field %s that holds this value\n", which);
 	return -EINVAL;
 }
 
-static struct paccel_hw_ops test_ops;
+/* A card that hangs has been bound. */
+static bool stuck;
 
 static void no_poll(struct paccel_hw *hw, unsigned int engine)
 {
 }
 
-static int no_quiesce(struct paccel_hw *hw, unsigned int limit_ms)
+static int test_quiesce(struct paccel_hw *hw, unsigned int limit_ms)
 {
-	return -ETIMEDOUT;
+	return stuck ? -ETIMEDOUT : edu_quiesce(hw, limit_ms);
 }
 
 static int test_probe(struct paccel_hw *hw)
@@ -90,6 +91,7 @@ static int test_probe(struct paccel_hw *hw)
 	u64 number;
 	int ret;
 
+	stuck = false;
 	ret = edu_probe(hw);
 	if (ret)
 		return ret;
@@ -107,10 +109,11 @@ static int test_probe(struct paccel_hw *hw)
 	kfree(text);
 	if (ret)
 		edu_remove(hw);
-	else if (hangs)
-		test_ops.quiesce = no_quiesce;
+	stuck = !ret && hangs;
 	return ret;
 }
+
+static struct paccel_hw_ops test_ops;
 
 static struct paccel_backend test_backend = {
 	.ops = &test_ops,
@@ -123,6 +126,7 @@ static int __init test_init(void)
 	test_ops = edu_ops;
 	test_ops.name = name;
 	test_ops.probe = test_probe;
+	test_ops.quiesce = test_quiesce;
 	if (hangs)
 		test_ops.poll = no_poll;
 	if (*without)

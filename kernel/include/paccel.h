@@ -101,10 +101,10 @@ struct paccel_hw {
  *	earlier DMA of this PCI function may write host memory: the core then frees what it kept for
  *	a device that was unbound from the same PCI address and might still write.
  *	devm_*() resources of the PCI function are released after remove(), or if probe() fails.
- *	May sleep. Returns 0 or -errno
+ *	May sleep. Returns 0, or -errno and has undone everything
  * @remove: undo what probe() has done without devm_*(), or NULL. The device has been quiesced, is
- *	absent, or could not be quiesced; or no request was started since probe(), because its
- *	hw->info was refused. May sleep
+ *	absent, or could not be quiesced; or no request was started since probe(), because the
+ *	card could not be registered. May sleep
  * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus
  *	mastering is off, or no answer). At most paccel_hw_info.depth are in flight. Called with the
  *	engine's lock held, interrupts off

@@ -85,7 +85,7 @@ bool paccel_seg_next(struct paccel_seg *seg);
  * @engine: number of the engine
  *
  * For the interrupt handler of a card, which calls it whenever a request may have completed. Any
- * context; not from poll() and the like, for it takes the engine's lock.
+ * context; the engine's lock must not be held, as it is in start(), kick() and poll().
  *
  * Return: whether poll() has reported a completion
  */

@@ -499,6 +499,7 @@ static void stream_job_release(struct paccel_job *base)
 		eventfd_ctx_put(job->eventfd);
 	if (job->what)
 		paccel_stream_put(job->what);
+	base->stage = NULL;
 	paccel_stream_put(job->stream);
 }
 

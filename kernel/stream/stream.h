@@ -73,7 +73,7 @@ enum paccel_stream_job_state {
 
 /**
  * struct paccel_stream_job - an operation of a SUBMIT
- * @base: the job, as engines know it; the first, since it is freed
+ * @base: the job, as engines know it; the first, because it is what is freed
  * @stream: its stream, a counted reference
  * @in_stream: in stream->jobs; this and all below under ctx->work_lock once it is queued
  * @state: how far it is
@@ -114,6 +114,8 @@ struct paccel_stream_job {
 	struct eventfd_ctx *eventfd;
 	u64 value;
 };
+
+static_assert(!offsetof(struct paccel_stream_job, base));
 
 static inline struct paccel_stream_job *paccel_stream_job_of(struct paccel_job *job)
 {

@@ -13,7 +13,8 @@ struct paccel_stream;
 
 /*
  * @verify: the caller requires verification; -EOPNOTSUPP if it is not possible. @stream: the job is
- * a struct paccel_stream_job of that stream; NULL: of none.
+ * a struct paccel_stream_job of that stream, which has the context @ctx; paccel_fill_job() only: or
+ * NULL, and it is of no stream.
  */
 int paccel_copy_job(struct paccel_stream *stream, const struct paccel_op_copy *copy, bool verify,
 		    struct paccel_job **jobp);
