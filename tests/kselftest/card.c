@@ -370,7 +370,7 @@ const char *card_kind(void)
 
 const char *card_kind_at(const char *bdf)
 {
-	const struct kind *found = kind_at(bdf);
+	const struct kind *found = strcmp(bdf, card_bdf()) ? kind_at(bdf) : kind();
 
 	return found ? found->name : "";
 }
