@@ -117,7 +117,8 @@ def paddle(release, tier, **more):
 
 
 def clients(name, tier, which):
-    return guest(name, tier, f"--disk dlrover-0.6.1 {BOTH_KINDS} --mem 1G",
+    disk = "--disk dlrover-0.6.1 " if "python" in which else ""
+    return guest(name, tier, f"{disk}{BOTH_KINDS} --mem 1G",
                  f"tests/clients/run {which}", suite="clients", load=2,
                  builds=("sundials-programs", "rmm-programs", "acl-clients", "python"))
 
