@@ -6,6 +6,8 @@
 struct attribute_group;
 struct paccel_device;
 struct paccel_hw_ops;
+struct paccel_backend;
+struct module;
 struct pci_dev;
 
 struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct paccel_hw_ops *ops);
@@ -14,6 +16,8 @@ void paccel_device_unregister(struct paccel_device *pd);
 void paccel_devices_wait(void);
 void paccel_device_exit(void);
 int paccel_device_init(void);
+
+int paccel_pci_register(struct paccel_backend *backend, struct module *owner, const char *name);
 
 void paccel_debugfs_init(void);
 void paccel_debugfs_exit(void);

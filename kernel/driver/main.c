@@ -1,40 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Beginning and end of the module. */
 #include <linux/module.h>
+#include <linux/pci.h>
 
 #include "core/module.h"
 #include "driver/driver.h"
 #include "hw/backends.h"
 #include "include/paccel.h"
 
-/* One row for each kind of card. */
-static struct paccel_backend *const backends[] = {
-	&paccel_edu,
-	&paccel_ring,
-};
-
-static unsigned int nr_backends;
-
 /*
- * Fails only if there is none. Cards of the first may be in use when another one cannot be
- * registered, and what is in use cannot be unloaded.
+ * One row for each kind of card. All of them have one driver, so that cards are numbered in the
+ * order of the bus.
  */
-static int __init register_backends(void)
-{
-	int ret = 0;
+static const struct pci_device_id backend_ids[] = {
+	/* QEMU's edu: the id stands in its docs/specs/edu.rst */
+	{ PCI_DEVICE(0x1234, 0x11e8), .driver_data = (kernel_ulong_t)&paccel_edu },
+	/*
+	 * QEMU's ivshmem, behind which a ring card may sit: docs/specs/ivshmem-spec.rst has the id.
+	 * Others use it, too: probe() asks.
+	 */
+	{ PCI_DEVICE(0x1af4, 0x1110), .driver_data = (kernel_ulong_t)&paccel_ring },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, backend_ids);
 
-	while (!ret && nr_backends < ARRAY_SIZE(backends)) {
-		ret = paccel_backend_register(backends[nr_backends]);
-		if (!ret)
-			nr_backends++;
-	}
-	if (!ret || !nr_backends)
-		return ret;
-	pr_err("paccel: no backend %s (%d)\n", backends[nr_backends]->ops->name, ret);
-	return 0;
-}
+static struct paccel_backend backends = { .ids = backend_ids };
 
-/* No backend is registered. */
+/* No backend is registered, and no card is bound. */
 static void paccel_end(void)
 {
 	paccel_debugfs_exit();
@@ -61,7 +53,7 @@ static int __init paccel_init(void)
 	if (ret)
 		goto destroy_release_wq;
 	paccel_debugfs_init();
-	ret = register_backends();
+	ret = paccel_pci_register(&backends, THIS_MODULE, "paccel");
 	if (ret)
 		paccel_end();
 	return ret;
@@ -75,8 +67,7 @@ destroy_wq:
 
 static void __exit paccel_exit_module(void)
 {
-	while (nr_backends)
-		paccel_backend_unregister(backends[--nr_backends]);
+	paccel_backend_unregister(&backends);
 	paccel_end();
 }
 

@@ -41,9 +41,14 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 {
 	struct paccel_backend *backend = container_of(to_pci_driver(pdev->dev.driver),
 						      struct paccel_backend, driver);
-	struct paccel_device *pd = paccel_device_alloc(pdev, backend->ops);
+	const struct paccel_hw_ops *ops = backend->ops ?: (void *)id->driver_data;
+	struct paccel_device *pd;
 	int ret;
 
+	/* Only with driver_override: no row of this module's table is for it. */
+	if (!ops)
+		return -ENODEV;
+	pd = paccel_device_alloc(pdev, ops);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	ret = paccel_pci_enable(pdev);
@@ -140,6 +145,20 @@ static const struct pci_error_handlers paccel_error_handlers = {
 	.reset_done = paccel_reset_done,
 };
 
+/* @backend: without ops, each of its IDs has those of its cards as driver_data. */
+int paccel_pci_register(struct paccel_backend *backend, struct module *owner, const char *name)
+{
+	backend->driver = (struct pci_driver) {
+		.name = name,
+		.id_table = backend->ids,
+		.probe = paccel_pci_probe,
+		.remove = paccel_pci_remove,
+		.driver.pm = pm_sleep_ptr(&paccel_pm_ops),
+		.err_handler = &paccel_error_handlers,
+	};
+	return __pci_register_driver(&backend->driver, owner, KBUILD_MODNAME);
+}
+
 /* What a backend cannot be without and does not have, or NULL. */
 static const char *missing(const struct paccel_hw_ops *ops)
 {
@@ -171,15 +190,7 @@ int __paccel_backend_register(struct paccel_backend *backend, struct module *own
 	}
 	snprintf(backend->driver_name, sizeof(backend->driver_name), "paccel_%s",
 		 backend->ops->name);
-	backend->driver = (struct pci_driver) {
-		.name = backend->driver_name,
-		.id_table = backend->ids,
-		.probe = paccel_pci_probe,
-		.remove = paccel_pci_remove,
-		.driver.pm = pm_sleep_ptr(&paccel_pm_ops),
-		.err_handler = &paccel_error_handlers,
-	};
-	return __pci_register_driver(&backend->driver, owner, KBUILD_MODNAME);
+	return paccel_pci_register(backend, owner, backend->driver_name);
 }
 EXPORT_SYMBOL_PACCEL(__paccel_backend_register);
 

@@ -3,9 +3,9 @@
 #ifndef PACCEL_BACKENDS_H
 #define PACCEL_BACKENDS_H
 
-struct paccel_backend;
+struct paccel_hw_ops;
 
-extern struct paccel_backend paccel_edu;
-extern struct paccel_backend paccel_ring;
+extern const struct paccel_hw_ops paccel_edu;
+extern const struct paccel_hw_ops paccel_ring;
 
 #endif

@@ -268,7 +268,7 @@ static void edu_remove(struct paccel_hw *hw)
 	hw->priv = NULL;
 }
 
-static const struct paccel_hw_ops edu_ops = {
+const struct paccel_hw_ops paccel_edu = {
 	.name = "edu",
 	.probe = edu_probe,
 	.remove = edu_remove,
@@ -277,16 +277,4 @@ static const struct paccel_hw_ops edu_ops = {
 	.quiesce = edu_quiesce,
 	.reset = edu_reset,
 	.dump = edu_dump,
-};
-
-/* The id stands in QEMU's docs/specs/edu.rst. */
-static const struct pci_device_id edu_ids[] = {
-	{ PCI_DEVICE(0x1234, 0x11e8) },
-	{ }
-};
-MODULE_DEVICE_TABLE(pci, edu_ids);
-
-struct paccel_backend paccel_edu = {
-	.ops = &edu_ops,
-	.ids = edu_ids,
 };

@@ -342,7 +342,7 @@ static int ring_probe(struct paccel_hw *hw)
 	return ret ?: paccel_engine_irqs(hw, 1) ?: ring_reset(hw);
 }
 
-static const struct paccel_hw_ops ring_ops = {
+const struct paccel_hw_ops paccel_ring = {
 	.name = "ring",
 	.probe = ring_probe,
 	.start = ring_start,
@@ -353,19 +353,4 @@ static const struct paccel_hw_ops ring_ops = {
 	.reset = ring_reset,
 	.reset_engine = ring_reset_engine,
 	.dump = ring_dump,
-};
-
-/*
- * QEMU's ivshmem, behind which a ring card may sit: docs/specs/ivshmem-spec.rst has the id. Others
- * use it, too: ring_check() asks.
- */
-static const struct pci_device_id ring_ids[] = {
-	{ PCI_DEVICE(0x1af4, 0x1110) },
-	{ }
-};
-MODULE_DEVICE_TABLE(pci, ring_ids);
-
-struct paccel_backend paccel_ring = {
-	.ops = &ring_ops,
-	.ids = ring_ids,
 };

@@ -8,10 +8,6 @@
 #include <linux/module.h>
 #include <linux/string.h>
 
-/* Nothing is to load this module because a card has the ID of edu. */
-#undef MODULE_DEVICE_TABLE
-#define MODULE_DEVICE_TABLE(type, name) static_assert(sizeof(name))
-
 #include "hw/edu.c"
 
 static char *set = "";
@@ -123,7 +119,7 @@ static int __init test_init(void)
 {
 	int ret = 0;
 
-	test_ops = edu_ops;
+	test_ops = paccel_edu;
 	test_ops.name = name;
 	test_ops.probe = test_probe;
 	test_ops.quiesce = test_quiesce;

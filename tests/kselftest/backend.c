@@ -130,9 +130,6 @@ TEST_F(backend, names_are_checked)
 	EXPECT_TRUE(log_says(self->log, "name of a backend, \"\": must have 1 to 31 bytes"));
 	EXPECT_EQ(-EINVAL, backend_load("name=a123456789012345678901234567890b"));
 	EXPECT_TRUE(log_says(self->log, "must have 1 to 31 bytes"));
-	/* The driver core reports a name that is taken as an error. */
-	EXPECT_EQ(-EBUSY, backend_load("name=edu"));
-	EXPECT_TRUE(log_says(self->log, "'paccel_edu' is already registered"));
 }
 
 PACCEL_TEST_MAIN

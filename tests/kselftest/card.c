@@ -328,29 +328,23 @@ static const struct kind kinds[] = {
 	  ring_hang, ring_mute_irq, ring_bus_master, ring_fail, ring_ignore_stop, ring_behave },
 };
 
-static const struct kind *kind_at(const char *bdf)
-{
-	char path[128], vendor[16], device[16];
-
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/vendor", bdf);
-	if (file_read(path, vendor, sizeof(vendor)) < 0)
-		return NULL;
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/device", bdf);
-	if (file_read(path, device, sizeof(device)) < 0)
-		return NULL;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strcmp(vendor, kinds[i].vendor) && !strcmp(device, kinds[i].device))
-			return &kinds[i];
-	return NULL;
-}
-
 /* Known while the card is there, and remembered when it is not. */
 static const struct kind *find_kind(void)
 {
 	static const struct kind *known;
+	char path[128], vendor[16], device[16];
 
-	if (!known)
-		known = kind_at(card_bdf());
+	if (known)
+		return known;
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/vendor", card_bdf());
+	if (file_read(path, vendor, sizeof(vendor)) < 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/device", card_bdf());
+	if (file_read(path, device, sizeof(device)) < 0)
+		return NULL;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(vendor, kinds[i].vendor) && !strcmp(device, kinds[i].device))
+			known = &kinds[i];
 	return known;
 }
 
@@ -366,13 +360,6 @@ static const struct kind *kind(void)
 const char *card_kind(void)
 {
 	return kind()->name;
-}
-
-const char *card_kind_at(const char *bdf)
-{
-	const struct kind *found = strcmp(bdf, card_bdf()) ? kind_at(bdf) : kind();
-
-	return found ? found->name : "";
 }
 
 void card_slow(void)

@@ -15,8 +15,6 @@
 
 /* "edu" or "ring"; also while there is no driver. */
 const char *card_kind(void);
-/* Of the card with this PCI address; "": there is none. Of the own card it is remembered. */
-const char *card_kind_at(const char *bdf);
 
 /* From now on a transfer lasts: long enough to be met in flight. Those of edu do anyway. */
 void card_slow(void);

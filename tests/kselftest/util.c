@@ -330,10 +330,7 @@ int driver_unbind(const char *bdf)
 
 int driver_bind(const char *bdf)
 {
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/paccel_%s/bind", card_kind_at(bdf));
-	return file_write(path, bdf);
+	return file_write("/sys/bus/pci/drivers/paccel/bind", bdf);
 }
 
 /* --- the module ---------------------------------------------------------- */
