@@ -3,9 +3,13 @@
 #ifndef PACCEL_BACKENDS_H
 #define PACCEL_BACKENDS_H
 
+#include <linux/mod_devicetable.h>
+
 struct paccel_hw_ops;
 
 extern const struct paccel_hw_ops paccel_edu;
 extern const struct paccel_hw_ops paccel_ring;
+/* Each row has the functions of its cards as driver_data. */
+extern const struct pci_device_id paccel_pci_ids[];
 
 #endif

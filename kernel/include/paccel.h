@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The interface between the driver and a backend, which drives one kind of card. A backend is a
- * file in hw/ that driver/main.c lists, or a module of its own. It needs nothing else of the
+ * file in hw/ with a row in hw/table.c, or a module of its own. It needs nothing else of the
  * driver.
  */
 #ifndef PACCEL_BACKEND_H
