@@ -92,6 +92,14 @@ def test_eight_cards_pulled_and_plugged():
     contains(lines[4], "error: this guest has no nosuch")
 
 
+def test_cards_are_numbered_in_the_order_of_the_bus():
+    """Whatever kind each is. Programs use the first."""
+    result = run("cat /sys/class/paccel/*/card", "--module", "", "--card", "ring,mem=16M",
+                 "--card", "edu", "--card", "ring,mem=16M")
+    ended(result, 0)
+    equal(result.stdout.decode().split(), ["ring", "edu", "ring"])
+
+
 def test_a_command_without_a_shell():
     command = [RUN, "--module", "none", "--", "env", "WORD=a b", "printenv", "WORD"]
     result = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=PATIENCE,
