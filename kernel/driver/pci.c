@@ -45,7 +45,7 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	struct paccel_device *pd;
 	int ret;
 
-	/* Only with driver_override: no row of this module's table is for it. */
+	/* With driver_override or new_id: no row of this module's table is for it. */
 	if (!ops)
 		return -ENODEV;
 	pd = paccel_device_alloc(pdev, ops);
@@ -162,6 +162,8 @@ int paccel_pci_register(struct paccel_backend *backend, struct module *owner, co
 /* What a backend cannot be without and does not have, or NULL. */
 static const char *missing(const struct paccel_hw_ops *ops)
 {
+	if (!ops)
+		return "ops";
 	if (!ops->name)
 		return "name";
 	if (!ops->probe)

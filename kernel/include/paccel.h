@@ -7,7 +7,6 @@
 #ifndef PACCEL_BACKEND_H
 #define PACCEL_BACKEND_H
 
-#include <linux/device/driver.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/sizes.h>
@@ -149,8 +148,8 @@ struct paccel_hw_ops {
 /**
  * struct paccel_backend - a kind of card
  * @ops: its functions: name, probe(), start(), poll(), quiesce() and reset() at least
- * @ids: PCI IDs of its cards without driver_data, ended by an empty one, or NULL. An administrator
- *	can have probe() called for others, with driver_override or new_id
+ * @ids: PCI IDs of its cards, ended by an empty one, or NULL. An administrator can have probe()
+ *	called for others, with driver_override or new_id
  * @driver: the core's
  * @driver_name: the core's: "paccel_", then the name in @ops
  */
