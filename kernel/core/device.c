@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What every layer asks a device. How it begins and ends: driver/device.c. */
+#include <linux/bits.h>
 #include <linux/device.h>
 #include <linux/paccel.h>
 
@@ -7,6 +8,44 @@
 #include "include/paccel.h"
 
 DEFINE_SRCU(paccel_srcu);
+
+/* The states that may follow each state. */
+static const u8 next_states[] = {
+	[PACCEL_RUNNING] = BIT(PACCEL_RESETTING) | BIT(PACCEL_SUSPENDED) | BIT(PACCEL_FAILED) |
+			   BIT(PACCEL_REMOVING),
+	[PACCEL_RESETTING] = BIT(PACCEL_RESETTING) | BIT(PACCEL_RUNNING) | BIT(PACCEL_MEM_LOST) |
+			     BIT(PACCEL_FAILED),
+	[PACCEL_MEM_LOST] = BIT(PACCEL_RUNNING),
+	[PACCEL_SUSPENDED] = BIT(PACCEL_RESETTING) | BIT(PACCEL_FAILED) | BIT(PACCEL_REMOVING),
+	[PACCEL_FAILED] = BIT(PACCEL_RESETTING) | BIT(PACCEL_SUSPENDED) | BIT(PACCEL_FAILED) |
+			  BIT(PACCEL_REMOVING),
+	[PACCEL_REMOVING] = BIT(PACCEL_REMOVED),
+};
+
+void paccel_set_state(struct paccel_device *pd, enum paccel_state state)
+{
+	lockdep_assert_held(&pd->reset_lock);
+	if (pd->state >= PACCEL_REMOVING && state <= pd->state)
+		return;
+	WARN(!(next_states[pd->state] & BIT(state)), "paccel: state %d after %d\n", state,
+	     pd->state);
+	WRITE_ONCE(pd->state, state);
+}
+
+int paccel_state_error(const struct paccel_device *pd)
+{
+	switch (READ_ONCE(pd->state)) {
+	case PACCEL_MEM_LOST:
+		return -ESTALE;
+	case PACCEL_FAILED:
+		return -EIO;
+	case PACCEL_REMOVING:
+	case PACCEL_REMOVED:
+		return -ENODEV;
+	default:
+		return 0;
+	}
+}
 
 u32 paccel_device_caps(struct paccel_device *pd)
 {

@@ -66,6 +66,31 @@ struct paccel_counters {
 };
 
 /**
+ * enum paccel_state - what a device does
+ * @PACCEL_RUNNING: its engines run jobs
+ * @PACCEL_RESETTING: it, or one of its engines, is being restarted. Jobs wait
+ * @PACCEL_MEM_LOST: the same, and the reset has lost device memory: new jobs fail with -ESTALE
+ *	until every context is marked as lost
+ * @PACCEL_SUSPENDED: jobs wait for paccel_resume()
+ * @PACCEL_FAILED: out of service: jobs fail with -EIO until a reset succeeds
+ * @PACCEL_REMOVING: system calls and new jobs fail with -ENODEV. Jobs in flight go on, and so does
+ *	recovery, which does not leave this state: removal waits for paccel_enter() sections,
+ *	which may wait for an exporter that waits for this device
+ * @PACCEL_REMOVED: the engines are stopped for good
+ *
+ * Which state may follow which is in core/device.c.
+ */
+enum paccel_state {
+	PACCEL_RUNNING,
+	PACCEL_RESETTING,
+	PACCEL_MEM_LOST,
+	PACCEL_SUSPENDED,
+	PACCEL_FAILED,
+	PACCEL_REMOVING,
+	PACCEL_REMOVED,
+};
+
+/**
  * struct paccel_device - a card, from probe until the last reference
  * @dev: /sys/class/paccel/paccelN; its release frees everything
  * @cdev: /dev/paccelN
@@ -76,14 +101,11 @@ struct paccel_counters {
  * @inode: its i_mapping is that of every open file, and of every dma-buf of device memory
  * @mem_phys: physical address of device memory, with PACCEL_HW_MAPPABLE
  * @write_combined: the range at @mem_phys is reserved as write-combining memory
- * @gone: unregistered. Outside of paccel_enter() sections a reader may see this late
- * @failed: new work fails with -EIO until a reset succeeds; changed under @reset_lock
- * @stopped: removal has begun to quiesce the engines: no recovery any more; under @reset_lock
- * @unsafe: it could not be stopped and perhaps still writes host memory, until it is proven not
- *	to: by a reset, by removal that finds it idle or absent, or when paccel is bound to a
- *	device at its place again
- * @lost: in lost_devices if it was unbound while @unsafe
- * @give_ups: how often @unsafe became true, see paccel_may_write(); changed under @reset_lock
+ * @state: changed by paccel_set_state() under @reset_lock, read without a lock
+ * @give_ups: odd while the device could not be stopped and perhaps still writes host memory. It is
+ *	counted up when that begins, and when it is proven to be over: by a reset, by removal that
+ *	finds the device idle or absent, or when paccel is bound to a device at its place again
+ * @lost: in lost_devices if it was unbound while @give_ups was odd
  * @direct: the device can reach all host memory; if false, DMA to it uses the bounce buffers
  * @bounce_size: bytes of an engine's bounce buffer
  * @reset_lock: serializes reset, recovery, suspend, resume and removal
@@ -118,10 +140,7 @@ struct paccel_device {
 	struct inode *inode;
 	phys_addr_t mem_phys;
 	bool write_combined;
-	bool gone;
-	bool failed;
-	bool stopped;
-	bool unsafe;
+	enum paccel_state state;
 	unsigned int give_ups;
 	struct list_head lost;
 	bool direct;
@@ -149,6 +168,17 @@ struct paccel_device {
 	struct paccel_counters count;
 };
 
+/* pd->reset_lock is held. Changes nothing if the device is being removed, except to REMOVED. */
+void paccel_set_state(struct paccel_device *pd, enum paccel_state state);
+/* 0, or the error that every new job fails with in this state. */
+int paccel_state_error(const struct paccel_device *pd);
+
+/* Unregistered. Outside of paccel_enter() sections a reader may see this late. */
+static inline bool paccel_gone(const struct paccel_device *pd)
+{
+	return READ_ONCE(pd->state) >= PACCEL_REMOVING;
+}
+
 /*
  * paccel_enter() and paccel_exit() enclose code that needs a bound device, as drm_dev_enter() does.
  * If paccel_enter() returns true, the device stays bound until paccel_exit(). If it returns false,
@@ -159,7 +189,7 @@ extern struct srcu_struct paccel_srcu;
 static inline bool paccel_enter(struct paccel_device *pd, int *idx)
 {
 	*idx = srcu_read_lock(&paccel_srcu);
-	if (!READ_ONCE(pd->gone))
+	if (!paccel_gone(pd))
 		return true;
 	srcu_read_unlock(&paccel_srcu, *idx);
 	return false;
@@ -193,14 +223,21 @@ static inline void paccel_order_cpu(const struct paccel_device *pd)
 		mb();	/* the mapping: before the card is asked */
 }
 
+/* Returns whether the device could not be stopped and perhaps still writes host memory. */
+static inline bool paccel_is_unsafe(const struct paccel_device *pd)
+{
+	return READ_ONCE(pd->give_ups) & 1;
+}
+
 /*
  * Returns whether the device may still write to memory that was mapped when pd->give_ups had the
- * value @give_ups. Memory that is mapped after @unsafe became true is not given to the device.
+ * value @give_ups. Memory that is mapped while the count is odd is not given to the device.
  */
-static inline bool paccel_may_write(struct paccel_device *pd, unsigned int give_ups)
+static inline bool paccel_may_write(const struct paccel_device *pd, unsigned int give_ups)
 {
-	/* Pairs with paccel_give_up(), which counts first. */
-	return smp_load_acquire(&pd->unsafe) && give_ups != READ_ONCE(pd->give_ups);
+	unsigned int now = READ_ONCE(pd->give_ups);
+
+	return now & 1 && now != give_ups;
 }
 
 /*

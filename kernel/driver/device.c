@@ -306,7 +306,7 @@ free_engines:
 static void stop(struct paccel_device *pd)
 {
 	mutex_lock(&pd->reset_lock);
-	pd->stopped = true;
+	paccel_set_state(pd, PACCEL_REMOVED);
 	paccel_engines_hold(pd, -ENODEV);
 	if (paccel_quiesce(&pd->hw)) {
 		dev_err(&pd->dev, "the card does not become idle: cut off from memory\n");
@@ -315,7 +315,7 @@ static void stop(struct paccel_device *pd)
 		paccel_prove_quiet(pd);
 	}
 	paccel_engines_abort(pd, -ENODEV);
-	paccel_engines_refuse(pd, -ENODEV);
+	paccel_engines_withdraw(pd, -ENODEV);
 	mutex_unlock(&pd->reset_lock);
 	cancel_work_sync(&pd->recover);
 	flush_work(&pd->dump_work);
@@ -330,7 +330,9 @@ void paccel_device_unregister(struct paccel_device *pd)
 {
 	cdev_device_del(&pd->cdev, &pd->dev);
 	paccel_debugfs_remove(pd);
-	WRITE_ONCE(pd->gone, true);
+	mutex_lock(&pd->reset_lock);
+	paccel_set_state(pd, PACCEL_REMOVING);
+	mutex_unlock(&pd->reset_lock);
 	synchronize_srcu(&paccel_srcu);
 	paccel_map_zap_all(pd);
 	stop(pd);
@@ -347,7 +349,7 @@ void paccel_device_unregister(struct paccel_device *pd)
 	wait_var_event(&pd->stream_jobs, !atomic_read(&pd->stream_jobs));
 	/* Scrubbing is refused by now, so this one is the last. */
 	flush_work(&pd->pool->scrub_work);
-	if (pd->unsafe) {
+	if (paccel_is_unsafe(pd)) {
 		mutex_lock(&lost_lock);
 		list_add(&pd->lost, &lost_devices);
 		mutex_unlock(&lost_lock);

@@ -96,15 +96,21 @@ static void show_tag(struct seq_buf *out, const struct paccel_tag *tag)
 		       tag->step.bounce ? ", bounced" : "", tag->status);
 }
 
+static const char *const engine_states[] = {
+	[PACCEL_ENGINE_RUNNING] = "running",
+	[PACCEL_ENGINE_HUNG] = "hung",
+	[PACCEL_ENGINE_HELD] = "held",
+	[PACCEL_ENGINE_HALTED] = "halted",
+};
+
 void paccel_show_engine(struct seq_buf *out, struct paccel_engine *eng)
 {
 	u64 i;
 
 	spin_lock_irq(&eng->lock);
-	seq_buf_printf(out, "engine %u: %u jobs, %llu transfers of %llu bytes in flight",
-		       eng->id, eng->load, eng->tail - eng->head, eng->bytes);
-	seq_buf_printf(out, "%s%s%s\n", eng->hung ? ", hung" : "", eng->hold ? ", held" : "",
-		       eng->refuse ? ", refuses work" : "");
+	seq_buf_printf(out, "engine %u: %u jobs, %llu transfers of %llu bytes in flight, %s\n",
+		       eng->id, eng->load, eng->tail - eng->head, eng->bytes,
+		       engine_states[eng->state]);
 	for (i = eng->head; i != eng->tail; i++)
 		show_tag(out, &eng->tags[i & (eng->pd->hw.info.depth - 1)]);
 	spin_unlock_irq(&eng->lock);

@@ -95,7 +95,7 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
 	struct paccel_step *step = &tag->step;
 	int ret;
 
-	if (eng->hold || job->stop) {
+	if (eng->state >= PACCEL_ENGINE_HELD || job->stop) {
 		/* Stopped while the worker had it. */
 		take_back(eng, tag, events);
 		return;
@@ -192,7 +192,8 @@ static void retire_all(struct paccel_engine *eng, struct engine_events *events)
 
 static bool has_room(struct paccel_engine *eng)
 {
-	if (eng->hold || eng->hung || eng->tail - eng->head == eng->pd->hw.info.depth)
+	if (eng->state != PACCEL_ENGINE_RUNNING ||
+	    eng->tail - eng->head == eng->pd->hw.info.depth)
 		return false;
 	/* Three behind the one that runs: an interrupt can take as long as a transfer or two. */
 	return eng->bytes <= 3 * (u64)eng->pd->hw.info.max_xfer;
@@ -413,7 +414,10 @@ static void hang(struct paccel_engine *eng, struct paccel_tag *tag, int error)
 {
 	tag->state = PACCEL_TAG_HUNG;
 	tag->status = error;
-	eng->hung = true;
+	/* Whoever holds the engine ends its requests. */
+	if (eng->state >= PACCEL_ENGINE_HELD)
+		return;
+	paccel_engine_set_state(eng, PACCEL_ENGINE_HUNG);
 	/* Not on paccel_wq: it waits for works of that one. */
 	queue_work(system_long_wq, &eng->pd->recover);
 }
@@ -476,7 +480,7 @@ EXPORT_SYMBOL_PACCEL(paccel_xfer_done);
 bool paccel_engine_ask(struct paccel_engine *eng)
 {
 	eng->reported = false;
-	if (!eng->poll_off)
+	if (eng->state != PACCEL_ENGINE_HALTED)
 		eng->pd->ops->poll(&eng->pd->hw, eng->id);
 	return eng->reported;
 }
@@ -539,10 +543,10 @@ static void engine_watchdog(struct work_struct *work)
 	engine_events_init(&events);
 	spin_lock_irq(&eng->lock);
 	eng->armed = false;
-	if (overdue(eng))
+	if (eng->state == PACCEL_ENGINE_RUNNING && overdue(eng))
 		look_after(eng, &events);
 	/* What is in flight now may be younger than the alarm. */
-	if (eng->head != eng->tail && !eng->hung)
+	if (eng->state == PACCEL_ENGINE_RUNNING && eng->head != eng->tail)
 		set_alarm(eng);
 	spin_unlock_irq(&eng->lock);
 	paccel_engine_events_report(&events);
@@ -585,7 +589,7 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 	job->eng = eng;
 	job->since = jiffies;
 	spin_lock_irqsave(&eng->lock, flags);
-	ret = eng->refuse;
+	ret = paccel_state_error(eng->pd);
 	/* It was not when the call began; jobs are accepted again only after it is marked. */
 	if (!ret && job->queue && READ_ONCE(job->queue->ctx->lost))
 		ret = -ESTALE;
@@ -726,7 +730,7 @@ static void free_coherent(struct paccel_device *pd, u32 size, void *at, dma_addr
 {
 	if (!at)
 		return;
-	if (pd->unsafe)
+	if (paccel_is_unsafe(pd))
 		paccel_count_leak(pd, PAGE_ALIGN(size) >> PAGE_SHIFT);
 	else
 		dma_free_coherent(&pd->hw.pdev->dev, size, at, dma);

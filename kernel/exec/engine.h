@@ -45,21 +45,35 @@ struct paccel_tag {
 };
 
 /**
+ * enum paccel_engine_state - whether an engine starts requests
+ * @PACCEL_ENGINE_RUNNING: it does
+ * @PACCEL_ENGINE_HUNG: one timed out, or completed with a wrong length: none until recovery
+ * @PACCEL_ENGINE_HELD: none between paccel_engine_hold() and paccel_engine_unhold(); those in
+ *	flight may complete
+ * @PACCEL_ENGINE_HALTED: the same, after ops->halt(): poll() is not called any more
+ *
+ * Which state may follow which is in exec/stop.c.
+ */
+enum paccel_engine_state {
+	PACCEL_ENGINE_RUNNING,
+	PACCEL_ENGINE_HUNG,
+	PACCEL_ENGINE_HELD,
+	PACCEL_ENGINE_HALTED,
+};
+
+/**
  * struct paccel_engine - one DMA channel
  * @pd: the card
  * @id: its number
  * @lock: all below down to @last_end, and its queues and jobs; taken in interrupts
+ * @state: changed by paccel_engine_set_state(); may be read without the lock
  * @tags: ring of info.depth in-flight descriptors; the request with cookie c has index c % depth
  * @head: cookie of the oldest request in flight
  * @tail: cookie of the next request
  * @bytes: total length of all requests in flight
  * @unkicked: number of requests started since the last kick()
  * @bouncing: a request in flight uses the bounce buffer
- * @hung: awaits recovery: no request is started
  * @reported: poll() has reported a completion
- * @poll_off: poll() is not called: the engine is being reset
- * @hold: number of paccel_engine_hold() calls in effect: if not 0, no request is started
- * @refuse: 0, or the error that every new job fails with
  * @load: number of jobs; read without the lock
  * @queues: round-robin list of queues with jobs and without requests in flight
  * @served: queues with jobs and with requests in flight; used only if one context is alone
@@ -79,17 +93,14 @@ struct paccel_engine {
 	struct paccel_device *pd;
 	unsigned int id;
 	spinlock_t lock;		/* see above */
+	enum paccel_engine_state state;
 	struct paccel_tag *tags;
 	u64 head;
 	u64 tail;
 	u64 bytes;
 	unsigned int unkicked;
 	bool bouncing;
-	bool hung;
 	bool reported;
-	bool poll_off;
-	unsigned int hold;
-	int refuse;
 	unsigned int load;
 	struct list_head queues;
 	struct list_head served;
@@ -122,10 +133,11 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 void paccel_engine_kick(struct paccel_engine *eng);
 void paccel_engine_cancel(struct paccel_job *job, int error);
 /*
- * For reset, suspend and removal, with pd->reset_lock held. _hold(): start no further requests. If
- * @error is not 0, the jobs of requests in flight end with it, unless those requests complete them.
- * _abort(): end the requests that the device has not completed, with @error; 0: repeat them where
- * possible. _refuse(): fail queued and new jobs with @error; 0: accept jobs again. _unhold(): start
+ * For reset, suspend and removal, with pd->reset_lock held. _hold(): start no further requests;
+ * does nothing if the engine is held. If @error is not 0, the jobs of requests in flight end with
+ * it, unless those requests complete them. _abort(): end the requests that the device has not
+ * completed, with @error; 0: repeat them where possible. _withdraw(): fail queued jobs with @error;
+ * new ones fail with paccel_state_error(), so the device's state is set before. _unhold(): start
  * requests again. paccel_engine_hung() and paccel_engines_evict() do not need pd->reset_lock.
  */
 void paccel_engine_hold(struct paccel_engine *eng, int error);
@@ -134,7 +146,7 @@ void paccel_engine_unhold(struct paccel_engine *eng);
 bool paccel_engine_hung(struct paccel_engine *eng);
 void paccel_engines_hold(struct paccel_device *pd, int error);
 void paccel_engines_abort(struct paccel_device *pd, int error);
-void paccel_engines_refuse(struct paccel_device *pd, int error);
+void paccel_engines_withdraw(struct paccel_device *pd, int error);
 void paccel_engines_unhold(struct paccel_device *pd);
 void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *pages);
 

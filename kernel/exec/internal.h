@@ -61,6 +61,9 @@ void paccel_turn_settle(struct paccel_engine *eng, struct paccel_job *job,
 			struct list_head *ended);
 void paccel_turn_over(struct paccel_engine *eng, struct paccel_tag *tag);
 
+/* stop.c: eng->lock is held. */
+void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state state);
+
 /* engine.c: eng->lock is held. */
 void paccel_tag_sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag);
 void paccel_engine_kick_now(struct paccel_engine *eng);

@@ -53,15 +53,15 @@ void paccel_give_up(struct paccel_device *pd)
 		paccel_prove_quiet(pd);
 		return;
 	}
-	WRITE_ONCE(pd->give_ups, pd->give_ups + !pd->unsafe);
-	/* Who sees it sees the new count, too: pairs with paccel_may_write(). */
-	smp_store_release(&pd->unsafe, true);
+	if (!paccel_is_unsafe(pd))
+		WRITE_ONCE(pd->give_ups, pd->give_ups + 1);
 }
 
 /* It writes nothing any more. What has been lost until now stays lost. */
 void paccel_prove_quiet(struct paccel_device *pd)
 {
-	WRITE_ONCE(pd->unsafe, false);
+	if (paccel_is_unsafe(pd))
+		WRITE_ONCE(pd->give_ups, pd->give_ups + 1);
 	paccel_foreign_release_kept();
 }
 
@@ -69,8 +69,15 @@ const char *paccel_health(struct paccel_device *pd)
 {
 	unsigned int i;
 
-	if (READ_ONCE(pd->failed))
+	switch (READ_ONCE(pd->state)) {
+	case PACCEL_FAILED:
 		return "failed";
+	case PACCEL_RESETTING:
+	case PACCEL_MEM_LOST:
+		return "recovering";
+	default:
+		break;
+	}
 	for (i = 0; i < pd->hw.info.engines; i++)
 		if (paccel_engine_hung(&pd->engines[i]))
 			return "recovering";
@@ -80,23 +87,25 @@ const char *paccel_health(struct paccel_device *pd)
 /* What waits must not run on memory that holds something else now; nor may anybody be given it. */
 static void lose_contexts(struct paccel_device *pd)
 {
-	paccel_engines_refuse(pd, -ESTALE);
+	paccel_set_state(pd, PACCEL_MEM_LOST);
+	paccel_engines_withdraw(pd, -ESTALE);
 	flush_work(&pd->pool->scrub_work);
 	paccel_pool_soil(pd);
 
 	paccel_ctxs_end(pd, -ESTALE, PACCEL_PAGE_LOST);
 }
 
-/* @quiet: the card is proven to write nothing. The engines are held. */
+/* @quiet: the card is proven to write nothing. The engines are held, and are not any more. */
 static void out_of_service(struct paccel_device *pd, bool quiet, const char *why)
 {
 	dev_err(&pd->dev, "%s: out of service until RESET\n", why);
 	paccel_dump(pd, why);
 	if (!quiet)
 		paccel_give_up(pd);
-	WRITE_ONCE(pd->failed, true);
+	paccel_set_state(pd, PACCEL_FAILED);
 	paccel_engines_abort(pd, -EIO);
-	paccel_engines_refuse(pd, -EIO);
+	paccel_engines_withdraw(pd, -EIO);
+	paccel_engines_unhold(pd);
 	paccel_pool_wake(pd);
 }
 
@@ -107,11 +116,13 @@ int paccel_quiesce(struct paccel_hw *hw)
 EXPORT_SYMBOL_PACCEL(paccel_quiesce);
 
 /*
- * The engines are held. @error: of what runs, or 0: it is done again, if the card still has what it
- * was done with. Returns 0, or -EIO with the card out of service.
+ * @error: of what runs, or 0: it is done again, if the card still has what it was done with. Returns
+ * 0, or -EIO with the card out of service.
  */
 static int restart(struct paccel_device *pd, int error)
 {
+	paccel_set_state(pd, PACCEL_RESETTING);
+	paccel_engines_hold(pd, error);
 	if (!(pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES))
 		error = -EIO;
 	atomic64_inc(&pd->count.resets);
@@ -127,8 +138,8 @@ static int restart(struct paccel_device *pd, int error)
 	}
 	if (!(pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES))
 		lose_contexts(pd);
-	WRITE_ONCE(pd->failed, false);
-	paccel_engines_refuse(pd, 0);
+	paccel_set_state(pd, PACCEL_RUNNING);
+	paccel_engines_unhold(pd);
 	queue_work(paccel_wq, &pd->pool->scrub_work);
 	return 0;
 }
@@ -140,13 +151,11 @@ int paccel_reset(struct paccel_device *pd)
 
 	if (mutex_lock_killable(&pd->reset_lock))
 		return -EINTR;
-	if (READ_ONCE(pd->gone)) {
+	if (paccel_gone(pd)) {
 		mutex_unlock(&pd->reset_lock);
 		return -ENODEV;
 	}
-	paccel_engines_hold(pd, -EIO);
 	ret = restart(pd, -EIO);
-	paccel_engines_unhold(pd);
 	if (!ret)
 		paccel_pool_retry(pd);
 	mutex_unlock(&pd->reset_lock);
@@ -182,17 +191,17 @@ static void recover(struct paccel_device *pd)
 		dev_warn(&pd->dev, "engine %u: a transfer did not end as it should: restarting %s\n",
 			 i, pd->ops->reset_engine ? "the engine" : "the card");
 		paccel_dump(pd, "a transfer did not end as it should");
-		if (!restart_engine(eng))
+		paccel_set_state(pd, PACCEL_RESETTING);
+		if (!restart_engine(eng)) {
+			paccel_set_state(pd, PACCEL_RUNNING);
 			continue;
+		}
 		if (pd->ops->reset_engine)
 			dev_warn(&pd->dev, "engine %u does not come back: restarting the card\n",
 				 i);
 		paccel_dump(pd, pd->ops->reset_engine ? "the engine does not come back" :
 							"the card is restarted");
-		paccel_engines_hold(pd, 0);
-		paccel_engine_unhold(eng);
 		restart(pd, 0);
-		paccel_engines_unhold(pd);
 		return;
 	}
 }
@@ -207,12 +216,8 @@ void paccel_recover_work(struct work_struct *work)
 	struct paccel_device *pd = container_of(work, struct paccel_device, recover);
 
 	mutex_lock(&pd->reset_lock);
-	/*
-	 * A reset may have come first. Recovery goes on while the device is being removed, until
-	 * its engines are stopped: removal waits for paccel_enter() sections, which may wait for
-	 * an exporter that waits for this device.
-	 */
-	if (!pd->stopped)
+	/* A reset may have come first. */
+	if (pd->state != PACCEL_REMOVED)
 		recover(pd);
 	mutex_unlock(&pd->reset_lock);
 }
@@ -235,7 +240,6 @@ int paccel_resume(struct paccel_device *pd)
 
 	mutex_lock(&pd->reset_lock);
 	ret = restart(pd, 0);
-	paccel_engines_unhold(pd);
 	if (!ret)
 		paccel_pool_retry(pd);
 	mutex_unlock(&pd->reset_lock);
@@ -251,6 +255,5 @@ void paccel_fail(struct paccel_device *pd)
 	paccel_engines_hold(pd, -EIO);
 	quiet = !paccel_quiesce(&pd->hw);
 	out_of_service(pd, quiet, "a PCI error");
-	paccel_engines_unhold(pd);
 	mutex_unlock(&pd->reset_lock);
 }

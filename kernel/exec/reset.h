@@ -16,11 +16,12 @@ void paccel_suspend(struct paccel_device *pd);
 int paccel_resume(struct paccel_device *pd);
 void paccel_fail(struct paccel_device *pd);
 /*
- * The device could not be quiesced: clears bus mastering, and sets pd->unsafe, unless that or the
- * absence of the device proves that it no longer writes host memory. pd->reset_lock is held.
+ * The device could not be quiesced: clears bus mastering, and makes paccel_is_unsafe() true, unless
+ * that or the absence of the device proves that it no longer writes host memory. pd->reset_lock is
+ * held.
  */
 void paccel_give_up(struct paccel_device *pd);
-/* The device provably no longer writes host memory: clears pd->unsafe, releases kept imports. */
+/* The device provably no longer writes host memory; releases kept imports. */
 void paccel_prove_quiet(struct paccel_device *pd);
 
 /*

@@ -3,9 +3,27 @@
  * Stopping an engine: for a reset of it or of the card, for suspend, when the card goes, and when
  * host memory is taken away. What the card had in hand fails, or is done again.
  */
+#include <linux/bits.h>
+
 #include "exec/internal.h"
 #include "include/paccel.h"
 #include "mem/pages.h"
+
+/* The states that may follow each state. */
+static const u8 next_states[] = {
+	[PACCEL_ENGINE_RUNNING] = BIT(PACCEL_ENGINE_HUNG) | BIT(PACCEL_ENGINE_HELD),
+	[PACCEL_ENGINE_HUNG] = BIT(PACCEL_ENGINE_HUNG) | BIT(PACCEL_ENGINE_HELD),
+	[PACCEL_ENGINE_HELD] = BIT(PACCEL_ENGINE_HALTED) | BIT(PACCEL_ENGINE_RUNNING),
+	[PACCEL_ENGINE_HALTED] = BIT(PACCEL_ENGINE_RUNNING),
+};
+
+void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state state)
+{
+	lockdep_assert_held(&eng->lock);
+	WARN(!(next_states[eng->state] & BIT(state)), "paccel: engine state %d after %d\n", state,
+	     eng->state);
+	WRITE_ONCE(eng->state, state);
+}
 
 /* Withdraws all jobs of the queues; eng->lock is held. */
 static void withdraw_all(struct paccel_engine *eng, struct list_head *queues, int error,
@@ -31,7 +49,7 @@ static void engine_halt(struct paccel_engine *eng)
 	eng->pd->ops->halt(&eng->pd->hw, eng->id);
 	spin_lock_irq(&eng->lock);
 	paccel_engine_ask(eng);
-	eng->poll_off = true;
+	paccel_engine_set_state(eng, PACCEL_ENGINE_HALTED);
 	spin_unlock_irq(&eng->lock);
 }
 
@@ -45,8 +63,12 @@ void paccel_engine_hold(struct paccel_engine *eng, int error)
 	u64 i;
 
 	spin_lock_irq(&eng->lock);
+	if (eng->state >= PACCEL_ENGINE_HELD) {
+		spin_unlock_irq(&eng->lock);
+		return;
+	}
 	paccel_engine_kick_now(eng);
-	eng->hold++;
+	paccel_engine_set_state(eng, PACCEL_ENGINE_HELD);
 	for (i = eng->head; i != eng->tail; i++) {
 		struct paccel_tag *tag = tag_at(eng, i);
 
@@ -114,7 +136,6 @@ void paccel_engine_abort(struct paccel_engine *eng, int error)
 		}
 		tag->state = PACCEL_TAG_DONE;
 	}
-	eng->hung = false;
 	spin_unlock_irq(&eng->lock);
 	engine_queue_work(eng);
 	flush_work(&eng->work);
@@ -123,31 +144,26 @@ void paccel_engine_abort(struct paccel_engine *eng, int error)
 void paccel_engine_unhold(struct paccel_engine *eng)
 {
 	spin_lock_irq(&eng->lock);
-	if (!--eng->hold)
-		eng->poll_off = false;
+	paccel_engine_set_state(eng, PACCEL_ENGINE_RUNNING);
 	spin_unlock_irq(&eng->lock);
 	engine_queue_work(eng);
 }
 
 bool paccel_engine_hung(struct paccel_engine *eng)
 {
-	return READ_ONCE(eng->hung);
+	return READ_ONCE(eng->state) == PACCEL_ENGINE_HUNG;
 }
 
-/* New jobs are refused with @error; if that is not 0, so are all that wait. */
-static void engine_refuse(struct paccel_engine *eng, int error)
+static void engine_withdraw(struct paccel_engine *eng, int error)
 {
 	struct engine_events events;
 
 	engine_events_init(&events);
 	spin_lock_irq(&eng->lock);
-	eng->refuse = error;
-	if (error) {
-		withdraw_all(eng, &eng->queues, error, &events.ended);
-		withdraw_all(eng, &eng->served, error, &events.ended);
-		if (eng->scrub)
-			paccel_turn_withdraw(eng, eng->scrub, error, &events.ended);
-	}
+	withdraw_all(eng, &eng->queues, error, &events.ended);
+	withdraw_all(eng, &eng->served, error, &events.ended);
+	if (eng->scrub)
+		paccel_turn_withdraw(eng, eng->scrub, error, &events.ended);
 	spin_unlock_irq(&eng->lock);
 	paccel_engine_events_report(&events);
 }
@@ -170,12 +186,12 @@ void paccel_engines_abort(struct paccel_device *pd, int error)
 		paccel_engine_abort(eng, error);
 }
 
-void paccel_engines_refuse(struct paccel_device *pd, int error)
+void paccel_engines_withdraw(struct paccel_device *pd, int error)
 {
 	struct paccel_engine *eng;
 
 	for (eng = pd->engines; eng < engines_end(pd); eng++)
-		engine_refuse(eng, error);
+		engine_withdraw(eng, error);
 }
 
 void paccel_engines_unhold(struct paccel_device *pd)

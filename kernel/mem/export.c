@@ -265,7 +265,7 @@ void paccel_exports_revoke(struct paccel_device *pd)
 	guard(mutex)(&pd->exports_lock);
 	list_for_each_entry(export, &pd->exports, node)
 		if (!export->revoked &&
-		    (READ_ONCE(pd->gone) ||
+		    (paccel_gone(pd) ||
 		     export->buf->generation != READ_ONCE(pd->pool->generation)))
 			revoke(export);
 }

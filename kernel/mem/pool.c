@@ -254,9 +254,9 @@ static int pool_check(struct paccel_device *pd, struct paccel_user *user, u64 si
 {
 	u64 max = pd->pool->max_user_bytes;
 
-	if (READ_ONCE(pd->gone))
+	if (paccel_gone(pd))
 		return -ENODEV;
-	if (READ_ONCE(pd->failed))
+	if (READ_ONCE(pd->state) == PACCEL_FAILED)
 		return -EIO;
 	if (max && (user->used > max || size > max - user->used))
 		return -EDQUOT;

@@ -28,7 +28,7 @@ static int paccel_open(struct inode *inode, struct file *filp)
 	struct paccel_device *pd = inode_to_paccel(inode);
 	struct paccel_ctx *ctx;
 
-	if (READ_ONCE(pd->gone))
+	if (paccel_gone(pd))
 		return -ENODEV;
 	ctx = paccel_ctx_open(pd);
 	if (IS_ERR(ctx))
@@ -54,7 +54,7 @@ static __poll_t paccel_poll(struct file *filp, poll_table *wait)
 	if (ctx->completions != ctx->seen)
 		mask |= EPOLLIN | EPOLLRDNORM;
 	spin_unlock_irq(&ctx->work_lock);
-	if (READ_ONCE(ctx->pd->gone))
+	if (paccel_gone(ctx->pd))
 		mask |= EPOLLHUP;
 	if (READ_ONCE(ctx->lost))
 		mask |= EPOLLERR;
@@ -78,7 +78,7 @@ static int paccel_mmap(struct file *filp, struct vm_area_struct *vma)
 	struct paccel_ctx *ctx = filp->private_data;
 	int ret;
 
-	if (READ_ONCE(ctx->pd->gone))
+	if (paccel_gone(ctx->pd))
 		return -ENODEV;
 	ret = may_use(filp, ctx);
 	if (ret)
@@ -183,7 +183,7 @@ static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned 
 	};
 	int ret;
 
-	if (READ_ONCE(ucmd.ctx->pd->gone))
+	if (paccel_gone(ucmd.ctx->pd))
 		return -ENODEV;
 	ioctl = find_ioctl(cmd);
 	if (!ioctl)
@@ -203,7 +203,7 @@ static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned 
 	if (ret)
 		return ret;
 	/* User memory can have kept us for long. */
-	if (READ_ONCE(ucmd.ctx->pd->gone))
+	if (paccel_gone(ucmd.ctx->pd))
 		return -ENODEV;
 	return ioctl->execute(&ucmd);
 }

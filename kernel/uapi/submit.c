@@ -336,6 +336,6 @@ int paccel_ioctl_submit(struct paccel_ucmd *ucmd)
 	cmd->bad_op = cmd->nr_ops;
 	/* What the first transfer would answer, but now. */
 	if (!ret)
-		ret = READ_ONCE(ucmd->ctx->pd->failed) ? -EIO : submit(ucmd);
+		ret = READ_ONCE(ucmd->ctx->pd->state) == PACCEL_FAILED ? -EIO : submit(ucmd);
 	return ret && ret != -ERESTARTSYS ? tell_bad_op(ucmd, ret) : ret;
 }

@@ -73,7 +73,7 @@ static int sleep_for(struct paccel_ctx *ctx, struct waited *points, struct pacce
 	for (;;) {
 		prepare_to_wait(&ctx->wait, &wait, TASK_INTERRUPTIBLE | TASK_FREEZABLE);
 		cmd->ended = look(ctx, points, cmd->nr_points, seen);
-		ret = READ_ONCE(ctx->pd->gone) ? -ENODEV : READ_ONCE(ctx->lost) ? -ESTALE : 0;
+		ret = paccel_gone(ctx->pd) ? -ENODEV : READ_ONCE(ctx->lost) ? -ESTALE : 0;
 		if (ret || enough(cmd->ended, cmd->nr_points, cmd->flags))
 			break;
 		ret = over ? -ETIME : signal_pending(current) ? -ERESTARTSYS : 0;

@@ -95,7 +95,8 @@ TEST_F(debugfs, for_root_alone)
 TEST_F(debugfs, idle)
 {
 	ASSERT_LT(0, LOOK("engines"));
-	EXPECT_TRUE(strstr(self->text, "engine 0: 0 jobs, 0 transfers of 0 bytes in flight\n"));
+	EXPECT_TRUE(strstr(self->text, "engine 0: 0 jobs, 0 transfers of 0 bytes in flight, "
+					   "running\n"));
 	ASSERT_LT(0, LOOK("queues"));
 	EXPECT_FALSE(strstr(self->text, "wait"));
 	ASSERT_LT(0, LOOK("registers"));
