@@ -4,6 +4,7 @@
  *
  * Lock order, outermost first; a lock is not taken while a lock to its right is held:
  *
+ *   device_lock() of the PCI function -> pd->reset_lock
  *   mmap_lock or pd->reset_lock -> ctx->lock -> pd->ctxs_lock -> pool->lock -> pd->mapped_lock
  *   -> ctx->work_lock (irq) or eng->lock (irq)
  *

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* DEVICE_INFO and RESET. */
 #include <linux/capability.h>
+#include <linux/device.h>
 #include <linux/ktime.h>
+#include <linux/pci.h>
 #include <linux/string.h>
 
 #include "core/ctx.h"
@@ -47,10 +49,16 @@ int paccel_ioctl_device_info(struct paccel_ucmd *ucmd)
 int paccel_ioctl_reset(struct paccel_ucmd *ucmd)
 {
 	struct paccel_reset *cmd = ucmd->cmd;
+	struct device *dev = &ucmd->ctx->pd->hw.pdev->dev;
+	int ret;
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	if (cmd->flags)
 		return -EINVAL;
-	return paccel_reset(ucmd->ctx->pd);
+	/* Not in the middle of a reset by the PCI core, which holds this lock. */
+	device_lock(dev);
+	ret = paccel_reset(ucmd->ctx->pd);
+	device_unlock(dev);
+	return ret;
 }
