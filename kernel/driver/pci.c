@@ -102,8 +102,7 @@ static void paccel_pci_remove(struct pci_dev *pdev)
 
 static int paccel_pm_suspend(struct device *dev)
 {
-	paccel_suspend(dev_get_drvdata(dev));
-	return 0;
+	return paccel_suspend(dev_get_drvdata(dev));
 }
 
 static int paccel_pm_resume(struct device *dev)
@@ -130,6 +129,7 @@ static pci_ers_result_t paccel_slot_reset(struct pci_dev *pdev)
 
 static void paccel_reset_prepare(struct pci_dev *pdev)
 {
+	/* If it fails the device is out of service until paccel_reset_done(). */
 	paccel_suspend(pci_get_drvdata(pdev));
 }
 

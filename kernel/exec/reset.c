@@ -222,16 +222,28 @@ void paccel_recover_work(struct work_struct *work)
 	mutex_unlock(&pd->reset_lock);
 }
 
-/* Stops the card until paccel_resume(). Jobs wait. */
-void paccel_suspend(struct paccel_device *pd)
+/*
+ * Stops the device until paccel_resume(). Jobs wait. Returns -EIO if it cannot be stopped, and is
+ * out of service; 0 if it was out of service before and cannot write.
+ */
+int paccel_suspend(struct paccel_device *pd)
 {
+	int ret = 0;
+
 	mutex_lock(&pd->reset_lock);
+	if (pd->state == PACCEL_FAILED && !paccel_is_unsafe(pd))
+		goto unlock;
 	paccel_engines_hold(pd, 0);
-	if (paccel_quiesce(&pd->hw))
+	if (paccel_quiesce(&pd->hw)) {
 		out_of_service(pd, false, "the card does not become idle");
-	else
+		ret = -EIO;
+	} else {
 		paccel_engines_abort(pd, 0);
+		paccel_set_state(pd, PACCEL_SUSPENDED);
+	}
+unlock:
 	mutex_unlock(&pd->reset_lock);
+	return ret;
 }
 
 int paccel_resume(struct paccel_device *pd)

@@ -12,7 +12,7 @@ struct work_struct;
 const char *paccel_health(struct paccel_device *pd);
 int paccel_reset(struct paccel_device *pd);
 void paccel_recover_work(struct work_struct *work);
-void paccel_suspend(struct paccel_device *pd);
+int paccel_suspend(struct paccel_device *pd);
 int paccel_resume(struct paccel_device *pd);
 void paccel_fail(struct paccel_device *pd);
 /*

@@ -92,6 +92,40 @@ TEST_F(suspend, memory_and_interrupts_survive)
 	EXPECT_EQ(lost, lost_then);
 }
 
+/*
+ * A device that goes on would write what is read back after the sleep. Nothing of the host is given
+ * to it here: that would be lost.
+ */
+TEST_F(suspend, is_refused_while_the_device_goes_on)
+{
+	char quiesce[16];
+	struct rig r;
+	u64 xfers;
+
+	if (!pm_test_is_there())
+		SKIP(return, "no /sys/power/pm_test");
+	ASSERT_EQ(0, rig_open(&r, SIZE));
+	ASSERT_TRUE(module_param("quiesce_ms", quiesce, sizeof(quiesce)));
+	card_slow();
+	card_ignore_stop(true);
+	EXPECT_EQ(0, module_param_set("quiesce_ms", "10"));
+	xfers = stats_of(r.fd).xfers;
+	EXPECT_EQ(1, submit(r.fd, r.stream, op_fill(r.mem, SIZE, 0x5a, 1)));
+	EXPECT_TRUE(WAIT_FOR(xfers_passed(r.fd, xfers), 5000));
+	EXPECT_EQ(-EIO, sleep_and_wake());
+	EXPECT_EQ(-EIO, outcome(r.fd, r.stream, 1));
+	EXPECT_TRUE(card_health_is("failed"));
+	test_err_copy_h2d(EIO, self->fd, self->mem, self->host, SIZE);
+
+	card_behave();
+	EXPECT_EQ(0, module_param_set("quiesce_ms", quiesce));
+	test_cmd_reset(self->fd);
+	EXPECT_EQ(0, sleep_and_wake());
+	EXPECT_TRUE(card_health_is("ok"));
+	test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE);
+	rig_close(&r);
+}
+
 /* --- streams at work ----------------------------------------------------- */
 
 #define STREAMS 3
