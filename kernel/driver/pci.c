@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The PCI side of every card: finding, enabling, suspending, error recovery. */
 #include <linux/pci.h>
+#include <linux/suspend.h>
 
 #include "core/compat.h"
 #include "core/device.h"
@@ -102,15 +103,39 @@ static void paccel_pci_remove(struct pci_dev *pdev)
 
 static int paccel_pm_suspend(struct device *dev)
 {
-	return paccel_suspend(dev_get_drvdata(dev));
+	int ret = paccel_suspend(dev_get_drvdata(dev));
+
+	/* The PCI core leaves the power on if the state is saved. Firmware does not. */
+	if (!ret && !pm_suspend_via_firmware())
+		pci_save_state(to_pci_dev(dev));
+	return ret;
 }
 
 static int paccel_pm_resume(struct device *dev)
 {
-	return paccel_resume(dev_get_drvdata(dev));
+	return paccel_resume(dev_get_drvdata(dev), pm_resume_via_firmware());
 }
 
-static DEFINE_SIMPLE_DEV_PM_OPS(paccel_pm_ops, paccel_pm_suspend, paccel_pm_resume);
+/* An image of host memory has been made; the device had power all the time. */
+static int paccel_pm_thaw(struct device *dev)
+{
+	return paccel_resume(dev_get_drvdata(dev), false);
+}
+
+/* The image has been read back: the device had no power, or another kernel has used it. */
+static int paccel_pm_restore(struct device *dev)
+{
+	return paccel_resume(dev_get_drvdata(dev), true);
+}
+
+static const struct dev_pm_ops paccel_pm_ops = {
+	.suspend = pm_sleep_ptr(paccel_pm_suspend),
+	.resume = pm_sleep_ptr(paccel_pm_resume),
+	.freeze = pm_sleep_ptr(paccel_pm_suspend),
+	.thaw = pm_sleep_ptr(paccel_pm_thaw),
+	.poweroff = pm_sleep_ptr(paccel_pm_suspend),
+	.restore = pm_sleep_ptr(paccel_pm_restore),
+};
 
 static pci_ers_result_t paccel_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
@@ -135,7 +160,7 @@ static void paccel_reset_prepare(struct pci_dev *pdev)
 
 static void paccel_reset_done(struct pci_dev *pdev)
 {
-	paccel_resume(pci_get_drvdata(pdev));
+	paccel_resume(pci_get_drvdata(pdev), false);
 }
 
 static const struct pci_error_handlers paccel_error_handlers = {

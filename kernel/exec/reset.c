@@ -116,14 +116,18 @@ int paccel_quiesce(struct paccel_hw *hw)
 EXPORT_SYMBOL_PACCEL(paccel_quiesce);
 
 /*
- * @error: of what runs, or 0: it is done again, if the card still has what it was done with. Returns
- * 0, or -EIO with the card out of service.
+ * @error: of what runs, or 0: it is done again, unless the device loses its memory. @power_lost: it
+ * had no power. Returns 0, or -EIO with the card out of service.
  */
-static int restart(struct paccel_device *pd, int error)
+static int restart(struct paccel_device *pd, int error, bool power_lost)
 {
+	u32 flags = pd->hw.info.flags;
+	bool mem_lost = !(flags & PACCEL_HW_MEM_SURVIVES) ||
+			(power_lost && !(flags & PACCEL_HW_MEM_NONVOLATILE));
+
 	paccel_set_state(pd, PACCEL_RESETTING);
 	paccel_engines_hold(pd, error);
-	if (!(pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES))
+	if (mem_lost)
 		error = -EIO;
 	atomic64_inc(&pd->count.resets);
 	if (paccel_quiesce(&pd->hw)) {
@@ -136,7 +140,7 @@ static int restart(struct paccel_device *pd, int error)
 		out_of_service(pd, true, "the card does not come back");
 		return -EIO;
 	}
-	if (!(pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES))
+	if (mem_lost)
 		lose_contexts(pd);
 	paccel_set_state(pd, PACCEL_RUNNING);
 	paccel_engines_unhold(pd);
@@ -155,7 +159,7 @@ int paccel_reset(struct paccel_device *pd)
 		mutex_unlock(&pd->reset_lock);
 		return -ENODEV;
 	}
-	ret = restart(pd, -EIO);
+	ret = restart(pd, -EIO, false);
 	if (!ret)
 		paccel_pool_retry(pd);
 	mutex_unlock(&pd->reset_lock);
@@ -201,7 +205,7 @@ static void recover(struct paccel_device *pd)
 				 i);
 		paccel_dump(pd, pd->ops->reset_engine ? "the engine does not come back" :
 							"the card is restarted");
-		restart(pd, 0);
+		restart(pd, 0, false);
 		return;
 	}
 }
@@ -246,12 +250,12 @@ unlock:
 	return ret;
 }
 
-int paccel_resume(struct paccel_device *pd)
+int paccel_resume(struct paccel_device *pd, bool power_lost)
 {
 	int ret;
 
 	mutex_lock(&pd->reset_lock);
-	ret = restart(pd, 0);
+	ret = restart(pd, 0, power_lost);
 	if (!ret)
 		paccel_pool_retry(pd);
 	mutex_unlock(&pd->reset_lock);

@@ -42,8 +42,10 @@ struct seq_buf;
  * With PACCEL_HW_D2D, it also supports PACCEL_XFER_CHECKSUM.
  */
 #define PACCEL_HW_CHECKSUM	BIT(6)
+/* Contents of the device memory survive that the device has no power. */
+#define PACCEL_HW_MEM_NONVOLATILE BIT(7)
 /* All of them. */
-#define PACCEL_HW_FLAGS		GENMASK(6, 0)
+#define PACCEL_HW_FLAGS		GENMASK(7, 0)
 
 /**
  * struct paccel_hw_info - what probe() finds out about a card
