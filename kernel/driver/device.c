@@ -321,6 +321,20 @@ static void stop(struct paccel_device *pd)
 	flush_work(&pd->dump_work);
 }
 
+static void refuse_calls(struct paccel_device *pd)
+{
+	mutex_lock(&pd->reset_lock);
+	paccel_set_state(pd, PACCEL_REMOVING);
+	mutex_unlock(&pd->reset_lock);
+}
+
+/* The machine is about to stop, or to run another kernel. Nothing starts the device again. */
+void paccel_device_shutdown(struct paccel_device *pd)
+{
+	refuse_calls(pd);
+	stop(pd);
+}
+
 /*
  * Unplugs: no new file, every call on an open one answers -ENODEV, everybody who waits is woken,
  * nothing is mapped for the card any more. The caller drops its reference after the backend has
@@ -330,9 +344,7 @@ void paccel_device_unregister(struct paccel_device *pd)
 {
 	cdev_device_del(&pd->cdev, &pd->dev);
 	paccel_debugfs_remove(pd);
-	mutex_lock(&pd->reset_lock);
-	paccel_set_state(pd, PACCEL_REMOVING);
-	mutex_unlock(&pd->reset_lock);
+	refuse_calls(pd);
 	synchronize_srcu(&paccel_srcu);
 	paccel_map_zap_all(pd);
 	stop(pd);

@@ -13,6 +13,7 @@ struct pci_dev;
 struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct paccel_hw_ops *ops);
 int paccel_device_register(struct paccel_device *pd);
 void paccel_device_unregister(struct paccel_device *pd);
+void paccel_device_shutdown(struct paccel_device *pd);
 void paccel_devices_wait(void);
 void paccel_device_exit(void);
 int paccel_device_init(void);

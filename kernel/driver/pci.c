@@ -101,6 +101,13 @@ static void paccel_pci_remove(struct pci_dev *pdev)
 	put_device(&pd->dev);
 }
 
+/* On kexec a device that goes on would write memory of the next kernel. */
+static void paccel_pci_shutdown(struct pci_dev *pdev)
+{
+	paccel_device_shutdown(pci_get_drvdata(pdev));
+	pci_clear_master(pdev);
+}
+
 static int paccel_pm_suspend(struct device *dev)
 {
 	int ret = paccel_suspend(dev_get_drvdata(dev));
@@ -178,6 +185,7 @@ int paccel_pci_register(struct paccel_backend *backend, struct module *owner, co
 		.id_table = backend->ids,
 		.probe = paccel_pci_probe,
 		.remove = paccel_pci_remove,
+		.shutdown = paccel_pci_shutdown,
 		.driver.pm = pm_sleep_ptr(&paccel_pm_ops),
 		.err_handler = &paccel_error_handlers,
 	};

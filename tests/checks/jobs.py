@@ -217,7 +217,7 @@ JOBS = [
     guest("drm-debug", "full", f"--kernel debug --card edu {GPU}", "tests/guest/run-drm", suite="drm",
           builds=("guest-programs", "examples")),
     host("runner", "full", "pytest-3 -n 3 -m 'not long' tests/runner", limit=5400,
-         setup=("kernel 6.12", "kernel 6.1", "kernel debug"), builds=("kernel", "ringdev", "kselftest")),
+         setup=("kernel 6.12", "kernel 6.1", "kernel debug"), builds=("kernel", "ringdev", "kselftest", "tools")),
     host("ringdev", "full", "make -s ringdev-test", load=1, builds=("ringdev-programs",)),
     host("ringdev-fuzz", "full", "make -s ringdev-fuzz", load=1, builds=("ringdev-programs",)),
     unit("clang-asan", "full"),

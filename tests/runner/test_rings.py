@@ -38,6 +38,22 @@ def rings_of(pid):
     return found
 
 
+def control_of(pid):
+    """The name of the control socket of a runner's one device process."""
+    ring = rings_of(pid)
+    equal(len(ring), 1)
+    with open(f"/proc/{ring[0]}/cmdline", "rb") as file:
+        line = file.read().split(b"\0")
+    return line[line.index(b"--control") + 1].decode()
+
+
+def order(socket_name, line):
+    with socket.socket(socket.AF_UNIX) as control:
+        control.connect("\0" + socket_name[1:])
+        control.sendall(line.encode() + b"\n")
+        return control.makefile().readline()
+
+
 def test_ring_cards_beside_an_edu():
     script = FIND + """
         for card in $(rings); do
@@ -201,27 +217,17 @@ class Guest:
     def find(self):
         """When it has started, the name of its card's control socket."""
         equal(self.process.stdout.readline(), b"ready\n")
-        ring = rings_of(self.process.pid)
-        equal(len(ring), 1)
-        with open(f"/proc/{ring[0]}/cmdline", "rb") as file:
-            line = file.read().split(b"\0")
-        self.control = line[line.index(b"--control") + 1].decode()
-
-    def order(self, line):
-        with socket.socket(socket.AF_UNIX) as control:
-            control.connect("\0" + self.control[1:])
-            control.sendall(line.encode() + b"\n")
-            return control.makefile().readline()
+        self.control = control_of(self.process.pid)
 
     def descriptors(self):
-        return int(self.order("stats").split("=")[1].split()[0])
+        return int(order(self.control, "stats").split("=")[1].split()[0])
 
     def wait_for_copies(self):
         now = self.descriptors()
         wait_until(lambda: self.descriptors() >= now + 4, "a guest goes on to copy")
 
     def finish(self):
-        equal(self.order("flip offset=0"), "ok\n")
+        equal(order(self.control, "flip offset=0"), "ok\n")
         out, errors = self.process.communicate(timeout=PATIENCE)
         number = int(out.split()[2])
         equal(out, b"descriptors=%d of %d copies\n" % (2 * number, number))
