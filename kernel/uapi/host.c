@@ -33,7 +33,8 @@ static int register_check(const struct paccel_host_register *cmd)
 		return -EINVAL;
 	if (cmd->fd && !(cmd->flags & PACCEL_HOST_DMABUF))
 		return -EINVAL;
-	if (!cmd->length || cmd->length > PACCEL_MAX_HOST_BYTES)
+	/* HOST_FREE of address 0 means an offset. */
+	if (!cmd->addr || !cmd->length || cmd->length > PACCEL_MAX_HOST_BYTES)
 		return -EINVAL;
 	if (cmd->addr + cmd->length - 1 < cmd->addr)
 		return -EINVAL;

@@ -226,6 +226,12 @@ static void dmabuf_of_no_use(struct world *w, union argument *c)
 	c->host_register.fd = 0;
 }
 
+static void dmabuf_at_0(struct world *w, union argument *c)
+{
+	(void)w;
+	c->host_register.addr = 0;
+}
+
 static void dmabuf_of_this_device(struct world *w, union argument *c)
 {
 	c->host_register.fd = w->dmabuf;
@@ -439,6 +445,7 @@ const struct test refusals[] = {
 	DEVIATE(HOST_ALLOC, EINVAL, above_max_host_bytes),
 	BREAK_ALONE(HOST_ALLOC, ENOMEM, no_memory_to_lock),
 
+	SET(HOST_REGISTER, EINVAL, "addr_0", host_register.addr, 0),
 	SET(HOST_REGISTER, EINVAL, "length_0", host_register.length, 0),
 	DEVIATE(HOST_REGISTER, EINVAL, register_above_max),
 	DEVIATE(HOST_REGISTER, EINVAL, register_wraps),
@@ -455,6 +462,7 @@ const struct test refusals[] = {
 	ACCEPT(HOST_REGISTER, register_dmabuf),
 	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EINVAL, dmabuf_of_no_use),
 	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EINVAL, beyond_dmabuf),
+	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EINVAL, dmabuf_at_0),
 	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EOPNOTSUPP, dmabuf_of_this_device),
 	ACCEPT(HOST_REGISTER, register_read_only_dmabuf),
 	DEVIATE_IN(register_read_only_dmabuf, HOST_REGISTER, EACCES, read_only_dmabuf_to_write),

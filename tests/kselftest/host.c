@@ -287,7 +287,7 @@ TEST_F(host, register_refusals)
 	test_err_host_register(EINVAL, fd, p, max + 1, 0);
 	test_err_host_register(EINVAL, fd, p, ~0ull, 0);
 	test_err_host_register(EINVAL, fd, (void *)-16ul, 17, 0);
-	test_err_host_register(EFAULT, fd, NULL, 1, 0);
+	test_err_host_register(EINVAL, fd, NULL, 1, 0);
 	test_err_host_register(EFAULT, fd, gone, 1, 0);
 	test_err_host_register(EFAULT, fd, none, 1, 0);
 	test_err_host_register(EFAULT, fd, none, 1, PACCEL_HOST_READ_ONLY);

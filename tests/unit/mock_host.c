@@ -110,7 +110,7 @@ static bool can_pin(uint64_t addr, uint64_t length, bool write)
 static int check_register(const struct paccel_host_register *cmd)
 {
 	if (cmd->flags & ~(PACCEL_HOST_READ_ONLY | PACCEL_HOST_DMABUF) || cmd->reserved ||
-	    (!(cmd->flags & PACCEL_HOST_DMABUF) && cmd->fd) || !cmd->length ||
+	    (!(cmd->flags & PACCEL_HOST_DMABUF) && cmd->fd) || !cmd->addr || !cmd->length ||
 	    cmd->length > MOCK_HOST_MAX || cmd->addr + cmd->length - 1 < cmd->addr)
 		return EINVAL;
 	return is_user(cmd->addr, cmd->length) ? 0 : EFAULT;

@@ -410,7 +410,7 @@ struct paccel_host_alloc {
  * struct paccel_host_register - ioctl(PACCEL_IOC_HOST_REGISTER)
  * @size: sizeof(struct paccel_host_register)
  * @flags: In. PACCEL_HOST_READ_ONLY, PACCEL_HOST_DMABUF or both
- * @addr: In. First byte, any alignment
+ * @addr: In. First byte, any alignment, not 0
  * @length: In. Bytes, 1 to max_host_bytes
  * @fd: In. A dma-buf of any driver with PACCEL_HOST_DMABUF, else 0; it may be closed afterwards
  * @reserved: In. Must be 0
@@ -429,8 +429,8 @@ struct paccel_host_alloc {
  * Where the card cannot reach the memory by DMA the driver copies by CPU. Accesses are ordered by
  * the program (with fences): the implicit fences of the dma-buf are not looked at.
  *
- * Return: 0; ``-EINVAL`` (@length, or the range wraps; @fd is no dma-buf, is given without
- * PACCEL_HOST_DMABUF, or is shorter than @length); ``-EEXIST`` (overlaps a range of this
+ * Return: 0; ``-EINVAL`` (@addr is 0; @length, or the range wraps; @fd is no dma-buf, is given
+ * without PACCEL_HOST_DMABUF, or is shorter than @length); ``-EEXIST`` (overlaps a range of this
  * context); ``-EFAULT`` (not mapped, not writable without PACCEL_HOST_READ_ONLY, or memory that
  * cannot be pinned: mapped device memory); ``-ENOMEM`` (RLIMIT_MEMLOCK, or out of memory);
  * ``-ENOSPC`` (max_host_ranges); ``-EACCES`` (the dma-buf was opened read-only, without
