@@ -333,9 +333,12 @@ static int register_pin(struct paccel_host *host, u64 addr, u64 length)
 	struct paccel_device *pd = p->pd;
 	int ret = paccel_pages_pin(p, pd, addr, length, true, FOLL_LONGTERM);
 
-	if (ret != -EFAULT || !host->read_only)
-		return ret;
-	return paccel_pages_pin(p, pd, addr, length, false, FOLL_LONGTERM);
+	if (ret == -EFAULT && host->read_only)
+		ret = paccel_pages_pin(p, pd, addr, length, false, FOLL_LONGTERM);
+	/* The device reads it only, so an IOMMU lets it do no more, and it leaves no page dirty. */
+	if (!ret && host->read_only)
+		p->dir = DMA_TO_DEVICE;
+	return ret;
 }
 
 static int register_publish(struct paccel_ctx *ctx, struct paccel_host *host)

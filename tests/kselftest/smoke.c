@@ -132,6 +132,36 @@ TEST_F(smoke, registered_memory)
 	round_trip(_metadata, self, self->host);
 }
 
+/* How many pieces of memory the device may only read, by the DMA-API debugger; -1 without that. */
+static int mapped_for_reading(void)
+{
+	FILE *dump = fopen("/sys/kernel/debug/dma-api/dump", "re");
+	char line[512];
+	int nr = 0;
+
+	if (!dump)
+		return -1;
+	while (fgets(line, sizeof(line), dump))
+		nr += strstr(line, card_bdf()) && strstr(line, "DMA_TO_DEVICE");
+	fclose(dump);
+	return nr;
+}
+
+TEST_F(smoke, read_only_memory)
+{
+	int before = mapped_for_reading();
+
+	test_cmd_host_register(self->fd, self->host, page_size, PACCEL_HOST_READ_ONLY);
+	if (before >= 0 && info_of(self->fd).caps & PACCEL_CAP_DIRECT_DMA)
+		EXPECT_EQ(before + 1, mapped_for_reading());
+	pattern_fill(self->host, SIZE, 4);
+	test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE);
+	test_cmd_copy_d2h(self->fd, self->host + page_size, self->mem, SIZE);
+	EXPECT_EQ(-1, pattern_diff(self->host + page_size, SIZE, 4));
+	test_cmd_host_free(self->fd, self->host, 0);
+	EXPECT_EQ(before, mapped_for_reading());
+}
+
 TEST_F(smoke, own_memory)
 {
 	u64 offset;
