@@ -6,6 +6,7 @@
 #include <linux/cleanup.h>
 #include <linux/crc32.h>
 #include <linux/dma-buf.h>
+#include <linux/dma-fence.h>
 #include <linux/eventfd.h>
 #include <linux/export.h>
 #include <linux/mm.h>
@@ -102,6 +103,17 @@ static inline void paccel_eventfd_signal(struct eventfd_ctx *eventfd)
 #else
 #define PACCEL_IMPORT_NS(ns) MODULE_IMPORT_NS(#ns)
 #define EXPORT_SYMBOL_PACCEL(symbol) EXPORT_SYMBOL_NS_GPL(symbol, "PACCEL")
+#endif
+
+/*
+ * 6.17: that a fence has a sequence number of 64 bits is said when it is initialized, and not in
+ * its operations ("dma-fence: Use a flag for 64-bit seqnos").
+ */
+#if PACCEL_BEFORE(6, 17)
+#define PACCEL_FENCE_64BIT .use_64bit_seqno = true,
+#define dma_fence_init64 dma_fence_init
+#else
+#define PACCEL_FENCE_64BIT
 #endif
 
 #endif /* PACCEL_COMPAT_H */

@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "core/compat.h"
 #include "core/ctx.h"
 #include "core/device.h"
 #include "stream/fence.h"
@@ -41,7 +42,7 @@ static void fence_release(struct dma_fence *base)
 }
 
 static const struct dma_fence_ops paccel_fence_ops = {
-	.use_64bit_seqno = true,
+	PACCEL_FENCE_64BIT
 	.get_driver_name = fence_driver_name,
 	.get_timeline_name = fence_timeline_name,
 	.release = fence_release,
@@ -69,7 +70,8 @@ static struct paccel_fence *fence_new(struct paccel_stream *stream, u64 point)
 	fence->point = point;
 	snprintf(fence->timeline, sizeof(fence->timeline), "%s.%llu.%u",
 		 dev_name(&stream->ctx->pd->dev), stream->ctx->id, stream->id);
-	dma_fence_init(&fence->base, &paccel_fence_ops, &fence->lock, stream->fence_context, point);
+	dma_fence_init64(&fence->base, &paccel_fence_ops, &fence->lock, stream->fence_context,
+			 point);
 	return fence;
 }
 
