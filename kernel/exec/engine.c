@@ -29,25 +29,38 @@
 
 /* --- one transfer; eng->lock is held where nothing else is said --- */
 
+/*
+ * Calls @sync for the host memory of a request, a page at a time: pages that an IOMMU has mapped
+ * behind each other need not be neighbours in memory, and @sync looks up the first one only.
+ */
+static void sync_pages(struct paccel_engine *eng, struct paccel_tag *tag,
+		       void (*sync)(struct device *dev, dma_addr_t addr, size_t len,
+				    enum dma_data_direction dir))
+{
+	enum dma_data_direction dir = paccel_pages_dir(tag->job->pages);
+	struct paccel_seg seg = tag->step.x.segs;
+	u32 done, part;
+
+	while (paccel_seg_next(&seg))
+		for (done = 0; done < seg.len; done += part) {
+			dma_addr_t addr = seg.addr + done;
+
+			part = min_t(u32, seg.len - done, PAGE_SIZE - offset_in_page(addr));
+			sync(&eng->pd->hw.pdev->dev, addr, part, dir);
+		}
+}
+
 static void sync_for_card(struct paccel_engine *eng, struct paccel_tag *tag)
 {
-	struct paccel_seg seg = tag->step.x.segs;
-
 	if (tag->step.sync)
-		while (paccel_seg_next(&seg))
-			dma_sync_single_for_device(&eng->pd->hw.pdev->dev, seg.addr, seg.len,
-						   paccel_pages_dir(tag->job->pages));
+		sync_pages(eng, tag, dma_sync_single_for_device);
 }
 
 void paccel_tag_sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag)
 {
-	struct paccel_seg seg = tag->step.x.segs;
-
 	/* What the card has only read is as it was, or the program has written it since. */
 	if (tag->step.sync && tag->step.x.op == PACCEL_XFER_D2H)
-		while (paccel_seg_next(&seg))
-			dma_sync_single_for_cpu(&eng->pd->hw.pdev->dev, seg.addr, seg.len,
-						paccel_pages_dir(tag->job->pages));
+		sync_pages(eng, tag, dma_sync_single_for_cpu);
 }
 
 /* The watchdog looks once the deadline has passed; woken too early, it looks again later. */
