@@ -122,7 +122,7 @@ enum paccel_state {
  * @ctxs: every open context; under @ctxs_lock
  * @ctxs_lock: @ctxs
  * @mapped: every paccel_pages that is mapped for the card; under @mapped_lock
- * @mapped_lock: @mapped, and mapping and unmapping themselves
+ * @mapped_lock: @mapped; while it is held, nothing in that list is freed
  * @attached: every paccel_pages whose dma-buf the card is attached to; under @detach_lock
  * @detach_lock: @attached, and detaching itself
  * @exports: dma-bufs of its memory, struct paccel_export; under @exports_lock
@@ -159,7 +159,7 @@ struct paccel_device {
 	struct list_head ctxs;
 	struct mutex ctxs_lock;		/* ctxs */
 	struct list_head mapped;
-	struct mutex mapped_lock;	/* mapped, and mapping and unmapping themselves */
+	struct mutex mapped_lock;	/* mapped */
 	struct list_head attached;
 	struct mutex detach_lock;	/* attached, and detaching itself */
 	struct list_head exports;

@@ -190,7 +190,8 @@ static bool needs_sync(struct paccel_pages *p)
 	return false;
 }
 
-static void map_locked(struct paccel_pages *p)
+/* In a paccel_enter() section. */
+static void map_for_device(struct paccel_pages *p)
 {
 	struct device *dev = &p->pd->hw.pdev->dev;
 	size_t max = min_t(size_t, dma_max_mapping_size(dev), SZ_1G) & PAGE_MASK;
@@ -205,7 +206,9 @@ static void map_locked(struct paccel_pages *p)
 	}
 	p->sync = needs_sync(p);
 	p->give_ups = READ_ONCE(p->pd->give_ups);
+	mutex_lock(&p->pd->mapped_lock);
 	list_add(&p->mapped, &p->pd->mapped);
+	mutex_unlock(&p->pd->mapped_lock);
 }
 
 /*
@@ -219,17 +222,12 @@ void paccel_pages_map(struct paccel_pages *p)
 
 	if (paccel_pages_shared(p) || !p->pd->direct || !paccel_enter(p->pd, &idx))
 		return;
-	mutex_lock(&p->pd->mapped_lock);
-	map_locked(p);
-	mutex_unlock(&p->pd->mapped_lock);
+	map_for_device(p);
 	paccel_exit(idx);
 }
 
-static void unmap_locked(struct paccel_pages *p)
+static void unmap_for_device(struct paccel_pages *p)
 {
-	if (list_empty(&p->mapped))
-		return;
-	list_del_init(&p->mapped);
 	/*
 	 * Every transfer has synced its own part; all of it again would undo what the CPU wrote
 	 * since.
@@ -245,9 +243,13 @@ void paccel_pages_unmap_all(struct paccel_device *pd)
 
 	paccel_foreign_detach_all(pd);
 	mutex_lock(&pd->mapped_lock);
-	list_for_each_entry_safe(p, next, &pd->mapped, mapped)
-		unmap_locked(p);
+	list_for_each_entry_safe(p, next, &pd->mapped, mapped) {
+		list_del_init(&p->mapped);
+		unmap_for_device(p);
+	}
 	mutex_unlock(&pd->mapped_lock);
+	/* What unmap() has taken out of the list before. */
+	synchronize_srcu(&paccel_srcu);
 }
 
 /*
@@ -256,15 +258,18 @@ void paccel_pages_unmap_all(struct paccel_device *pd)
  */
 static bool unmap(struct paccel_pages *p)
 {
-	bool lost;
+	/* The device stays bound as long as paccel_pages_unmap_all() waits for this. */
+	int idx = srcu_read_lock(&paccel_srcu);
+	bool is_mapped, lost;
 
 	mutex_lock(&p->pd->mapped_lock);
-	lost = !list_empty(&p->mapped) && paccel_may_write(p->pd, p->give_ups);
-	if (lost)
-		list_del_init(&p->mapped);
-	else
-		unmap_locked(p);
+	is_mapped = !list_empty(&p->mapped);
+	list_del_init(&p->mapped);
 	mutex_unlock(&p->pd->mapped_lock);
+	lost = is_mapped && paccel_may_write(p->pd, p->give_ups);
+	if (is_mapped && !lost)
+		unmap_for_device(p);
+	srcu_read_unlock(&paccel_srcu, idx);
 	if (lost) {
 		paccel_count_leak(p->pd, p->nr);
 		kmemleak_not_leak(p->sgt.sgl);
