@@ -131,13 +131,17 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 }
 
 /*
- * Can every page of host memory be mapped for the card? An IOMMU puts it anywhere; without one
- * the card's mask must cover all of RAM.
+ * Can every page of host memory be mapped for the device? An IOMMU puts it anywhere; without one
+ * the device's mask must cover all of RAM. Where swiotlb copies what is mapped (swiotlb=force, SEV,
+ * TDX) registered memory would take slots of it from all other drivers for as long as it is
+ * registered.
  */
-static bool reaches_all_memory(struct device *dev)
+static bool can_map_all_memory(struct device *dev)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 
+	if (paccel_bounces(dev))
+		return false;
 	if (domain && (domain->type & __IOMMU_DOMAIN_PAGING))
 		return true;
 	return dma_get_required_mask(dev) <= dma_get_mask(dev);
@@ -272,7 +276,7 @@ int paccel_device_register(struct paccel_device *pd)
 		return ret;
 	dma_set_max_seg_size(&pd->hw.pdev->dev, UINT_MAX);
 	dma_set_seg_boundary(&pd->hw.pdev->dev, ULONG_MAX);
-	pd->direct = reaches_all_memory(&pd->hw.pdev->dev);
+	pd->direct = can_map_all_memory(&pd->hw.pdev->dev);
 	ret = paccel_engines_alloc(pd);
 	if (ret)
 		return ret;

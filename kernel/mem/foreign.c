@@ -166,9 +166,6 @@ static int map_for_card(struct paccel_pages *p)
 	struct paccel_foreign *f = p->foreign;
 	int ret;
 
-	/* Somebody had to say when, for each transfer, and the mapping is not ours. */
-	if (paccel_bounces(dev))
-		return -EOPNOTSUPP;
 	f->give_ups = READ_ONCE(p->pd->give_ups);
 	f->attach = dma_buf_dynamic_attach(f->dmabuf, dev, &attach_ops, f);
 	if (IS_ERR(f->attach))

@@ -194,10 +194,9 @@ static bool needs_sync(struct paccel_pages *p)
 static void map_for_device(struct paccel_pages *p)
 {
 	struct device *dev = &p->pd->hw.pdev->dev;
-	size_t max = min_t(size_t, dma_max_mapping_size(dev), SZ_1G) & PAGE_MASK;
 
-	if (sg_alloc_table_from_pages_segment(&p->sgt, p->pages, p->nr, p->offset, p->length, max,
-					      GFP_KERNEL_ACCOUNT))
+	if (sg_alloc_table_from_pages_segment(&p->sgt, p->pages, p->nr, p->offset, p->length,
+					      SZ_1G, GFP_KERNEL_ACCOUNT))
 		return;
 	/* Each transfer syncs its own bytes; the rest is the program's, which goes on writing. */
 	if (dma_map_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC)) {

@@ -203,7 +203,7 @@ JOBS = [
           "dma=direct"),
     smoke("8-cards", "--card edu " * 8, "dma=bounce"),
     # The device reaches the memory of other drivers by itself; it does not in the whole suite.
-    smoke("swiotlb", "--card edu --mem 256M --append swiotlb=force", "dma=direct share"),
+    smoke("swiotlb", "--card edu --mem 256M --append swiotlb=force", "dma=bounce share"),
     smoke("iommu-debug", "--kernel debug --card edu --iommu", "dma=direct share"),
     kselftest("share-256M", "full", "--kernel 6.1 --card edu --mem 256M", "share"),
     guest("library-6.1", "full", f"--kernel 6.1 {TWO_CARDS}", "tests/guest/run", suite="library",

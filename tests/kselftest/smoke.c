@@ -132,6 +132,28 @@ TEST_F(smoke, registered_memory)
 	round_trip(_metadata, self, self->host);
 }
 
+/* Slots that all drivers share where the DMA API copies what is mapped; -1: the kernel does not tell. */
+static long swiotlb_slots(void)
+{
+	char text[32] = {};
+
+	if (file_read("/sys/kernel/debug/swiotlb/io_tlb_used", text, sizeof(text)) <= 0)
+		return -1;
+	return atol(text);
+}
+
+TEST_F(smoke, registered_memory_takes_no_swiotlb_slots)
+{
+	size_t size = 1 << 20;
+	u8 *p = map_pages(size / page_size);
+	long before = swiotlb_slots();
+
+	test_cmd_host_register(self->fd, p, size, 0);
+	/* A slot has 2 KiB. Other drivers take some, too. */
+	EXPECT_GT(before + 256, swiotlb_slots());
+	test_cmd_host_free(self->fd, p, 0);
+}
+
 /* How many pieces of memory the device may only read, by the DMA-API debugger; -1 without that. */
 static int mapped_for_reading(void)
 {
