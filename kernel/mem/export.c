@@ -70,12 +70,13 @@ static int export_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *atta
 	return ret;
 }
 
-/* It never moves; what makes it go does not ask. Importers that cannot map on demand want these. */
+/* It never moves, but it is revoked, and does not wait for an importer that relies on a pin. */
 static int export_pin(struct dma_buf_attachment *attach)
 {
-	return 0;
+	return -EOPNOTSUPP;
 }
 
+/* Required with pin(). */
 static void export_unpin(struct dma_buf_attachment *attach)
 {
 }

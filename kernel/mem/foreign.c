@@ -24,6 +24,7 @@
 #include "mem/foreign.h"
 #include "mem/pages.h"
 #include "mem/pool.h"
+#include "mem/share.h"
 
 /**
  * struct paccel_foreign - an import: a dma-buf as host memory
@@ -127,12 +128,28 @@ static int copy_addresses(struct paccel_pages *p, struct sg_table *from)
 	return 0;
 }
 
+/*
+ * The exporter keeps the memory where it is: queued jobs have its addresses. Whoever registers it
+ * is charged. Device memory of another of our devices never moves, so it is not pinned: if it is
+ * revoked, the range is dead. The reservation lock is held.
+ */
+static int import_pin(struct paccel_foreign *f)
+{
+	return paccel_exported_buf(f->dmabuf) ? 0 : dma_buf_pin(f->attach);
+}
+
+static void import_unpin(struct paccel_foreign *f)
+{
+	if (!paccel_exported_buf(f->dmabuf))
+		dma_buf_unpin(f->attach);
+}
+
 /* The reservation lock is held. */
 static int map_locked(struct paccel_pages *p)
 {
 	struct paccel_foreign *f = p->foreign;
 	struct sg_table *sgt;
-	long ret = dma_buf_pin(f->attach);
+	long ret = import_pin(f);
 
 	if (ret)
 		return ret;
@@ -155,7 +172,7 @@ static int map_locked(struct paccel_pages *p)
 unmap:
 	dma_buf_unmap_attachment(f->attach, sgt, p->dir);
 unpin:
-	dma_buf_unpin(f->attach);
+	import_unpin(f);
 	return ret;
 }
 
@@ -265,7 +282,7 @@ static void import_detach(struct paccel_foreign *f)
 	if (f->sgt)
 		dma_buf_unmap_attachment(f->attach, f->sgt, f->dir);
 	WRITE_ONCE(f->sgt, NULL);
-	dma_buf_unpin(f->attach);
+	import_unpin(f);
 	dma_resv_unlock(f->dmabuf->resv);
 	dma_buf_detach(f->dmabuf, f->attach);
 }
@@ -373,6 +390,12 @@ static void kept_imports_release(struct work_struct *work)
 		import_detach(f);
 		import_free(f);
 	}
+}
+
+/* Returns whether the range keeps memory from being moved or reclaimed. */
+bool paccel_foreign_pins(const struct paccel_pages *p)
+{
+	return !paccel_exported_buf(p->foreign->dmabuf);
 }
 
 /* Only what goes through the bounce buffer. */

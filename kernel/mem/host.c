@@ -17,6 +17,7 @@
 #include "core/ctx.h"
 #include "core/device.h"
 #include "core/range.h"
+#include "mem/foreign.h"
 #include "mem/host.h"
 #include "mem/pages.h"
 #include "mem/share.h"
@@ -379,14 +380,20 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	return register_publish(ctx, host);
 }
 
+/* Is RLIMIT_MEMLOCK charged for a dma-buf? */
+static bool is_charged(const struct paccel_pages *p)
+{
+	/* Each mapping of our own memory for another device is one more. */
+	return p->kind == PACCEL_PAGES_FOREIGN ? paccel_foreign_pins(p) : !paccel_pages_shared(p);
+}
+
 /* A dma-buf under the range: nothing of the caller's memory is looked at. */
 static int register_dmabuf(struct paccel_ctx *ctx, struct paccel_host *host, int fd)
 {
 	u64 length = host->addr.last - host->addr.start + 1;
 	int ret = paccel_pages_import(&host->pages, ctx->pd, fd, length, !host->read_only);
 
-	/* What our own memory costs is that each mapping of it for another card is one more. */
-	if (!ret && host->pages.kind == PACCEL_PAGES_LENT && !paccel_pages_shared(&host->pages))
+	if (!ret && is_charged(&host->pages))
 		ret = host_charge(ctx, host, host->pages.nr, false);
 	return ret ?: register_publish(ctx, host);
 }

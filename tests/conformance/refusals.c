@@ -465,6 +465,8 @@ const struct test refusals[] = {
 	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EINVAL, dmabuf_at_0),
 	DEVIATE_IN(register_dmabuf, HOST_REGISTER, EOPNOTSUPP, dmabuf_of_this_device),
 	ACCEPT(HOST_REGISTER, register_read_only_dmabuf),
+	{ ROW(HOST_REGISTER, ENOMEM, "no_memory_to_lock_a_dmabuf"), .deviate = no_memory_to_lock,
+	  .begin = register_read_only_dmabuf, .breaks = true, .alone = true },
 	DEVIATE_IN(register_read_only_dmabuf, HOST_REGISTER, EACCES, read_only_dmabuf_to_write),
 
 	SET(HOST_FREE, EINVAL, "neither", host_free.addr, 0),

@@ -58,7 +58,7 @@ struct shared {
 	uint64_t at; /* its first byte there */
 	struct card *peer;
 	uint64_t peer_addr;
-	bool charged; /* to RLIMIT_MEMLOCK: memory of another card's HOST_ALLOC */
+	bool charged; /* to RLIMIT_MEMLOCK: not device memory, nor HOST_ALLOC of this card */
 };
 
 union command {

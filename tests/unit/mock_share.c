@@ -182,7 +182,7 @@ int dmabuf_memory(const struct card *card, int fd, uint64_t length, bool write,
 		return EACCES;
 	if (buf->instance)
 		return peer_memory(card, buf, shared);
-	shared->charged = buf->host_of && buf->host_of != card;
+	shared->charged = buf->host_of != card;
 	shared->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return 0;
 }

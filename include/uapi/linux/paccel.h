@@ -422,12 +422,13 @@ struct paccel_host_alloc {
  *
  * With PACCEL_HOST_DMABUF the first @length bytes of the dma-buf stand under these addresses: an
  * address range that the program keeps free for them (a PROT_NONE mapping, say), or where it has
- * mapped the dma-buf itself. Nothing there is read, pinned or watched, and nothing is charged but
- * HOST_ALLOC memory of another card. Of another card's device memory it is a registration as of any
- * other, if the module parameter p2p lets the cards reach each other. Memory that its driver takes
- * away (its card goes) is dead: copies that use it answer ``-EFAULT``, and those that run fail so.
- * Where the card cannot reach the memory by DMA the driver copies by CPU. Accesses are ordered by
- * the program (with fences): the implicit fences of the dma-buf are not looked at.
+ * mapped the dma-buf itself. Nothing there is read, pinned or watched. Memory of another driver,
+ * which that driver then keeps where it is, and HOST_ALLOC memory of another card are charged to
+ * RLIMIT_MEMLOCK. Device memory of another card is not, and its registration is as of any other
+ * dma-buf, if the module parameter p2p lets the cards reach each other. Memory that its driver
+ * takes away (its card goes) is dead: copies that use it answer ``-EFAULT``, and those that run
+ * fail so. Where the card cannot reach the memory by DMA the driver copies by CPU. Accesses are
+ * ordered by the program (with fences): the implicit fences of the dma-buf are not looked at.
  *
  * Return: 0; ``-EINVAL`` (@addr is 0; @length, or the range wraps; @fd is no dma-buf, is given
  * without PACCEL_HOST_DMABUF, or is shorter than @length); ``-EEXIST`` (overlaps a range of this
