@@ -116,4 +116,13 @@ static inline void paccel_eventfd_signal(struct eventfd_ctx *eventfd)
 #define PACCEL_FENCE_64BIT
 #endif
 
+/*
+ * 7.1: move_notify of an importer, and the exporter's dma_buf_move_notify(), got the name of what
+ * they do ("dma-buf: Rename dma_buf_move_notify() to dma_buf_invalidate_mappings()").
+ */
+#if PACCEL_BEFORE(7, 1)
+#define invalidate_mappings move_notify
+#define dma_buf_invalidate_mappings dma_buf_move_notify
+#endif
+
 #endif /* PACCEL_COMPAT_H */

@@ -26,9 +26,9 @@
  * pd->detach_lock and pd->exports_lock are the only locks of the driver that may be held when a
  * dma_buf_*() function is called; mmap_lock may not. The driver's dma_buf_ops take only
  * shared->lock; their release() also takes pd->exports_lock and the locks needed to free memory.
- * The driver's move_notify() takes only eng->lock. Revoking an export waits, with pd->exports_lock
- * and the reservation lock held, for DMA requests of other devices. So the functions that end a
- * device's DMA requests take neither of the two.
+ * The driver's invalidate_mappings() takes only eng->lock. Revoking an export waits, with
+ * pd->exports_lock and the reservation lock held, for DMA requests of other devices. So the
+ * functions that end a device's DMA requests take neither of the two.
  */
 #ifndef PACCEL_DEVICE_H
 #define PACCEL_DEVICE_H

@@ -4,10 +4,10 @@
  * lies in a BAR it can be mapped by programs, and reached by devices that know how to deal with
  * memory that has no pages and can be taken away (peer2peer importers).
  *
- * It is revoked when the device is removed or loses its memory: move_notify() of every importer is
- * called under the reservation lock, and the importers no longer use the memory when it returns or
- * when their fences are signalled. Before that the BAR is not released. The device's own engines
- * are stopped first, since the importer may wait for them.
+ * It is revoked when the device is removed or loses its memory: invalidate_mappings() of every
+ * importer is called under the reservation lock, and the importers no longer use the memory when
+ * it returns or when their fences are signalled. Before that the BAR is not released. The device's
+ * own engines are stopped first, since the importer may wait for them.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
@@ -248,7 +248,7 @@ static void revoke(struct paccel_export *export)
 
 	dma_resv_lock(resv, NULL);
 	export->revoked = true;
-	dma_buf_move_notify(export->dmabuf);
+	dma_buf_invalidate_mappings(export->dmabuf);
 	if (!dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false,
 				   msecs_to_jiffies(PACCEL_REVOKE_MS)))
 		dev_err(&export->buf->pd->dev, "another driver does not release device memory\n");

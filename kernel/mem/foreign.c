@@ -88,7 +88,7 @@ static bool import_is_written(const struct paccel_foreign *f)
  * and at most until the watchdog has ended it or the device has been removed; neither takes a
  * reservation lock.
  */
-static void import_move_notify(struct dma_buf_attachment *attach)
+static void import_invalidate(struct dma_buf_attachment *attach)
 {
 	struct paccel_foreign *f = attach->importer_priv;
 
@@ -107,7 +107,7 @@ static void import_move_notify(struct dma_buf_attachment *attach)
 
 static const struct dma_buf_attach_ops attach_ops = {
 	.allow_peer2peer = true,
-	.move_notify = import_move_notify,
+	.invalidate_mappings = import_invalidate,
 };
 
 /* The addresses, so that they can be looked at without a lock. */
