@@ -188,4 +188,44 @@ TEST_F(reset, of_the_pci_function)
 	EXPECT_LT(self->resets, resets());
 }
 
+struct resetter {
+	int fd, error;
+	_Atomic int calls;
+	_Atomic bool over;
+};
+
+static void *reset_until_over(void *arg)
+{
+	struct resetter *r = arg;
+	int rc;
+
+	while (!r->over) {
+		rc = _test_cmd_reset(r->fd);
+		if (rc)
+			r->error = rc;
+		r->calls++;
+	}
+	return NULL;
+}
+
+/* While the PCI core resets it the device does not answer: RESET waits until it does. */
+TEST_F(reset, beside_one_of_the_pci_function)
+{
+	struct resetter r = { .fd = self->fd };
+	pthread_t thread;
+	int rc, calls;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, reset_until_over, &r));
+	EXPECT_TRUE(WAIT_FOR(r.calls, 5000));
+	rc = pci_attr_write(card_bdf(), "reset", "1");
+	calls = r.calls;
+	EXPECT_TRUE(WAIT_FOR(r.calls > calls + 1, 5000));
+	r.over = true;
+	pthread_join(thread, NULL);
+	if (rc == -ENOENT || rc == -EACCES)
+		SKIP(return, "this function has no reset method");
+	EXPECT_EQ(0, rc);
+	EXPECT_EQ(0, r.error);
+}
+
 PACCEL_TEST_MAIN
