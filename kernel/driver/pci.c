@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The PCI side of every card: finding, enabling, suspending, error recovery. */
+#include <linux/paccel.h>
 #include <linux/pci.h>
 #include <linux/suspend.h>
 
@@ -210,9 +211,29 @@ static const char *missing(const struct paccel_hw_ops *ops)
 	return ops->reset ? NULL : "reset()";
 }
 
+/* Logs what is wrong with it. */
+static bool is_valid(const struct paccel_hw_ioctl *ioctl)
+{
+	unsigned int cmd = ioctl->cmd;
+
+	if (cmd != _IO(PACCEL_IOC_TYPE, _IOC_NR(cmd)) || _IOC_NR(cmd) < PACCEL_NR_PRIVATE) {
+		pr_err("paccel: ioctl 0x%x of a backend: must be _IO(PACCEL_IOC_TYPE, 0x80 to 0xff)\n",
+		       cmd);
+		return false;
+	}
+	if (ioctl->size > PACCEL_MAX_PRIVATE || ioctl->min_size > ioctl->size ||
+	    ioctl->min_size < sizeof(u32)) {
+		pr_err("paccel: ioctl 0x%x of a backend: size %u, min_size %u: must be 4 to %d\n", cmd,
+		       ioctl->size, ioctl->min_size, PACCEL_MAX_PRIVATE);
+		return false;
+	}
+	return true;
+}
+
 int __paccel_backend_register(struct paccel_backend *backend, struct module *owner)
 {
 	const char *what = missing(backend->ops);
+	const struct paccel_hw_ioctl *ioctl;
 
 	if (what) {
 		pr_err("paccel: a backend has no %s\n", what);
@@ -223,6 +244,9 @@ int __paccel_backend_register(struct paccel_backend *backend, struct module *own
 		       backend->ops->name, PACCEL_BACKEND_NAME_MAX);
 		return -EINVAL;
 	}
+	for (ioctl = backend->ops->ioctls; ioctl && ioctl->execute; ioctl++)
+		if (!is_valid(ioctl))
+			return -EINVAL;
 	snprintf(backend->driver_name, sizeof(backend->driver_name), "paccel_%s",
 		 backend->ops->name);
 	return paccel_pci_register(backend, owner, backend->driver_name);

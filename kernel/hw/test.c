@@ -6,6 +6,7 @@
  */
 #include <linux/kstrtox.h>
 #include <linux/module.h>
+#include <linux/paccel.h>
 #include <linux/string.h>
 
 #include "hw/edu.c"
@@ -29,6 +30,14 @@ MODULE_PARM_DESC(hangs, "once bound it reports no transfer as ended, and it cann
 static char *name = "test";
 module_param(name, charp, 0444);
 MODULE_PARM_DESC(name, "of the backend (test)");
+
+static unsigned int ioctl_nr = PACCEL_NR_PRIVATE;
+module_param(ioctl_nr, uint, 0444);
+MODULE_PARM_DESC(ioctl_nr, "number of its ioctl, which doubles a value (0x80)");
+
+static unsigned int ioctl_size;
+module_param(ioctl_size, uint, 0444);
+MODULE_PARM_DESC(ioctl_size, "bytes of the ioctl's struct, if not 0 (0)");
 
 struct field {
 	const char *name;
@@ -109,6 +118,32 @@ static int test_probe(struct paccel_hw *hw)
 	return ret;
 }
 
+struct test_double {
+	u32 size;
+	u32 flags;
+	u64 value;
+	u64 added;	/* since version 2 */
+};
+
+static int test_double(struct paccel_hw *hw, void *cmd)
+{
+	struct test_double *c = cmd;
+
+	if (c->flags)
+		return -EINVAL;
+	c->value = 2 * c->value + c->added;
+	return 0;
+}
+
+static struct paccel_hw_ioctl test_ioctls[] = {
+	{
+		.size = sizeof(struct test_double),
+		.min_size = offsetofend(struct test_double, value),
+		.execute = test_double,
+	},
+	{ }
+};
+
 static struct paccel_hw_ops test_ops;
 
 static struct paccel_backend test_backend = {
@@ -123,6 +158,10 @@ static int __init test_init(void)
 	test_ops.name = name;
 	test_ops.probe = test_probe;
 	test_ops.quiesce = test_quiesce;
+	test_ops.ioctls = test_ioctls;
+	test_ioctls[0].cmd = _IO(PACCEL_IOC_TYPE, ioctl_nr);
+	if (ioctl_size)
+		test_ioctls[0].size = ioctl_size;
 	if (hangs)
 		test_ops.poll = no_poll;
 	if (*without)

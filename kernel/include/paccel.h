@@ -19,6 +19,7 @@
 #define PACCEL_MAX_DEPTH	64
 #define PACCEL_MAX_LIST		SZ_64K
 #define PACCEL_BACKEND_NAME_MAX	31	/* bytes of a name; DEVICE_INFO has room for them */
+#define PACCEL_MAX_PRIVATE	256	/* bytes of the struct of a private ioctl */
 
 struct seq_buf;
 
@@ -94,6 +95,27 @@ struct paccel_hw {
 };
 
 /**
+ * struct paccel_hw_ioctl - an ioctl that only this backend has
+ * @cmd: _IO(PACCEL_IOC_TYPE, number), with a number from PACCEL_NR_PRIVATE to 0xff
+ * @size: bytes of its struct, which begins with ``__u32 size``, at most PACCEL_MAX_PRIVATE
+ * @min_size: bytes up to the end of the last field of the struct's first version
+ * @execute: do it. @cmd is a kernel copy of the struct, with zeroes where the caller's is shorter;
+ *	it is copied back if the result is 0. A field or flag that is not known and not 0 is to be
+ *	refused with -EINVAL. The device stays bound until this returns, so removal waits for it: no
+ *	access to user memory, no long waits. May sleep. Called by several threads at once.
+ *	Returns 0 or -errno
+ *
+ * The core checks the size and the caller as for its own commands: the opener alone, with a file
+ * that is open for writing, and not after its context has been lost.
+ */
+struct paccel_hw_ioctl {
+	unsigned int cmd;
+	u32 size;
+	u32 min_size;
+	int (*execute)(struct paccel_hw *hw, void *cmd);
+};
+
+/**
  * struct paccel_hw_ops - functions of a backend
  * @name: as DEVICE_INFO shows it
  * @probe: map BARs, check that the device responds and is idle, fill hw->info, set both DMA masks,
@@ -128,6 +150,7 @@ struct paccel_hw {
  * @dump: print registers and rings, of a card that may hang, or be gone and read all ones, while
  *	transfers go on. No bus addresses, and nothing that programs have given, such as patterns.
  *	Changes nothing. May be NULL
+ * @ioctls: ioctls of its own, ended by one without a function; or NULL
  *
  * Engines are numbered from 0 to paccel_hw_info.engines - 1.
  *
@@ -145,6 +168,7 @@ struct paccel_hw_ops {
 	int (*reset)(struct paccel_hw *hw);
 	int (*reset_engine)(struct paccel_hw *hw, unsigned int engine);
 	void (*dump)(struct paccel_hw *hw, struct seq_buf *out);
+	const struct paccel_hw_ioctl *ioctls;
 };
 
 /**
@@ -170,8 +194,8 @@ int __paccel_backend_register(struct paccel_backend *backend, struct module *own
  * Calls probe() for each card that has no driver. A card whose probe() fails has no driver
  * afterwards, which is no error of this function. May sleep.
  *
- * Return: 0; -EINVAL: a function is missing, or the name does not have 1 to
- * PACCEL_BACKEND_NAME_MAX bytes; -EBUSY: the name is taken; -ENOMEM
+ * Return: 0; -EINVAL: a function is missing, the name does not have 1 to
+ * PACCEL_BACKEND_NAME_MAX bytes, or a field of an ioctl is not as it has to be; -EBUSY: the name is taken; -ENOMEM
  */
 #define paccel_backend_register(backend) __paccel_backend_register(backend, THIS_MODULE)
 /**

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DEVICE_INFO and RESET. */
+/* DEVICE_INFO, RESET and the backend's private ioctls. */
 #include <linux/capability.h>
 #include <linux/device.h>
 #include <linux/ktime.h>
@@ -9,6 +9,7 @@
 #include "core/ctx.h"
 #include "core/device.h"
 #include "exec/reset.h"
+#include "include/paccel.h"
 #include "mem/host.h"
 #include "mem/pool.h"
 #include "stream/stream.h"
@@ -61,4 +62,16 @@ int paccel_ioctl_reset(struct paccel_ucmd *ucmd)
 	ret = paccel_reset(ucmd->ctx->pd);
 	device_unlock(dev);
 	return ret;
+}
+
+int paccel_ioctl_private(struct paccel_ucmd *ucmd)
+{
+	struct paccel_device *pd = ucmd->ctx->pd;
+	int idx, ret;
+
+	if (!paccel_enter(pd, &idx))
+		return -ENODEV;
+	ret = ucmd->private->execute(&pd->hw, ucmd->cmd);
+	paccel_exit(idx);
+	return ret ?: paccel_reply(ucmd);
 }

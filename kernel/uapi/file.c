@@ -11,6 +11,7 @@
 #include "core/ctx.h"
 #include "core/device.h"
 #include "exec/reset.h"
+#include "include/paccel.h"
 #include "mem/host.h"
 #include "mem/map.h"
 #include "mem/mem.h"
@@ -112,6 +113,7 @@ union paccel_cmd {
 	struct paccel_wait wait;
 	struct paccel_fence_export fence_export;
 	struct paccel_reset reset;
+	u8 private[PACCEL_MAX_PRIVATE];
 };
 
 /**
@@ -160,21 +162,51 @@ static const struct paccel_ioctl paccel_ioctls[] = {
 	PACCEL_IOCTL(RESET, reset, flags, false),
 };
 
-static const struct paccel_ioctl *find_ioctl(unsigned int cmd)
+/* Private ones of the backend. In a paccel_enter() section. */
+static bool find_private(struct paccel_ucmd *ucmd, unsigned int cmd, struct paccel_ioctl *found)
+{
+	const struct paccel_hw_ioctl *private = ucmd->ctx->pd->ops->ioctls;
+
+	for (; private && private->execute; private++) {
+		if (private->cmd != cmd)
+			continue;
+		ucmd->private = private;
+		*found = (struct paccel_ioctl) {
+			.cmd = cmd,
+			.size = private->size,
+			.min_size = private->min_size,
+			.execute = paccel_ioctl_private,
+		};
+		return true;
+	}
+	return false;
+}
+
+static int find_ioctl(struct paccel_ucmd *ucmd, unsigned int cmd, struct paccel_ioctl *found)
 {
 	unsigned int nr = _IOC_NR(cmd);
+	bool is_known;
+	int idx;
 
+	if (nr >= PACCEL_NR_PRIVATE) {
+		if (!paccel_enter(ucmd->ctx->pd, &idx))
+			return -ENODEV;
+		is_known = find_private(ucmd, cmd, found);
+		paccel_exit(idx);
+		return is_known ? 0 : -ENOTTY;
+	}
 	if (nr >= ARRAY_SIZE(paccel_ioctls))
-		return NULL;
+		return -ENOTTY;
 	nr = array_index_nospec(nr, ARRAY_SIZE(paccel_ioctls));
 	if (!paccel_ioctls[nr].execute || paccel_ioctls[nr].cmd != cmd)
-		return NULL;
-	return &paccel_ioctls[nr];
+		return -ENOTTY;
+	*found = paccel_ioctls[nr];
+	return 0;
 }
 
 static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	const struct paccel_ioctl *ioctl;
+	struct paccel_ioctl ioctl;
 	union paccel_cmd buf;
 	struct paccel_ucmd ucmd = {
 		.ctx = filp->private_data,
@@ -185,27 +217,27 @@ static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned 
 
 	if (paccel_gone(ucmd.ctx->pd))
 		return -ENODEV;
-	ioctl = find_ioctl(cmd);
-	if (!ioctl)
-		return -ENOTTY;
-	ret = ioctl->anyone ? 0 : may_use(filp, ucmd.ctx);
+	ret = find_ioctl(&ucmd, cmd, &ioctl);
+	if (ret)
+		return ret;
+	ret = ioctl.anyone ? 0 : may_use(filp, ucmd.ctx);
 	if (ret)
 		return ret;
 
 	if (get_user(ucmd.user_size, (u32 __user *)ucmd.user))
 		return -EFAULT;
-	if (ucmd.user_size < ioctl->min_size)
+	if (ucmd.user_size < ioctl.min_size)
 		return -EINVAL;
 	if (ucmd.user_size > PACCEL_MAX_STRUCT)
 		return -E2BIG;
-	ucmd.size = ioctl->size;
+	ucmd.size = ioctl.size;
 	ret = copy_struct_from_user(ucmd.cmd, ucmd.size, ucmd.user, ucmd.user_size);
 	if (ret)
 		return ret;
 	/* User memory can have kept us for long. */
 	if (paccel_gone(ucmd.ctx->pd))
 		return -ENODEV;
-	return ioctl->execute(&ucmd);
+	return ioctl.execute(&ucmd);
 }
 
 int paccel_reply(struct paccel_ucmd *ucmd)

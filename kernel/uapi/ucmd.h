@@ -7,13 +7,15 @@
 
 struct file;
 struct paccel_ctx;
+struct paccel_hw_ioctl;
 
 #define PACCEL_MAX_OPS		1024
 #define PACCEL_MAX_POINTS	128
 
 /*
  * @cmd: kernel copy of the ioctl's struct, @size bytes as in this version of the uAPI. @user: the
- * caller's struct, @user_size bytes, which may be shorter or longer.
+ * caller's struct, @user_size bytes, which may be shorter or longer. @private: of a private ioctl,
+ * while the device is bound.
  */
 struct paccel_ucmd {
 	struct paccel_ctx *ctx;
@@ -21,6 +23,7 @@ struct paccel_ucmd {
 	u32 user_size;
 	u32 size;
 	void *cmd;
+	const struct paccel_hw_ioctl *private;
 };
 
 /*
@@ -52,5 +55,6 @@ int paccel_ioctl_submit(struct paccel_ucmd *ucmd);
 int paccel_ioctl_wait(struct paccel_ucmd *ucmd);
 int paccel_ioctl_fence_export(struct paccel_ucmd *ucmd);
 int paccel_ioctl_reset(struct paccel_ucmd *ucmd);
+int paccel_ioctl_private(struct paccel_ucmd *ucmd);
 
 #endif

@@ -132,4 +132,68 @@ TEST_F(backend, names_are_checked)
 	EXPECT_TRUE(log_says(self->log, "must have 1 to 31 bytes"));
 }
 
+/* What the backend's ioctl takes, in its second version, and something behind that. */
+struct doubled {
+	u32 size, flags;
+	u64 value, added, later;
+};
+
+#define FIRST_VERSION 16
+#define SECOND_VERSION 24
+
+static int double_it(int fd, struct doubled *c, u32 size)
+{
+	c->size = size;
+	return ioctl(fd, _IO(PACCEL_IOC_TYPE, PACCEL_NR_PRIVATE), c) ? -errno : 0;
+}
+
+TEST_F(backend, private_ioctls)
+{
+	struct doubled c = { .value = 20, .added = 2 };
+	int fd = card_open();
+
+	ASSERT_LE(0, fd);
+	/* Another backend does not have it. */
+	EXPECT_EQ(-ENOTTY, double_it(fd, &c, SECOND_VERSION));
+	close(fd);
+	ASSERT_EQ(0, backend_load(""));
+	fd = card_open();
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, double_it(fd, &c, SECOND_VERSION));
+	EXPECT_EQ(42, c.value);
+	EXPECT_EQ(0, double_it(fd, &c, FIRST_VERSION));
+	EXPECT_EQ(84, c.value);
+	EXPECT_EQ(-EINVAL, double_it(fd, &c, FIRST_VERSION - 1));
+	EXPECT_EQ(0, double_it(fd, &c, sizeof(c)));
+	EXPECT_EQ(170, c.value);
+	c.later = 1;
+	EXPECT_EQ(-E2BIG, double_it(fd, &c, sizeof(c)));
+	c.flags = 1;
+	EXPECT_EQ(-EINVAL, double_it(fd, &c, SECOND_VERSION));
+	EXPECT_EQ(170, c.value);
+	EXPECT_EQ(-1, ioctl(fd, _IO(PACCEL_IOC_TYPE, PACCEL_NR_PRIVATE + 1), &c));
+	EXPECT_EQ(ENOTTY, errno);
+	EXPECT_EQ(-1, ioctl(fd, _IOR(PACCEL_IOC_TYPE, PACCEL_NR_PRIVATE, u64), &c));
+	EXPECT_EQ(ENOTTY, errno);
+	EXPECT_EQ(0, backend_unload());
+	c.flags = 0;
+	EXPECT_EQ(-ENODEV, double_it(fd, &c, SECOND_VERSION));
+	close(fd);
+}
+
+TEST_F(backend, wrong_ioctls_are_refused)
+{
+	static const char *const bad[][2] = {
+		{ "ioctl_nr=0x7f", "ioctl 0xbd7f of a backend: must be _IO(PACCEL_IOC_TYPE, 0x80 to 0xff)" },
+		{ "ioctl_nr=0", "ioctl 0xbd00 of a backend: must be _IO(PACCEL_IOC_TYPE, 0x80 to 0xff)" },
+		{ "ioctl_size=257", "ioctl 0xbd80 of a backend: size 257, min_size 16: must be 4 to 256" },
+		{ "ioctl_size=12", "ioctl 0xbd80 of a backend: size 12, min_size 16: must be 4 to 256" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, backend_load(bad[i][0])) TH_LOG("%s", bad[i][0]);
+		EXPECT_TRUE(log_says(self->log, bad[i][1])) TH_LOG("no '%s'", bad[i][1]);
+	}
+}
+
 PACCEL_TEST_MAIN

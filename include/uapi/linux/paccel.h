@@ -108,6 +108,7 @@ enum {
 	PACCEL_NR_WAIT = 0x0f,
 	PACCEL_NR_FENCE_EXPORT = 0x10,
 	PACCEL_NR_RESET = 0x11,
+	PACCEL_NR_PRIVATE = 0x80, /* and above: commands of one kind of card */
 };
 
 /**
