@@ -117,6 +117,21 @@ static inline void paccel_eventfd_signal(struct eventfd_ctx *eventfd)
 #endif
 
 /*
+ * May an exporter that can revoke its memory let this importer pin it? Before 7.1 ("dma-buf: Add
+ * dma_buf_attach_revocable()") the exporter cannot know, and without CONFIG_DMABUF_MOVE_NOTIFY, as
+ * in Debian's kernels, dma_buf_map_attachment() pins for every importer, so that none could be
+ * refused.
+ */
+static inline bool paccel_can_revoke(struct dma_buf_attachment *attach)
+{
+#if PACCEL_BEFORE(7, 1)
+	return !IS_ENABLED(CONFIG_DMABUF_MOVE_NOTIFY);
+#else
+	return dma_buf_attach_revocable(attach);
+#endif
+}
+
+/*
  * 7.1: move_notify of an importer, and the exporter's dma_buf_move_notify(), got the name of what
  * they do ("dma-buf: Rename dma_buf_move_notify() to dma_buf_invalidate_mappings()").
  */

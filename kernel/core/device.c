@@ -29,12 +29,14 @@ void paccel_set_state(struct paccel_device *pd, enum paccel_state state)
 		return;
 	WARN(!(next_states[pd->state] & BIT(state)), "paccel: state %d after %d\n", state,
 	     pd->state);
-	WRITE_ONCE(pd->state, state);
+	/* With it a reader sees what was done before, such as contexts that were marked as lost. */
+	smp_store_release(&pd->state, state);
 }
 
 int paccel_state_error(const struct paccel_device *pd)
 {
-	switch (READ_ONCE(pd->state)) {
+	/* Pairs with paccel_set_state(). */
+	switch (smp_load_acquire(&pd->state)) {
 	case PACCEL_MEM_LOST:
 		return -ESTALE;
 	case PACCEL_FAILED:

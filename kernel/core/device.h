@@ -107,7 +107,7 @@ enum paccel_state {
  *	counted up when that begins, and when it is proven to be over: by a reset, by removal that
  *	finds the device idle or absent, or when paccel is bound to a device at its place again
  * @lost: in lost_devices if it was unbound while @give_ups was odd
- * @direct: the device can reach all host memory; if false, DMA to it uses the bounce buffers
+ * @direct: all host memory can be mapped for the device; if false, DMA uses the bounce buffers
  * @bounce_size: bytes of an engine's bounce buffer
  * @reset_lock: serializes reset, recovery, suspend, resume and removal
  * @recover: work item that resets a hung engine, or the device
@@ -171,7 +171,10 @@ struct paccel_device {
 
 /* pd->reset_lock is held. Changes nothing if the device is being removed, except to REMOVED. */
 void paccel_set_state(struct paccel_device *pd, enum paccel_state state);
-/* 0, or the error that every new job fails with in this state. */
+/*
+ * 0, or the error that every new job fails with in this state. What is read afterwards is not older
+ * than the state.
+ */
 int paccel_state_error(const struct paccel_device *pd);
 
 /* Unregistered. Outside of paccel_enter() sections a reader may see this late. */

@@ -223,6 +223,8 @@ static int check_engines(struct paccel_device *pd)
 		return refuse(pd, "engines", info->engines, "1 to 8");
 	if (info->flags & ~PACCEL_HW_FLAGS)
 		return refuse(pd, "flags", info->flags, "PACCEL_HW_* only");
+	if (info->flags & PACCEL_HW_MEM_NONVOLATILE && !(info->flags & PACCEL_HW_MEM_SURVIVES))
+		return refuse(pd, "flags", info->flags, "MEM_SURVIVES with MEM_NONVOLATILE");
 	return 0;
 }
 
@@ -365,12 +367,11 @@ void paccel_device_unregister(struct paccel_device *pd)
 	wait_var_event(&pd->stream_jobs, !atomic_read(&pd->stream_jobs));
 	/* Scrubbing is refused by now, so this one is the last. */
 	flush_work(&pd->pool->scrub_work);
+	paccel_pages_unmap_all(pd);
 	if (paccel_is_unsafe(pd)) {
 		mutex_lock(&lost_lock);
 		list_add(&pd->lost, &lost_devices);
 		mutex_unlock(&lost_lock);
-	} else {
-		paccel_pages_unmap_all(pd);
 	}
 	paccel_engines_free(pd);
 	paccel_map_end(pd);

@@ -119,9 +119,13 @@ static int paccel_pm_suspend(struct device *dev)
 	return ret;
 }
 
+/* Also if the machine did not go to sleep in the end: some devices had no power then, either. */
 static int paccel_pm_resume(struct device *dev)
 {
-	return paccel_resume(dev_get_drvdata(dev), pm_resume_via_firmware());
+	struct paccel_device *pd = dev_get_drvdata(dev);
+
+	return paccel_resume(pd, pm_suspend_via_firmware() &&
+				 !(pd->hw.info.flags & PACCEL_HW_MEM_NONVOLATILE));
 }
 
 /* An image of host memory has been made; the device had power all the time. */
@@ -130,7 +134,10 @@ static int paccel_pm_thaw(struct device *dev)
 	return paccel_resume(dev_get_drvdata(dev), false);
 }
 
-/* The image has been read back: the device had no power, or another kernel has used it. */
+/*
+ * The image has been read back. Another kernel may have used the device since, and this one did for
+ * a while after it had made the image.
+ */
 static int paccel_pm_restore(struct device *dev)
 {
 	return paccel_resume(dev_get_drvdata(dev), true);
@@ -223,8 +230,8 @@ static bool is_valid(const struct paccel_hw_ioctl *ioctl)
 	}
 	if (ioctl->size > PACCEL_MAX_PRIVATE || ioctl->min_size > ioctl->size ||
 	    ioctl->min_size < sizeof(u32)) {
-		pr_err("paccel: ioctl 0x%x of a backend: size %u, min_size %u: must be 4 to %d\n", cmd,
-		       ioctl->size, ioctl->min_size, PACCEL_MAX_PRIVATE);
+		pr_err("paccel: ioctl 0x%x of a backend: size %u, min_size %u: must be 4 to %d\n",
+		       cmd, ioctl->size, ioctl->min_size, PACCEL_MAX_PRIVATE);
 		return false;
 	}
 	return true;

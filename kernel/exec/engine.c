@@ -30,8 +30,9 @@
 /* --- one transfer; eng->lock is held where nothing else is said --- */
 
 /*
- * Calls @sync for the host memory of a request, a page at a time: pages that an IOMMU has mapped
- * behind each other need not be neighbours in memory, and @sync looks up the first one only.
+ * Calls @sync for the host memory of a request, a page of the IOMMU at a time, which has 4 KiB at
+ * least: those that it has mapped behind each other need not be neighbours in memory, and @sync
+ * looks up the first one only.
  */
 static void sync_pages(struct paccel_engine *eng, struct paccel_tag *tag,
 		       void (*sync)(struct device *dev, dma_addr_t addr, size_t len,
@@ -45,7 +46,7 @@ static void sync_pages(struct paccel_engine *eng, struct paccel_tag *tag,
 		for (done = 0; done < seg.len; done += part) {
 			dma_addr_t addr = seg.addr + done;
 
-			part = min_t(u32, seg.len - done, PAGE_SIZE - offset_in_page(addr));
+			part = min_t(u32, seg.len - done, SZ_4K - (addr & (SZ_4K - 1)));
 			sync(&eng->pd->hw.pdev->dev, addr, part, dir);
 		}
 }
@@ -108,7 +109,7 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
 	struct paccel_step *step = &tag->step;
 	int ret;
 
-	if (eng->state >= PACCEL_ENGINE_HELD || job->stop) {
+	if (eng->state != PACCEL_ENGINE_RUNNING || job->stop) {
 		/* Stopped while the worker had it. */
 		take_back(eng, tag, events);
 		return;

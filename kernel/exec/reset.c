@@ -95,7 +95,7 @@ static void lose_contexts(struct paccel_device *pd)
 	paccel_ctxs_end(pd, -ESTALE, PACCEL_PAGE_LOST);
 }
 
-/* @quiet: the card is proven to write nothing. The engines are held, and are not any more. */
+/* @quiet: the card is proven to write nothing. The engines are held, and stay so until a reset. */
 static void out_of_service(struct paccel_device *pd, bool quiet, const char *why)
 {
 	dev_err(&pd->dev, "%s: out of service until RESET\n", why);
@@ -105,7 +105,6 @@ static void out_of_service(struct paccel_device *pd, bool quiet, const char *why
 	paccel_set_state(pd, PACCEL_FAILED);
 	paccel_engines_abort(pd, -EIO);
 	paccel_engines_withdraw(pd, -EIO);
-	paccel_engines_unhold(pd);
 	paccel_pool_wake(pd);
 }
 
@@ -116,15 +115,12 @@ int paccel_quiesce(struct paccel_hw *hw)
 EXPORT_SYMBOL_PACCEL(paccel_quiesce);
 
 /*
- * @error: of what runs, or 0: it is done again, unless the device loses its memory. @power_lost: it
- * had no power. Returns 0, or -EIO with the card out of service.
+ * @error: of what runs, or 0: it is done again, unless device memory is lost. @mem_lost: it is,
+ * even if it survives resets. Returns 0, or -EIO with the card out of service.
  */
-static int restart(struct paccel_device *pd, int error, bool power_lost)
+static int restart(struct paccel_device *pd, int error, bool mem_lost)
 {
-	u32 flags = pd->hw.info.flags;
-	bool mem_lost = !(flags & PACCEL_HW_MEM_SURVIVES) ||
-			(power_lost && !(flags & PACCEL_HW_MEM_NONVOLATILE));
-
+	mem_lost = mem_lost || !(pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES);
 	paccel_set_state(pd, PACCEL_RESETTING);
 	paccel_engines_hold(pd, error);
 	if (mem_lost)
@@ -227,8 +223,9 @@ void paccel_recover_work(struct work_struct *work)
 }
 
 /*
- * Stops the device until paccel_resume(). Jobs wait. Returns -EIO if it cannot be stopped, and is
- * out of service; 0 if it was out of service before and cannot write.
+ * Stops the device until paccel_resume(). Jobs wait. Returns 0; also if the device was out of
+ * service before and cannot write: that is all there is to do. -EIO: it cannot be stopped, and is
+ * out of service.
  */
 int paccel_suspend(struct paccel_device *pd)
 {
@@ -250,12 +247,14 @@ unlock:
 	return ret;
 }
 
-int paccel_resume(struct paccel_device *pd, bool power_lost)
+int paccel_resume(struct paccel_device *pd, bool mem_lost)
 {
-	int ret;
+	int ret = -ENODEV;
 
 	mutex_lock(&pd->reset_lock);
-	ret = restart(pd, 0, power_lost);
+	/* After a shutdown as well the PCI core can be asked to reset the function. */
+	if (!paccel_gone(pd))
+		ret = restart(pd, 0, mem_lost);
 	if (!ret)
 		paccel_pool_retry(pd);
 	mutex_unlock(&pd->reset_lock);

@@ -13,7 +13,7 @@ const char *paccel_health(struct paccel_device *pd);
 int paccel_reset(struct paccel_device *pd);
 void paccel_recover_work(struct work_struct *work);
 int paccel_suspend(struct paccel_device *pd);
-int paccel_resume(struct paccel_device *pd, bool power_lost);
+int paccel_resume(struct paccel_device *pd, bool mem_lost);
 void paccel_fail(struct paccel_device *pd);
 /*
  * The device could not be quiesced: clears bus mastering, and makes paccel_is_unsafe() true, unless

@@ -23,7 +23,7 @@
 
 struct seq_buf;
 
-/* Contents of the device memory survive reset(). */
+/* Contents of the device memory survive reset(), and the resets of the PCI core. */
 #define PACCEL_HW_MEM_SURVIVES	BIT(0)
 /* With bus mastering off the card cannot write host memory any more. */
 #define PACCEL_HW_BM_STOPS	BIT(1)
@@ -43,7 +43,7 @@ struct seq_buf;
  * With PACCEL_HW_D2D, it also supports PACCEL_XFER_CHECKSUM.
  */
 #define PACCEL_HW_CHECKSUM	BIT(6)
-/* Contents of the device memory survive that the device has no power. */
+/* Contents of the device memory survive suspend to RAM. Only with PACCEL_HW_MEM_SURVIVES. */
 #define PACCEL_HW_MEM_NONVOLATILE BIT(7)
 /* All of them. */
 #define PACCEL_HW_FLAGS		GENMASK(7, 0)
@@ -195,7 +195,8 @@ int __paccel_backend_register(struct paccel_backend *backend, struct module *own
  * afterwards, which is no error of this function. May sleep.
  *
  * Return: 0; -EINVAL: a function is missing, the name does not have 1 to
- * PACCEL_BACKEND_NAME_MAX bytes, or a field of an ioctl is not as it has to be; -EBUSY: the name is taken; -ENOMEM
+ * PACCEL_BACKEND_NAME_MAX bytes, or a field of an ioctl is not as it has to be; -EBUSY: the name
+ * is taken; -ENOMEM
  */
 #define paccel_backend_register(backend) __paccel_backend_register(backend, THIS_MODULE)
 /**

@@ -70,10 +70,10 @@ static int export_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *atta
 	return ret;
 }
 
-/* It never moves, but it is revoked, and does not wait for an importer that relies on a pin. */
+/* It never moves, but it is revoked, so an importer that relies on a pin cannot have it. */
 static int export_pin(struct dma_buf_attachment *attach)
 {
-	return -EOPNOTSUPP;
+	return paccel_can_revoke(attach) ? 0 : -EOPNOTSUPP;
 }
 
 /* Required with pin(). */

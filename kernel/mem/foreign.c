@@ -392,12 +392,6 @@ static void kept_imports_release(struct work_struct *work)
 	}
 }
 
-/* Returns whether the range keeps memory from being moved or reclaimed. */
-bool paccel_foreign_pins(const struct paccel_pages *p)
-{
-	return !paccel_exported_buf(p->foreign->dmabuf);
-}
-
 /* Only what goes through the bounce buffer. */
 bool paccel_foreign_readable(const struct paccel_pages *p)
 {

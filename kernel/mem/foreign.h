@@ -14,7 +14,6 @@ int paccel_foreign_get(struct paccel_pages *p, struct paccel_device *pd, struct 
 void paccel_foreign_put(struct paccel_pages *p);
 void paccel_foreign_detach_all(struct paccel_device *pd);
 void paccel_foreign_release_kept(void);
-bool paccel_foreign_pins(const struct paccel_pages *p);
 bool paccel_foreign_readable(const struct paccel_pages *p);
 void paccel_foreign_read(struct paccel_pages *p, u64 off, void *to, u32 len);
 void paccel_foreign_write(struct paccel_pages *p, u64 off, const void *from, u32 len);

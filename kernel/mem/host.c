@@ -8,6 +8,7 @@
  * notifier only takes notes: it never sleeps and never waits for the card.
  */
 #include <linux/capability.h>
+#include <linux/dma-buf.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
@@ -17,7 +18,6 @@
 #include "core/ctx.h"
 #include "core/device.h"
 #include "core/range.h"
-#include "mem/foreign.h"
 #include "mem/host.h"
 #include "mem/pages.h"
 #include "mem/share.h"
@@ -380,21 +380,23 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	return register_publish(ctx, host);
 }
 
-/* Is RLIMIT_MEMLOCK charged for a dma-buf? */
-static bool is_charged(const struct paccel_pages *p)
-{
-	/* Each mapping of our own memory for another device is one more. */
-	return p->kind == PACCEL_PAGES_FOREIGN ? paccel_foreign_pins(p) : !paccel_pages_shared(p);
-}
-
 /* A dma-buf under the range: nothing of the caller's memory is looked at. */
 static int register_dmabuf(struct paccel_ctx *ctx, struct paccel_host *host, int fd)
 {
 	u64 length = host->addr.last - host->addr.start + 1;
-	int ret = paccel_pages_import(&host->pages, ctx->pd, fd, length, !host->read_only);
+	struct dma_buf *dmabuf = dma_buf_get(fd);
+	unsigned long cost;
+	int ret;
 
-	if (!ret && is_charged(&host->pages))
-		ret = host_charge(ctx, host, host->pages.nr, false);
+	if (IS_ERR(dmabuf))
+		return -EINVAL;
+	ret = paccel_import_check(ctx->pd, dmabuf, length, !host->read_only);
+	cost = paccel_import_cost(ctx->pd, dmabuf, length);
+	if (!ret && cost)
+		ret = host_charge(ctx, host, cost, false);
+	if (!ret)
+		ret = paccel_pages_import(&host->pages, ctx->pd, dmabuf, length, !host->read_only);
+	dma_buf_put(dmabuf);
 	return ret ?: register_publish(ctx, host);
 }
 

@@ -211,9 +211,8 @@ static void map_for_device(struct paccel_pages *p)
 }
 
 /*
- * Maps the pages for the card if it can reach them. That it cannot is no error: they go through
- * the bounce buffer. Where RAM lies beyond the card's mask it is not even tried, for a mapping
- * that fails warns.
+ * Maps the pages for the card, if it can be given all memory. Otherwise, and if that fails, they go
+ * through the bounce buffer, which is no error.
  */
 void paccel_pages_map(struct paccel_pages *p)
 {
@@ -235,14 +234,17 @@ static void unmap_for_device(struct paccel_pages *p)
 	sg_free_table(&p->sgt);
 }
 
-/* The driver is being unbound and the card writes nothing any more. */
+/* The driver is being unbound, or was before: nothing stays mapped but what might be written. */
 void paccel_pages_unmap_all(struct paccel_device *pd)
 {
 	struct paccel_pages *p, *next;
 
-	paccel_foreign_detach_all(pd);
+	if (!paccel_is_unsafe(pd))
+		paccel_foreign_detach_all(pd);
 	mutex_lock(&pd->mapped_lock);
 	list_for_each_entry_safe(p, next, &pd->mapped, mapped) {
+		if (paccel_may_write(pd, p->give_ups))
+			continue;
 		list_del_init(&p->mapped);
 		unmap_for_device(p);
 	}

@@ -283,7 +283,8 @@ struct paccel_buf *paccel_share_buf(struct paccel_device *pd, int fd)
 	return buf;
 }
 
-static int import_check(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length, bool write)
+/* May the dma-buf be registered with the device? */
+int paccel_import_check(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length, bool write)
 {
 	struct paccel_buf *buf = paccel_exported_buf(dmabuf);
 
@@ -297,29 +298,33 @@ static int import_check(struct paccel_device *pd, struct dma_buf *dmabuf, u64 le
 	return 0;
 }
 
-/*
- * The first @length bytes of a dma-buf as host pages of a range. Our own host memory is lent, page
- * by page, and needs no more of a dma-buf than its file. On failure there is nothing to release.
- */
-int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, int fd, u64 length,
-			bool write)
+/* The pages that a registration of @length bytes costs its program. */
+unsigned long paccel_import_cost(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length)
 {
-	struct dma_buf *dmabuf = dma_buf_get(fd);
-	struct paccel_shared *shared;
-	int ret;
+	struct paccel_shared *shared = dmabuf->priv;
 
-	if (IS_ERR(dmabuf))
-		return -EINVAL;
-	ret = import_check(pd, dmabuf, length, write);
-	if (!ret && dmabuf->ops == &shared_ops) {
-		shared = dmabuf->priv;
-		paccel_pages_borrow(p, pd, shared->host, length, write);
-		paccel_pages_map(p);
-	} else if (!ret) {
-		ret = paccel_foreign_get(p, pd, dmabuf, length, write);
-	}
-	dma_buf_put(dmabuf);
-	return ret;
+	/* Device memory is not pinned. Of other memory all is, however little is registered. */
+	if (dmabuf->ops != &shared_ops)
+		return paccel_exported_buf(dmabuf) ? 0 : PAGE_ALIGN(dmabuf->size) >> PAGE_SHIFT;
+	/* Each mapping of our own memory for another device is one more. */
+	return shared->host->pages.pd == pd ? 0 : PAGE_ALIGN(length) >> PAGE_SHIFT;
+}
+
+/*
+ * The first @length bytes of a dma-buf, which paccel_import_check() has allowed, as host pages of a
+ * range. Our own host memory is lent, page by page, and needs no more of a dma-buf than its file.
+ * On failure there is nothing to release.
+ */
+int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
+			u64 length, bool write)
+{
+	struct paccel_shared *shared = dmabuf->priv;
+
+	if (dmabuf->ops != &shared_ops)
+		return paccel_foreign_get(p, pd, dmabuf, length, write);
+	paccel_pages_borrow(p, pd, shared->host, length, write);
+	paccel_pages_map(p);
+	return 0;
 }
 
 PACCEL_IMPORT_NS(DMA_BUF);

@@ -32,7 +32,9 @@ struct dma_buf *paccel_dmabuf(const struct dma_buf_ops *ops, void *priv, u64 siz
 struct dma_buf *paccel_share_mem(struct paccel_ctx *ctx, u64 addr);
 struct dma_buf *paccel_share_host(struct paccel_ctx *ctx, u64 addr);
 struct paccel_buf *paccel_share_buf(struct paccel_device *pd, int fd);
-int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, int fd, u64 length,
-			bool write);
+int paccel_import_check(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length, bool write);
+unsigned long paccel_import_cost(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length);
+int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
+			u64 length, bool write);
 
 #endif

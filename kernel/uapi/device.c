@@ -58,8 +58,10 @@ int paccel_ioctl_reset(struct paccel_ucmd *ucmd)
 	if (cmd->flags)
 		return -EINVAL;
 	/* Not in the middle of a reset by the PCI core, which holds this lock. */
-	device_lock(dev);
-	ret = paccel_reset(ucmd->ctx->pd);
+	if (device_lock_interruptible(dev))
+		return -ERESTARTNOINTR;
+	/* Or between two steps of its recovery, which ends with a reset of ours. */
+	ret = pci_channel_offline(to_pci_dev(dev)) ? -EIO : paccel_reset(ucmd->ctx->pd);
 	device_unlock(dev);
 	return ret;
 }

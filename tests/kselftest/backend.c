@@ -73,6 +73,7 @@ static const char *const wrong[][2] = {
 	{ "engines=9", "engines=9: must be 1 to 8" },
 	{ "flags=0x100", "flags=256: must be PACCEL_HW_* only" },
 	/* With PACCEL_HW_MAPPABLE. BAR 0 of edu has 1 MiB. */
+	{ "flags=0x80", "flags=128: must be MEM_SURVIVES with MEM_NONVOLATILE" },
 	{ "flags=4", "granule=64: must be a page" },
 	{ "flags=4,granule=4096,mem_size=4096,mem_bar=6", "mem_bar=6: must be a memory BAR" },
 	{ "flags=4,granule=4096,mem_size=4096,mem_offset=2048", "mem_offset=2048: must be whole pages" },

@@ -501,6 +501,11 @@ TEST_F(share, foreign_source_and_target)
 		memset(map, 0x55, 2 * page_size);
 		pattern_fill(map + page_size - 100, SIZE, 10 + m);
 		EXPECT_EQ(0, dmabuf_sync(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
+		/* All of it is pinned. */
+		test_cmd_host_dmabuf(self->fd, self->range, 1, dmabuf, 0);
+		EXPECT_EQ(self->locked + 2 * (long)page_size / 1024, locked_kb());
+		test_cmd_host_free(self->fd, self->range, 0);
+		EXPECT_EQ(self->locked, locked_kb());
 		test_cmd_host_dmabuf(self->fd, self->range, 2 * page_size, dmabuf, 0);
 		/* The range holds it, not the descriptor. */
 		close(dmabuf);

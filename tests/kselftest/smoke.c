@@ -147,7 +147,11 @@ TEST_F(smoke, registered_memory_takes_no_swiotlb_slots)
 	size_t size = 1 << 20;
 	u8 *p = map_pages(size / page_size);
 	long before = swiotlb_slots();
+	char cmdline[4096] = {};
 
+	/* Where the number says something it must be there. */
+	ASSERT_LT(0, file_read("/proc/cmdline", cmdline, sizeof(cmdline)));
+	ASSERT_TRUE(before >= 0 || !strstr(cmdline, "swiotlb=force"));
 	test_cmd_host_register(self->fd, p, size, 0);
 	/* A slot has 2 KiB. Other drivers take some, too. */
 	EXPECT_GT(before + 256, swiotlb_slots());

@@ -118,8 +118,9 @@ enum {
  *	two transfers
  * @PACCEL_CAP_NATIVE_FILL: the card fills by itself; without it a fill is a transfer from the host
  * @PACCEL_CAP_MEM_SURVIVES_RESET: contents and contexts survive PACCEL_IOC_RESET
- * @PACCEL_CAP_DIRECT_DMA: host memory is given to the card where it lies, as far as the card can
- *	reach it; without it every transfer goes through the driver's bounce buffer
+ * @PACCEL_CAP_DIRECT_DMA: host memory is given to the card where it lies; without it every transfer
+ *	goes through the driver's bounce buffer, since the card does not reach all memory, or the
+ *	kernel would copy what is mapped (swiotlb=force, SEV, TDX)
  * @PACCEL_CAP_VERIFY: the card computes checksums: PACCEL_COPY_VERIFY, PACCEL_FILL_VERIFY and
  *	PACCEL_OP_VERIFY
  */
@@ -423,13 +424,14 @@ struct paccel_host_alloc {
  *
  * With PACCEL_HOST_DMABUF the first @length bytes of the dma-buf stand under these addresses: an
  * address range that the program keeps free for them (a PROT_NONE mapping, say), or where it has
- * mapped the dma-buf itself. Nothing there is read, pinned or watched. Memory of another driver,
- * which that driver then keeps where it is, and HOST_ALLOC memory of another card are charged to
- * RLIMIT_MEMLOCK. Device memory of another card is not, and its registration is as of any other
- * dma-buf, if the module parameter p2p lets the cards reach each other. Memory that its driver
- * takes away (its card goes) is dead: copies that use it answer ``-EFAULT``, and those that run
- * fail so. Where the card cannot reach the memory by DMA the driver copies by CPU. Accesses are
- * ordered by the program (with fences): the implicit fences of the dma-buf are not looked at.
+ * mapped the dma-buf itself. Nothing there is read, pinned or watched. RLIMIT_MEMLOCK is charged
+ * for the whole of a dma-buf of another driver, which that driver then keeps where it is, and for
+ * what is registered of HOST_ALLOC memory of another card. Device memory of another card costs
+ * nothing; it can be registered if the module parameter p2p lets the cards reach each other. Memory
+ * that its driver takes away (its card goes) is dead: copies that use it answer ``-EFAULT``, and
+ * those that run fail so. Where the card cannot reach the memory by DMA the driver copies by CPU.
+ * Accesses are ordered by the program (with fences): the implicit fences of the dma-buf are not
+ * looked at.
  *
  * Return: 0; ``-EINVAL`` (@addr is 0; @length, or the range wraps; @fd is no dma-buf, is given
  * without PACCEL_HOST_DMABUF, or is shorter than @length); ``-EEXIST`` (overlaps a range of this
