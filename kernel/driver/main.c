@@ -2,6 +2,7 @@
 /* Beginning and end of the module. */
 #include <linux/module.h>
 
+#include "core/compat.h"
 #include "core/module.h"
 #include "driver/driver.h"
 #include "hw/backends.h"
@@ -26,7 +27,7 @@ static int __init paccel_init(void)
 {
 	int ret = -ENOMEM;
 
-	paccel_wq = alloc_workqueue("paccel", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	paccel_wq = alloc_workqueue("paccel", WQ_HIGHPRI | WQ_MEM_RECLAIM | WQ_PERCPU, 0);
 	if (!paccel_wq)
 		return ret;
 	paccel_release_wq = alloc_workqueue("paccel_release", WQ_UNBOUND, 0);
