@@ -276,7 +276,7 @@ FIXTURE_TEARDOWN(chaos)
 	u64 addr = 0;
 
 	ASSERT_LE(0, fd);
-	EXPECT_TRUE(card_health_is("ok"));
+	EXPECT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
 	EXPECT_TRUE(WAIT_FOR(stats_of(fd).used == 0, 10000));
 	EXPECT_EQ(0, _test_cmd_mem_alloc(fd, self->total, 0, &addr));
 	EXPECT_EQ(0, _test_cmd_copy_d2h(fd, host, addr, self->total));

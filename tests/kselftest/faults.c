@@ -144,7 +144,7 @@ static void check_counts(struct __test_metadata *_metadata, FIXTURE_DATA(faults)
 	EXPECT_EQ(b->leaked_pages, now.leaked_pages);
 	if (alone)
 		EXPECT_EQ(b->lost_irqs + kind->add.lost_irqs * times, now.lost_irqs);
-	EXPECT_TRUE(card_health_is("ok"));
+	EXPECT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
 }
 
 /* --- somebody else ------------------------------------------------------- */

@@ -52,7 +52,7 @@ FIXTURE_TEARDOWN(verify)
 	ring_order("clear");
 	EXPECT_EQ(0, module_param_set("verify", "0"));
 	EXPECT_EQ(0, module_param_set("watchdog_ms", self->old_watchdog));
-	EXPECT_TRUE(card_health_is("ok"));
+	EXPECT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
 	rig_close(&self->r);
 }
 

@@ -120,7 +120,7 @@ TEST_F(watchdog, hung_transfer)
 	EXPECT_EQ(timeouts + 4, counter("timeouts"));
 	/* The last restart may still be under way: the call does not wait for it. */
 	EXPECT_TRUE(WAIT_FOR(restarts() == resets + 4, 5000));
-	EXPECT_TRUE(card_health_is("ok"));
+	EXPECT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
 	/* Without a reset by hand the card is as good as new. */
 	card_behave();
 	ASSERT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
