@@ -428,7 +428,7 @@ static void hang(struct paccel_engine *eng, struct paccel_tag *tag, int error)
 {
 	tag->state = PACCEL_TAG_HUNG;
 	tag->status = error;
-	/* Whoever holds the engine ends its requests. */
+	/* The caller of paccel_engine_hold() ends the requests with paccel_engine_abort(). */
 	if (eng->state >= PACCEL_ENGINE_HELD)
 		return;
 	paccel_engine_set_state(eng, PACCEL_ENGINE_HUNG);

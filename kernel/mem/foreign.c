@@ -129,9 +129,9 @@ static int copy_addresses(struct paccel_pages *p, struct sg_table *from)
 }
 
 /*
- * The exporter keeps the memory where it is: queued jobs have its addresses. Whoever registers it
- * is charged. Device memory of another of our devices never moves, so it is not pinned: if it is
- * revoked, the range is dead. The reservation lock is held.
+ * The exporter must not move the memory, because queued jobs have its addresses. The registration
+ * is charged for it. Device memory of another of our devices never moves, so it is not pinned: if
+ * it is revoked, the range is dead. The reservation lock is held.
  */
 static int import_pin(struct paccel_foreign *f)
 {
