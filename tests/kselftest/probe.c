@@ -160,17 +160,37 @@ static int bind_impatiently(void)
 	return rc;
 }
 
-TEST_F(probe, edu_does_not_stop)
+static int edu_bind_while_busy(struct __test_metadata *_metadata, FIXTURE_DATA(probe) *self)
 {
 	pthread_t thread;
+	int rc;
+
+	self->enough = false;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, edu_keep_busy, self));
+	ASSERT_TRUE(WAIT_FOR(reg_read(self, EDU_DMA_CMD) & 1, 5000));
+	rc = bind_impatiently();
+	__atomic_store_n(&self->enough, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	return rc;
+}
+
+/*
+ * Between two transfers the device is idle until the thread starts the next one, longer if the host
+ * takes its CPU away. A driver that looks then is right to bind, and is asked again.
+ */
+TEST_F(probe, edu_does_not_stop)
+{
+	int rc, tries = 1;
 
 	if (strcmp(card_kind(), "edu"))
 		SKIP(return, "about edu only");
-	ASSERT_EQ(0, pthread_create(&thread, NULL, edu_keep_busy, self));
-	ASSERT_TRUE(WAIT_FOR(reg_read(self, EDU_DMA_CMD) & 1, 5000));
-	EXPECT_EQ(-ETIMEDOUT, bind_impatiently());
-	__atomic_store_n(&self->enough, true, __ATOMIC_RELEASE);
-	pthread_join(thread, NULL);
+	while (!(rc = edu_bind_while_busy(_metadata, self)) && tries < 20) {
+		ASSERT_EQ(0, driver_unbind(card_bdf()));
+		tries++;
+	}
+	if (tries > 1)
+		printf("# tries: probe.edu_does_not_stop %d\n", tries);
+	EXPECT_EQ(-ETIMEDOUT, rc);
 	EXPECT_TRUE(log_says(self->log, "a transfer of an earlier driver does not end"));
 	expect_nothing_left(_metadata);
 }
