@@ -125,7 +125,10 @@ static int copy_addresses(struct paccel_pages *p, struct sg_table *from)
 		sg_dma_len(to) = sg_dma_len(sg);
 		to = sg_next(to);
 	}
-	return 0;
+	ret = paccel_pages_mark(p);
+	if (ret)
+		paccel_pages_forget_segs(p);
+	return ret;
 }
 
 /*
@@ -361,8 +364,8 @@ void paccel_foreign_put(struct paccel_pages *p)
 	struct paccel_foreign *f = p->foreign;
 	bool ended = import_end(f, p);
 
-	/* Empty where there was no mapping for the device. */
-	sg_free_table(&p->sgt);
+	/* None where there was no mapping for the device. */
+	paccel_pages_forget_segs(p);
 	if (ended)
 		import_free(f);
 	else

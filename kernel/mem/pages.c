@@ -24,6 +24,8 @@
 
 /* Pages that are compared at a time. */
 #define PACCEL_COMPARE 64
+/* Every so many segments of a mapping are marked, so that a byte is found in logarithmic time. */
+#define PACCEL_MARK 64
 /* Our own pages are neighbours in blocks of so many, where there are any: 2 MiB of 4 KiB pages. */
 #define PACCEL_OWN_ORDER 9
 
@@ -190,6 +192,36 @@ static bool needs_sync(struct paccel_pages *p)
 	return false;
 }
 
+/* Marks the segments of p->sgt, if they are many. On failure there is nothing to forget. */
+int paccel_pages_mark(struct paccel_pages *p)
+{
+	unsigned int nr = DIV_ROUND_UP(p->sgt.nents, PACCEL_MARK), i;
+	struct scatterlist *sg;
+	u64 base = 0;
+
+	if (nr <= 1)
+		return 0;
+	p->marks = kvmalloc_array(nr, sizeof(*p->marks), GFP_KERNEL_ACCOUNT);
+	if (!p->marks)
+		return -ENOMEM;
+	for_each_sgtable_dma_sg(&p->sgt, sg, i) {
+		if (i % PACCEL_MARK == 0)
+			p->marks[i / PACCEL_MARK] = (struct paccel_cursor){ sg, base };
+		base += sg_dma_len(sg);
+	}
+	p->nr_marks = nr;
+	return 0;
+}
+
+/* Frees p->sgt and its marks. Also of pages that have none. */
+void paccel_pages_forget_segs(struct paccel_pages *p)
+{
+	kvfree(p->marks);
+	p->marks = NULL;
+	p->nr_marks = 0;
+	sg_free_table(&p->sgt);
+}
+
 /* In a paccel_enter() section. */
 static void map_for_device(struct paccel_pages *p)
 {
@@ -199,15 +231,21 @@ static void map_for_device(struct paccel_pages *p)
 					      SZ_1G, GFP_KERNEL_ACCOUNT))
 		return;
 	/* Each transfer syncs its own bytes; the rest is the program's, which goes on writing. */
-	if (dma_map_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC)) {
-		sg_free_table(&p->sgt);
-		return;
-	}
+	if (dma_map_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC))
+		goto free_segs;
+	if (paccel_pages_mark(p))
+		goto unmap;
 	p->sync = needs_sync(p);
 	p->give_ups = READ_ONCE(p->pd->give_ups);
 	mutex_lock(&p->pd->mapped_lock);
 	list_add(&p->mapped, &p->pd->mapped);
 	mutex_unlock(&p->pd->mapped_lock);
+	return;
+
+unmap:
+	dma_unmap_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_SKIP_CPU_SYNC);
+free_segs:
+	paccel_pages_forget_segs(p);
 }
 
 /*
@@ -231,7 +269,7 @@ static void unmap_for_device(struct paccel_pages *p)
 	 * since.
 	 */
 	dma_unmap_sgtable(&p->pd->hw.pdev->dev, &p->sgt, p->dir, DMA_ATTR_SKIP_CPU_SYNC);
-	sg_free_table(&p->sgt);
+	paccel_pages_forget_segs(p);
 }
 
 /* The driver is being unbound, or was before: nothing stays mapped but what might be written. */
@@ -274,6 +312,7 @@ static bool unmap(struct paccel_pages *p)
 	if (lost) {
 		paccel_count_leak(p->pd, p->nr);
 		kmemleak_not_leak(p->sgt.sgl);
+		kvfree(p->marks);
 	}
 	return !lost;
 }
@@ -344,27 +383,43 @@ enum dma_data_direction paccel_pages_dir(struct paccel_pages *p)
 	return mapped(p)->dir;
 }
 
-static void seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off)
+/* The last mark that is not behind @off, by bisection. */
+static struct paccel_cursor mark_before(const struct paccel_pages *p, u64 off)
 {
-	if (!cursor->sg || off < cursor->base)
-		*cursor = (struct paccel_cursor){ .sg = p->sgt.sgl };
-	while (off - cursor->base >= sg_dma_len(cursor->sg)) {
-		cursor->base += sg_dma_len(cursor->sg);
-		cursor->sg = sg_next(cursor->sg);
+	unsigned int first = 0, end = p->nr_marks;
+
+	if (!end)
+		return (struct paccel_cursor){ .sg = p->sgt.sgl };
+	while (end - first > 1) {
+		unsigned int middle = first + (end - first) / 2;
+
+		if (p->marks[middle].base <= off)
+			first = middle;
+		else
+			end = middle;
 	}
+	return p->marks[first];
 }
 
-/* The long way to where a job begins is gone here, and not in the interrupt that starts it. */
-void paccel_pages_seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off)
+static bool is_at(const struct paccel_cursor *cursor, u64 off)
 {
-	int idx;
+	return off >= cursor->base && off - cursor->base < sg_dma_len(cursor->sg);
+}
 
-	p = mapped(p);
-	if (!paccel_enter(p->pd, &idx))
+static void next_seg(struct paccel_cursor *cursor)
+{
+	cursor->base += sg_dma_len(cursor->sg);
+	cursor->sg = sg_next(cursor->sg);
+}
+
+/* Most often it is where the last transfer began, or directly behind that. */
+static void seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off)
+{
+	if (cursor->sg && is_at(cursor, off))
 		return;
-	if (!list_empty(&p->mapped))
-		seek(p, cursor, off);
-	paccel_exit(idx);
+	*cursor = mark_before(p, off);
+	while (!is_at(cursor, off))
+		next_seg(cursor);
 }
 
 bool paccel_seg_next(struct paccel_seg *seg)

@@ -20,6 +20,12 @@ enum paccel_pages_kind {
 	PACCEL_PAGES_FOREIGN,	/* a dma-buf that is not host memory of this driver */
 };
 
+/* A place in the segments of a mapping. @sg is NULL: nowhere yet. */
+struct paccel_cursor {
+	struct scatterlist *sg;
+	u64 base;		/* offset of the first byte of @sg */
+};
+
 /**
  * struct paccel_pages - pages of host memory, and their mapping for the card if there is one
  * @kind: whose they are
@@ -36,6 +42,8 @@ enum paccel_pages_kind {
  * @mapped: in pd->mapped while @sgt is mapped, under pd->mapped_lock; foreign ones in pd->attached
  *	under pd->detach_lock
  * @sgt: the mapping
+ * @marks: places in @sgt, every 64 segments, if it has more than 64
+ * @nr_marks: how many
  * @sync: some segments of @sgt need dma_sync_*() before and after a DMA request
  * @give_ups: value of pd->give_ups when the pages were mapped
  */
@@ -52,14 +60,10 @@ struct paccel_pages {
 	struct paccel_device *pd;
 	struct list_head mapped;
 	struct sg_table sgt;
+	struct paccel_cursor *marks;
+	unsigned int nr_marks;
 	bool sync;
 	unsigned int give_ups;
-};
-
-/* A place in the segments of a mapping: walking on from it is cheap. All 0 is the start. */
-struct paccel_cursor {
-	struct scatterlist *sg;
-	u64 base;		/* offset of the first byte of @sg */
 };
 
 int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr, u64 length,
@@ -73,8 +77,9 @@ bool paccel_pages_shared(const struct paccel_pages *p);
 enum dma_data_direction paccel_pages_dir(struct paccel_pages *p);
 bool paccel_pages_sync(struct paccel_pages *p);
 void paccel_pages_release(struct paccel_pages *p);
+int paccel_pages_mark(struct paccel_pages *p);
+void paccel_pages_forget_segs(struct paccel_pages *p);
 void paccel_pages_unmap_all(struct paccel_device *pd);
-void paccel_pages_seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off);
 bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off,
 		      struct paccel_xfer *x);
 void paccel_pages_read(struct paccel_pages *p, u64 off, void *to, u32 len);

@@ -180,7 +180,6 @@ static int whole_job(struct paccel_ctx *ctx, const struct paccel_transfer *t,
 		job->host = t->host;
 		job->pages = &t->host->pages;
 		side->start -= t->host->addr.start;
-		paccel_pages_seek(job->pages, &job->cursor, side->start);
 	}
 	ret = paccel_job_verify(job, ctx->pd, t->verify);
 	if (ret) {
