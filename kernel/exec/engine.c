@@ -77,6 +77,26 @@ static void set_alarm(struct paccel_engine *eng)
 	mod_delayed_work(paccel_wq, &eng->watchdog, alarm - jiffies);
 }
 
+/* Behind the newest request that has been started. */
+static u64 started_end(struct paccel_engine *eng)
+{
+	struct paccel_tag *last = last_tag(eng);
+
+	return last && (last->state == PACCEL_TAG_PICKED || last->state == PACCEL_TAG_FILLING) ?
+	       eng->tail - 1 : eng->tail;
+}
+
+/* Has the device been told of the oldest request in flight? */
+static bool oldest_is_kicked(struct paccel_engine *eng)
+{
+	return eng->head != eng->tail && eng->head < eng->kicked;
+}
+
+static bool may_kick(struct paccel_engine *eng)
+{
+	return started_end(eng) > max(eng->kicked, eng->head);
+}
+
 /* The oldest transfer in flight must have ended by then. Not in jiffies: those may lag behind. */
 static void set_deadline(struct paccel_engine *eng)
 {
@@ -94,12 +114,18 @@ static void take_back(struct paccel_engine *eng, struct paccel_tag *tag,
 	paccel_turn_settle(eng, tag->job, &events->ended);
 }
 
-/* The card begins what was started. */
+/* The card begins what was started, and the time of the oldest request begins. */
 void paccel_engine_kick_now(struct paccel_engine *eng)
 {
-	if (eng->unkicked && eng->pd->ops->kick)
+	bool was_kicked = oldest_is_kicked(eng);
+
+	if (!may_kick(eng))
+		return;
+	if (eng->pd->ops->kick)
 		eng->pd->ops->kick(&eng->pd->hw, eng->id);
-	eng->unkicked = 0;
+	eng->kicked = started_end(eng);
+	if (!was_kicked)
+		set_deadline(eng);
 }
 
 static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
@@ -121,8 +147,6 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
 	sync_for_card(eng, tag);
 	tag->state = PACCEL_TAG_BUSY;
 	tag->started = ktime_get();
-	if (eng->tail - eng->head == 1)
-		set_deadline(eng);
 	ret = eng->pd->ops->start(&eng->pd->hw, eng->id, &step->x);
 	trace_paccel_start(eng, tag, ret);
 	if (ret) {
@@ -130,7 +154,6 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
 		tag->status = -EIO;
 		return;
 	}
-	eng->unkicked++;
 	atomic64_inc(&eng->pd->count.xfers);
 	/* It may be started more than once. */
 	if (step->last && job->ops && !job->issue_reported &&
@@ -198,7 +221,7 @@ static void retire_all(struct paccel_engine *eng, struct engine_events *events)
 		}
 		retire(eng, tag, events);
 	}
-	if (eng->head != head && eng->head != eng->tail)
+	if (eng->head != head && oldest_is_kicked(eng))
 		set_deadline(eng);
 }
 
@@ -527,7 +550,7 @@ EXPORT_SYMBOL_PACCEL(paccel_spurious_irq);
 
 static bool overdue(struct paccel_engine *eng)
 {
-	return eng->head != eng->tail && ktime_compare(ktime_get(), eng->deadline) >= 0 &&
+	return oldest_is_kicked(eng) && ktime_compare(ktime_get(), eng->deadline) >= 0 &&
 	       tag_at(eng, eng->head)->state == PACCEL_TAG_BUSY;
 }
 
@@ -560,7 +583,7 @@ static void engine_watchdog(struct work_struct *work)
 	if (eng->state == PACCEL_ENGINE_RUNNING && overdue(eng))
 		look_after(eng, &events);
 	/* What is in flight now may be younger than the alarm. */
-	if (eng->state == PACCEL_ENGINE_RUNNING && eng->head != eng->tail)
+	if (eng->state == PACCEL_ENGINE_RUNNING && oldest_is_kicked(eng))
 		set_alarm(eng);
 	spin_unlock_irq(&eng->lock);
 	paccel_engine_events_report(&events);
@@ -617,7 +640,7 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 		WRITE_ONCE(eng->load, eng->load + 1);
 		paccel_turn_enqueue(eng, job);
 		go_on_unkicked(eng, &events);
-		if (!more || eng->unkicked >= PACCEL_UNKICKED)
+		if (!more || started_end(eng) - eng->kicked >= PACCEL_UNKICKED)
 			paccel_engine_kick_now(eng);
 		if (!list_empty(&job->issued_node)) {
 			list_del_init(&job->issued_node);

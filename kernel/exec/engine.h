@@ -71,14 +71,14 @@ enum paccel_engine_state {
  * @head: cookie of the oldest request in flight
  * @tail: cookie of the next request
  * @bytes: total length of all requests in flight
- * @unkicked: number of requests started since the last kick()
+ * @kicked: cookie behind the newest request that the last kick() announced
  * @bouncing: a request in flight uses the bounce buffer
  * @reported: poll() has reported a completion
  * @load: number of jobs; read without the lock
  * @queues: round-robin list of queues with jobs and without requests in flight
  * @served: queues with jobs and with requests in flight; used only if one context is alone
  * @scrub: the scrub job while it waits, else NULL; see paccel_turn_next()
- * @deadline: time by which the oldest request in flight must have completed
+ * @deadline: time by which the oldest request in flight must have completed, once it is announced
  * @alarm: expiry of @watchdog in jiffies, if @armed
  * @armed: @watchdog is pending
  * @last_end: time of the last completion
@@ -98,7 +98,7 @@ struct paccel_engine {
 	u64 head;
 	u64 tail;
 	u64 bytes;
-	unsigned int unkicked;
+	u64 kicked;
 	bool bouncing;
 	bool reported;
 	unsigned int load;

@@ -216,12 +216,14 @@ static bool in_hand(struct paccel_engine *eng, const struct paccel_pages *pages)
 
 /*
  * The pages are revoked: no transfer of theirs is planned any more. Waits until those that were
- * have ended; the watchdog sees to it that they do.
+ * have ended; the watchdog sees to it that they do, of those that the card has been told of.
  */
 void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *pages)
 {
 	struct paccel_engine *eng;
 
-	for (eng = pd->engines; eng < engines_end(pd); eng++)
+	for (eng = pd->engines; eng < engines_end(pd); eng++) {
+		paccel_engine_kick(eng);
 		wait_event(pd->evicted, !in_hand(eng, pages));
+	}
 }
