@@ -216,7 +216,7 @@ static bool in_hand(struct paccel_engine *eng, const struct paccel_pages *pages)
 
 /*
  * The pages are revoked: no transfer of theirs is planned any more. Waits until those that were
- * have ended; the watchdog sees to it that they do, of those that the card has been told of.
+ * have ended. The watchdog sees to it that they do, once they are announced to the device.
  */
 void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *pages)
 {
