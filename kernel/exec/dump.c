@@ -32,7 +32,7 @@
 
 /* Of one engine: contexts that are named, and jobs of each that are counted, with its lock held. */
 #define DUMP_QUEUES	64
-#define DUMP_JOBS	1024
+#define DUMP_JOBS	64
 
 static const char * const op_names[] = {
 	[PACCEL_JOB_H2D] = "h2d",
