@@ -12,7 +12,6 @@
 #include <linux/mm.h>
 #include <linux/pci.h>
 #include <linux/version.h>
-#include <linux/workqueue.h>
 
 #define PACCEL_BEFORE(major, minor) (LINUX_VERSION_CODE < KERNEL_VERSION(major, minor, 0))
 
@@ -115,14 +114,6 @@ static inline void paccel_eventfd_signal(struct eventfd_ctx *eventfd)
 #define dma_fence_init64 dma_fence_init
 #else
 #define PACCEL_FENCE_64BIT
-#endif
-
-/*
- * 6.17: a queue that is not WQ_UNBOUND has to say WQ_PERCPU ("workqueue: Add new WQ_PERCPU flag"),
- * and later kernels warn of one that does not.
- */
-#if PACCEL_BEFORE(6, 17)
-#define WQ_PERCPU 0
 #endif
 
 /*

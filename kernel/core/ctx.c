@@ -12,9 +12,9 @@ u64 paccel_ctx_releasing(struct paccel_ctx *ctx)
 {
 	u64 mark;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	mark = list_empty(&ctx->releasing) ? 0 : ctx->nr_ended;
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	return mark;
 }
 
@@ -23,10 +23,10 @@ static bool released(struct paccel_ctx *ctx, u64 mark)
 	struct paccel_ended *first;
 	bool past;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	first = list_first_entry_or_null(&ctx->releasing, struct paccel_ended, node);
 	past = !first || first->nr > mark;
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	return past;
 }
 
@@ -49,9 +49,9 @@ void paccel_ctx_work_ended(struct paccel_ctx *ctx, struct paccel_ended *ended)
 /* Work has released what it worked on, or was dropped before it ended. */
 void paccel_ctx_work_released(struct paccel_ctx *ctx, struct paccel_ended *ended)
 {
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	list_del_init(&ended->node);
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	/* Hardly ever does anybody wait, and this is called for every job. */
 	if (wq_has_sleeper(&ctx->settled))
 		wake_up_all(&ctx->settled);

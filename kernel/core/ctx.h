@@ -66,7 +66,7 @@ struct paccel_usage {
  * @wait: WAIT, SUBMIT that waits for room, and poll()
  * @settled: wait queue of paccel_ctx_wait_released(). It is not @wait, since edge-triggered epoll
  *	reports an event for each wake-up of @wait
- * @work_lock: all below, and its streams with their jobs; taken in interrupts
+ * @work_lock: all below, and its streams with their jobs
  * @streams: by number less 1
  * @page: the completion page, from the first stream on
  * @page_state: value for @page->state, kept here while @page is NULL

@@ -6,14 +6,16 @@
  *
  *   device_lock() of the PCI function -> pd->reset_lock
  *   mmap_lock or pd->reset_lock -> ctx->lock -> pd->ctxs_lock -> pool->lock -> pd->mapped_lock
- *   -> ctx->work_lock (irq) or eng->lock (irq)
+ *   -> ctx->work_lock -> eng->lock (irq)
  *
- * mmap_lock and pd->reset_lock are never held together, nor are ctx->work_lock and eng->lock.
+ * mmap_lock and pd->reset_lock are never held together. eng->lock is the only one that interrupts
+ * take.
  *
  * While one of the driver's locks above is held, user memory is not accessed or pinned, no mmu
  * notifier is registered or unregistered, and nothing waits for the device. The exception is
  * pd->reset_lock, which is held while the device is quiesced. Fences, eventfds and waiters of
- * streams are signalled without any of these locks, and that path does not allocate memory.
+ * streams are signalled in a worker, without any of these locks, and that path does not allocate
+ * memory.
  *
  * A paccel_enter() section does not wait for user space. The section in which a foreign dma-buf is
  * mapped waits for other devices, which may wait for this one. So synchronize_srcu() is called only

@@ -19,8 +19,10 @@ enum paccel_p2p {
 
 extern enum paccel_p2p paccel_p2p;
 
-/* Runs the engines; nothing on it waits for user space or for memory. */
+/* Runs engines and streams; nothing on it waits for user space, for memory or for a reset. */
 extern struct workqueue_struct *paccel_wq;
+/* Resets engines and cards that hang; waits for work of paccel_wq. */
+extern struct workqueue_struct *paccel_recovery_wq;
 /*
  * For work that unpins pages, unmaps DMA and frees memory; and for work that revokes exports, which
  * waits for DMA requests of importers. Code that ends a DMA request never waits for this queue.

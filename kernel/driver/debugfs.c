@@ -101,7 +101,7 @@ static void show_ctx(struct seq_file *m, struct paccel_ctx *ctx)
 
 	seq_printf(m, "ctx %llu: %llu bytes in %llu allocations, %u host ranges", ctx->id,
 		   READ_ONCE(ctx->bytes), READ_ONCE(ctx->nr_maps), READ_ONCE(ctx->nr_hosts));
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	seq_printf(m, ", %u operations queued", ctx->queued);
 	if (ctx->ended)
 		seq_printf(m, ", ended with %d", ctx->ended);
@@ -109,7 +109,7 @@ static void show_ctx(struct seq_file *m, struct paccel_ctx *ctx)
 	for (i = 0; i < PACCEL_MAX_STREAMS; i++)
 		if (ctx->streams[i])
 			show_stream(m, ctx->streams[i]);
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 }
 
 static int streams_show(struct seq_file *m, void *unused)

@@ -2,7 +2,6 @@
 /* Beginning and end of the module. */
 #include <linux/module.h>
 
-#include "core/compat.h"
 #include "core/module.h"
 #include "driver/driver.h"
 #include "hw/backends.h"
@@ -17,6 +16,7 @@ static void paccel_end(void)
 	/* The last references to streams, contexts and cards may still be on their way. */
 	paccel_devices_wait();
 	destroy_workqueue(paccel_release_wq);
+	destroy_workqueue(paccel_recovery_wq);
 	destroy_workqueue(paccel_wq);
 	paccel_device_exit();
 	/* Fences that were released just now. */
@@ -27,12 +27,16 @@ static int __init paccel_init(void)
 {
 	int ret = -ENOMEM;
 
-	paccel_wq = alloc_workqueue("paccel", WQ_HIGHPRI | WQ_MEM_RECLAIM | WQ_PERCPU, 0);
+	/* Unbound: what takes long holds up no other work of its CPU. */
+	paccel_wq = alloc_workqueue("paccel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!paccel_wq)
 		return ret;
+	paccel_recovery_wq = alloc_workqueue("paccel_recovery", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!paccel_recovery_wq)
+		goto destroy_wq;
 	paccel_release_wq = alloc_workqueue("paccel_release", WQ_UNBOUND, 0);
 	if (!paccel_release_wq)
-		goto destroy_wq;
+		goto destroy_recovery_wq;
 	ret = paccel_device_init();
 	if (ret)
 		goto destroy_release_wq;
@@ -44,6 +48,8 @@ static int __init paccel_init(void)
 
 destroy_release_wq:
 	destroy_workqueue(paccel_release_wq);
+destroy_recovery_wq:
+	destroy_workqueue(paccel_recovery_wq);
 destroy_wq:
 	destroy_workqueue(paccel_wq);
 	return ret;

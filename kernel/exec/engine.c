@@ -27,6 +27,12 @@
 /* So many transfers are announced to the card at once, at most. */
 #define PACCEL_UNKICKED 16
 
+/* Jobs whose memory is revoked that are ended at once, with interrupts off. */
+#define PACCEL_REVOKED 16
+
+/* Turns of the worker until it lets other works of its queue run. */
+#define PACCEL_TURNS 64
+
 /* --- one transfer; eng->lock is held where nothing else is said --- */
 
 /*
@@ -105,13 +111,12 @@ static void set_deadline(struct paccel_engine *eng)
 }
 
 /* Chosen and not started: as if it had never been. It is the last one. */
-static void take_back(struct paccel_engine *eng, struct paccel_tag *tag,
-		      struct engine_events *events)
+static void take_back(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	eng->tail--;
 	paccel_turn_over(eng, tag);
 	tag->job->at = tag->step.at;
-	paccel_turn_settle(eng, tag->job, &events->ended);
+	paccel_turn_settle(eng, tag->job);
 }
 
 /* The card begins what was started, and the time of the oldest request begins. */
@@ -128,8 +133,7 @@ void paccel_engine_kick_now(struct paccel_engine *eng)
 		set_deadline(eng);
 }
 
-static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
-		      struct engine_events *events)
+static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	struct paccel_job *job = tag->job;
 	struct paccel_step *step = &tag->step;
@@ -137,7 +141,7 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
 
 	if (eng->state != PACCEL_ENGINE_RUNNING || job->stop) {
 		/* Stopped while the worker had it. */
-		take_back(eng, tag, events);
+		take_back(eng, tag);
 		return;
 	}
 	if (step->bounce) {
@@ -160,7 +164,7 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag,
 	    eng->pd->hw.info.flags & PACCEL_HW_LINK) {
 		job->issue_reported = true;
 		kref_get(&job->ref);
-		list_add_tail(&job->issued_node, &events->issued);
+		list_add_tail(&job->issued_node, &eng->issued);
 	}
 }
 
@@ -182,7 +186,7 @@ static bool must_see(const struct paccel_tag *tag)
 	return !tag->status && !tag->seen && (must_move(tag) || must_verify(tag));
 }
 
-static void retire(struct paccel_engine *eng, struct paccel_tag *tag, struct engine_events *events)
+static void retire(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	struct paccel_job *job = tag->job;
 
@@ -202,11 +206,11 @@ static void retire(struct paccel_engine *eng, struct paccel_tag *tag, struct eng
 		paccel_job_count(job, &tag->step);
 		job->complete = tag->step.last && !job->error;
 	}
-	paccel_turn_settle(eng, job, &events->ended);
+	paccel_turn_settle(eng, job);
 }
 
 /* Takes the oldest out of the ring, as far as they have ended. */
-static void retire_all(struct paccel_engine *eng, struct engine_events *events)
+static void retire_all(struct paccel_engine *eng)
 {
 	u64 head = eng->head;
 
@@ -219,7 +223,7 @@ static void retire_all(struct paccel_engine *eng, struct engine_events *events)
 			engine_queue_work(eng);
 			break;
 		}
-		retire(eng, tag, events);
+		retire(eng, tag);
 	}
 	if (eng->head != head && oldest_is_kicked(eng))
 		set_deadline(eng);
@@ -267,16 +271,20 @@ static bool must_wait(struct paccel_engine *eng, struct paccel_job *job, struct 
 }
 
 /* The next one that may run. Under the lock, so that paccel_engines_evict() misses none. */
-static struct paccel_job *next_valid_job(struct paccel_engine *eng, struct engine_events *events)
+static struct paccel_job *next_valid_job(struct paccel_engine *eng)
 {
 	struct paccel_job *job;
+	unsigned int i;
 
-	for (;;) {
+	for (i = 0; i < PACCEL_REVOKED; i++) {
 		job = paccel_turn_next(eng);
 		if (!job || !is_revoked(job))
 			return job;
-		paccel_turn_withdraw(eng, job, -EFAULT, &events->ended);
+		paccel_turn_withdraw(eng, job, -EFAULT);
 	}
+	/* There may be thousands: on with them with interrupts enabled. */
+	engine_queue_work(eng);
+	return NULL;
 }
 
 /*
@@ -292,9 +300,9 @@ static bool is_quiet(struct paccel_engine *eng, struct paccel_tag *tag)
 }
 
 /* Chooses the next step, if there is one: it has the next tag then. */
-static struct paccel_tag *pick(struct paccel_engine *eng, struct engine_events *events)
+static struct paccel_tag *pick(struct paccel_engine *eng)
 {
-	struct paccel_job *job = may_pick(eng) ? next_valid_job(eng, events) : NULL;
+	struct paccel_job *job = may_pick(eng) ? next_valid_job(eng) : NULL;
 	struct paccel_tag *tag = tag_at(eng, eng->tail);
 
 	if (!job)
@@ -329,26 +337,26 @@ static struct paccel_tag *pick(struct paccel_engine *eng, struct engine_events *
 }
 
 /* Goes on without the worker as far as no byte has to be moved by the CPU. */
-static void go_on_unkicked(struct paccel_engine *eng, struct engine_events *events)
+static void go_on_unkicked(struct paccel_engine *eng)
 {
 	struct paccel_tag *tag;
 
 	for (;;) {
-		retire_all(eng, events);
-		tag = pick(eng, events);
+		retire_all(eng);
+		tag = pick(eng);
 		if (!tag)
 			return;
 		if (tag->step.bounce) {
 			engine_queue_work(eng);
 			return;
 		}
-		start_tag(eng, tag, events);
+		start_tag(eng, tag);
 	}
 }
 
-static void go_on(struct paccel_engine *eng, struct engine_events *events)
+static void go_on(struct paccel_engine *eng)
 {
-	go_on_unkicked(eng, events);
+	go_on_unkicked(eng);
 	paccel_engine_kick_now(eng);
 }
 
@@ -394,42 +402,63 @@ static struct paccel_tag *take_work(struct paccel_engine *eng)
 	return tag;
 }
 
-/* One turn of the worker: false if there is nothing for it to do. */
+/* One turn of the worker: false if there is nothing more for it to do. */
 static bool engine_turn(struct paccel_engine *eng)
 {
-	struct engine_events events;
 	struct paccel_tag *tag;
+	LIST_HEAD(issued);
+	LIST_HEAD(ended);
 
-	engine_events_init(&events);
 	spin_lock_irq(&eng->lock);
-	go_on(eng, &events);
+	go_on(eng);
 	tag = take_work(eng);
+	list_splice_init(&eng->issued, &issued);
+	list_splice_init(&eng->ended, &ended);
 	spin_unlock_irq(&eng->lock);
-	if (tag) {
-		move_bytes(eng, tag);
-		spin_lock_irq(&eng->lock);
-		if (tag->state == PACCEL_TAG_FILLING) {
-			start_tag(eng, tag, &events);
-		} else {
-			tag->seen = true;
-			tag->state = PACCEL_TAG_DONE;
-		}
-		go_on(eng, &events);
-		spin_unlock_irq(&eng->lock);
+	paccel_turn_report(&issued, &ended);
+	if (!tag)
+		return false;
+	move_bytes(eng, tag);
+	spin_lock_irq(&eng->lock);
+	if (tag->state == PACCEL_TAG_FILLING) {
+		start_tag(eng, tag);
+	} else {
+		tag->seen = true;
+		tag->state = PACCEL_TAG_DONE;
 	}
-	paccel_engine_events_report(&events);
-	return tag;
+	go_on(eng);
+	spin_unlock_irq(&eng->lock);
+	return true;
 }
 
+/*
+ * Later, and not at once: false if the engine is held. Then nothing is started, so there is an end,
+ * and paccel_engine_hold() waits for it.
+ */
+static bool put_off(struct paccel_engine *eng)
+{
+	bool running;
+
+	spin_lock_irq(&eng->lock);
+	running = eng->state == PACCEL_ENGINE_RUNNING;
+	if (running)
+		engine_queue_work(eng);
+	spin_unlock_irq(&eng->lock);
+	return running;
+}
+
+/* With bytes to verify the card can be faster than we are, for as long as it likes. */
 static void engine_work(struct work_struct *work)
 {
 	struct paccel_engine *eng = container_of(work, struct paccel_engine, work);
-
 	bool cookie = dma_fence_begin_signalling();
+	unsigned int turns = 0;
 
-	/* With bytes to verify the card can be faster than we are, for as long as it likes. */
-	while (engine_turn(eng))
+	while (engine_turn(eng)) {
 		cond_resched();
+		if (++turns >= PACCEL_TURNS && put_off(eng))
+			break;
+	}
 	dma_fence_end_signalling(cookie);
 }
 
@@ -455,8 +484,7 @@ static void hang(struct paccel_engine *eng, struct paccel_tag *tag, int error)
 	if (eng->state >= PACCEL_ENGINE_HELD)
 		return;
 	paccel_engine_set_state(eng, PACCEL_ENGINE_HUNG);
-	/* Not on paccel_wq: it waits for works of that one. */
-	queue_work(system_long_wq, &eng->pd->recover);
+	queue_work(paccel_recovery_wq, &eng->pd->recover);
 }
 
 static void bogus(struct paccel_engine *eng)
@@ -525,17 +553,15 @@ bool paccel_engine_ask(struct paccel_engine *eng)
 bool paccel_xfer_check(struct paccel_hw *hw, unsigned int engine)
 {
 	struct paccel_engine *eng = paccel_engine_of(hw, engine);
-	struct engine_events events;
 	unsigned long flags;
 	bool reported;
 
-	engine_events_init(&events);
 	spin_lock_irqsave(&eng->lock, flags);
 	reported = paccel_engine_ask(eng);
 	if (reported)
-		go_on(eng, &events);
+		go_on(eng);
+	engine_report_later(eng);
 	spin_unlock_irqrestore(&eng->lock, flags);
-	paccel_engine_events_report(&events);
 	return reported;
 }
 EXPORT_SYMBOL_PACCEL(paccel_xfer_check);
@@ -555,14 +581,14 @@ static bool overdue(struct paccel_engine *eng)
 }
 
 /* The deadline has passed: either the interrupt was lost, or the card hangs. eng->lock is held. */
-static void look_after(struct paccel_engine *eng, struct engine_events *events)
+static void look_after(struct paccel_engine *eng)
 {
 	bool quiet = tag_at(eng, eng->head)->step.x.quiet;
 
 	if (paccel_engine_ask(eng) && !overdue(eng)) {
 		if (!quiet)
 			atomic64_inc(&eng->pd->count.lost_irqs);
-		go_on(eng, events);
+		go_on(eng);
 	}
 	if (overdue(eng)) {
 		atomic64_inc(&eng->pd->count.timeouts);
@@ -575,18 +601,16 @@ static void engine_watchdog(struct work_struct *work)
 	struct paccel_engine *eng = container_of(to_delayed_work(work), struct paccel_engine,
 						 watchdog);
 	bool cookie = dma_fence_begin_signalling();
-	struct engine_events events;
 
-	engine_events_init(&events);
 	spin_lock_irq(&eng->lock);
 	eng->armed = false;
 	if (eng->state == PACCEL_ENGINE_RUNNING && overdue(eng))
-		look_after(eng, &events);
+		look_after(eng);
 	/* What is in flight now may be younger than the alarm. */
 	if (eng->state == PACCEL_ENGINE_RUNNING && oldest_is_kicked(eng))
 		set_alarm(eng);
+	engine_report_later(eng);
 	spin_unlock_irq(&eng->lock);
-	paccel_engine_events_report(&events);
 	dma_fence_end_signalling(cookie);
 }
 
@@ -613,19 +637,16 @@ struct paccel_engine *paccel_engine_choose(struct paccel_device *pd)
  * Queues the job, which brings the engine's reference with it; on failure that stays with the
  * caller. @leader: the job that must end well before it, on the same engine and wholly started, or
  * NULL. @more: another one follows at once, and paccel_engine_kick() behind the last. Returns 1 if
- * nothing of it is left to start, where else ops->issued() is called. Any context.
+ * nothing of it is left to start, where else ops->issued() is called. Never sleeps.
  */
 int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader, bool more)
 {
-	struct engine_events events;
-	unsigned long flags;
 	int ret;
 
-	engine_events_init(&events);
 	job->eng = eng;
 	job->since = jiffies;
-	spin_lock_irqsave(&eng->lock, flags);
+	spin_lock_irq(&eng->lock);
 	ret = paccel_state_error(eng->pd);
 	/* It was not when the call began; jobs are accepted again only after it is marked. */
 	if (!ret && job->queue && READ_ONCE(job->queue->ctx->lost))
@@ -639,7 +660,7 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 		}
 		WRITE_ONCE(eng->load, eng->load + 1);
 		paccel_turn_enqueue(eng, job);
-		go_on_unkicked(eng, &events);
+		go_on_unkicked(eng);
 		if (!more || started_end(eng) - eng->kicked >= PACCEL_UNKICKED)
 			paccel_engine_kick_now(eng);
 		if (!list_empty(&job->issued_node)) {
@@ -648,36 +669,31 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			paccel_job_put(job);
 			ret = 1;
 		}
+		engine_report_later(eng);
 	}
-	spin_unlock_irqrestore(&eng->lock, flags);
-	paccel_engine_events_report(&events);
+	spin_unlock_irq(&eng->lock);
 	return ret;
 }
 
 void paccel_engine_kick(struct paccel_engine *eng)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&eng->lock, flags);
+	spin_lock_irq(&eng->lock);
 	paccel_engine_kick_now(eng);
-	spin_unlock_irqrestore(&eng->lock, flags);
+	spin_unlock_irq(&eng->lock);
 }
 
 /* Ends the job now if it waits, after its transfers if those run. The caller has a reference. */
 void paccel_engine_cancel(struct paccel_job *job, int error)
 {
 	struct paccel_engine *eng = job->eng;
-	struct engine_events events;
-	unsigned long flags;
 
-	engine_events_init(&events);
-	spin_lock_irqsave(&eng->lock, flags);
+	spin_lock_irq(&eng->lock);
 	if (job->waits)
-		paccel_turn_withdraw(eng, job, error, &events.ended);
+		paccel_turn_withdraw(eng, job, error);
 	else if (!job->over && !job->stop)
 		job->stop = error;
-	spin_unlock_irqrestore(&eng->lock, flags);
-	paccel_engine_events_report(&events);
+	engine_report_later(eng);
+	spin_unlock_irq(&eng->lock);
 }
 
 /* Before the backend's probe says how many there are, for an interrupt may come in it. */
@@ -697,6 +713,8 @@ int paccel_engines_init(struct paccel_device *pd)
 		spin_lock_init(&eng->lock);
 		INIT_LIST_HEAD(&eng->queues);
 		INIT_LIST_HEAD(&eng->served);
+		INIT_LIST_HEAD(&eng->issued);
+		INIT_LIST_HEAD(&eng->ended);
 		INIT_WORK(&eng->work, engine_work);
 		INIT_DELAYED_WORK(&eng->watchdog, engine_watchdog);
 	}

@@ -78,6 +78,9 @@ enum paccel_engine_state {
  * @queues: round-robin list of queues with jobs and without requests in flight
  * @served: queues with jobs and with requests in flight; used only if one context is alone
  * @scrub: the scrub job while it waits, else NULL; see paccel_turn_next()
+ * @issued: jobs of streams whose last request has been started, each with a reference, until @work
+ *	tells the streams
+ * @ended: jobs of streams that have ended, with the engine's reference, likewise
  * @deadline: time by which the oldest request in flight must have completed, once it is announced
  * @alarm: expiry of @watchdog in jiffies, if @armed
  * @armed: @watchdog is pending
@@ -86,7 +89,7 @@ enum paccel_engine_state {
  * @bounce_dma: bus address of @bounce
  * @lists: coherent, info.list_size bytes for each entry of @tags
  * @lists_dma: bus address of @lists
- * @work: fills and empties the bounce buffer, verifies checksums, starts requests
+ * @work: fills and empties the bounce buffer, verifies checksums, starts requests, tells streams
  * @watchdog: checks @deadline
  */
 struct paccel_engine {
@@ -105,6 +108,8 @@ struct paccel_engine {
 	struct list_head queues;
 	struct list_head served;
 	struct paccel_job *scrub;
+	struct list_head issued;
+	struct list_head ended;
 	ktime_t deadline;
 	unsigned long alarm;
 	bool armed;

@@ -7,18 +7,6 @@
 #include "core/module.h"
 #include "exec/engine.h"
 
-/* Jobs whose handlers are called once eng->lock has been released. */
-struct engine_events {
-	struct list_head issued;	/* last request started; each entry has a reference */
-	struct list_head ended;		/* ended, with the engine's reference */
-};
-
-static inline void engine_events_init(struct engine_events *events)
-{
-	INIT_LIST_HEAD(&events->issued);
-	INIT_LIST_HEAD(&events->ended);
-}
-
 static inline struct paccel_engine *engines_end(struct paccel_device *pd)
 {
 	return pd->engines + pd->hw.info.engines;
@@ -27,6 +15,13 @@ static inline struct paccel_engine *engines_end(struct paccel_device *pd)
 static inline void engine_queue_work(struct paccel_engine *eng)
 {
 	queue_work(paccel_wq, &eng->work);
+}
+
+/* Before eng->lock is released: eng->work tells streams what has become of their jobs. */
+static inline void engine_report_later(struct paccel_engine *eng)
+{
+	if (!list_empty(&eng->issued) || !list_empty(&eng->ended))
+		engine_queue_work(eng);
 }
 
 /* --- the ring of tags; eng->lock is held --- */
@@ -48,17 +43,15 @@ static inline bool is_revoked(const struct paccel_job *job)
 	return job->pages && READ_ONCE(job->pages->revoked);
 }
 
-/* turns.c: called with eng->lock held; paccel_engine_events_report() is called without it. */
-void paccel_engine_events_report(struct engine_events *events);
+/* turns.c: eng->lock is held, but not for paccel_turn_report(). */
+void paccel_turn_report(struct list_head *issued, struct list_head *ended);
 void paccel_turn_take(struct paccel_engine *eng, struct paccel_queue *queue);
 void paccel_turn_enqueue(struct paccel_engine *eng, struct paccel_job *job);
 void paccel_turn_dequeue(struct paccel_engine *eng, struct paccel_job *job);
 bool paccel_turn_is_alone(struct paccel_engine *eng);
 struct paccel_job *paccel_turn_next(struct paccel_engine *eng);
-void paccel_turn_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error,
-			  struct list_head *ended);
-void paccel_turn_settle(struct paccel_engine *eng, struct paccel_job *job,
-			struct list_head *ended);
+void paccel_turn_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error);
+void paccel_turn_settle(struct paccel_engine *eng, struct paccel_job *job);
 void paccel_turn_over(struct paccel_engine *eng, struct paccel_tag *tag);
 
 /* stop.c: eng->lock is held. */

@@ -56,7 +56,7 @@ enum paccel_job_op {
  * @ended: the listed jobs of one stream have ended; takes over the engine's references
  * @release: drop the references that only jobs in a stream have. May sleep
  *
- * The first two in any context, with no lock of the engine held.
+ * In eng->work, with no lock held.
  */
 struct paccel_job_ops {
 	void (*issued)(struct paccel_job *job);
@@ -105,14 +105,13 @@ struct paccel_job_ops {
  * @released: bit 0: paccel_job_release() has dropped the references that the job holds
  * @error: 0 or why it failed; under eng->lock until it has ended
  * @ops: of a job in a stream, else NULL
- * @end: of a job in no stream: called once when it has ended, with no lock held; in any context
+ * @end: of a job in no stream: called once when it has ended, with eng->lock held
  * @done: for those who wait
  * @unreferenced: in ctx->unreferenced
  * @stream_id: number of the stream that it is in, or 0. No other stream of @ctx has it while an
  *	engine has the job
  * @point: number of its SUBMIT in that stream
- * @deferred: withdrawn by a function that may hold pd->reset_lock, so ops->ended() may not run what
- *	comes next in the stream; under eng->lock until the job has ended
+ * @end_ns: when it has ended, of CLOCK_MONOTONIC
  */
 struct paccel_job {
 	struct kref ref;
@@ -154,7 +153,7 @@ struct paccel_job {
 	struct llist_node unreferenced;
 	u32 stream_id;
 	u64 point;
-	bool deferred;
+	u64 end_ns;
 };
 
 /**

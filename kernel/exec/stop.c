@@ -9,6 +9,9 @@
 #include "include/paccel.h"
 #include "mem/pages.h"
 
+/* Jobs that are withdrawn at once, with interrupts off. */
+#define PACCEL_WITHDRAWN 64
+
 /* The states that may follow each state. */
 static const u8 next_states[] = {
 	[PACCEL_ENGINE_RUNNING] = BIT(PACCEL_ENGINE_HUNG) | BIT(PACCEL_ENGINE_HELD),
@@ -25,16 +28,13 @@ void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state
 	WRITE_ONCE(eng->state, state);
 }
 
-/* Withdraws all jobs of the queues; eng->lock is held. */
-static void withdraw_all(struct paccel_engine *eng, struct list_head *queues, int error,
-			 struct list_head *ended)
+/* Any job that waits, or NULL; eng->lock is held. */
+static struct paccel_job *waiting_job(struct paccel_engine *eng)
 {
-	while (!list_empty(queues)) {
-		struct paccel_queue *queue = list_first_entry(queues, struct paccel_queue, node);
-		struct paccel_job *job = list_first_entry(&queue->jobs, struct paccel_job, node);
+	struct list_head *queues = list_empty(&eng->queues) ? &eng->served : &eng->queues;
+	struct paccel_queue *queue = list_first_entry_or_null(queues, struct paccel_queue, node);
 
-		paccel_turn_withdraw(eng, job, error, ended);
-	}
+	return queue ? list_first_entry(&queue->jobs, struct paccel_job, node) : eng->scrub;
 }
 
 /* --- stopping an engine; pd->reset_lock is held --- */
@@ -154,18 +154,23 @@ bool paccel_engine_hung(struct paccel_engine *eng)
 	return READ_ONCE(eng->state) == PACCEL_ENGINE_HUNG;
 }
 
+/* New jobs are refused meanwhile. */
 static void engine_withdraw(struct paccel_engine *eng, int error)
 {
-	struct engine_events events;
+	struct paccel_job *job;
+	unsigned int i;
 
-	engine_events_init(&events);
-	spin_lock_irq(&eng->lock);
-	withdraw_all(eng, &eng->queues, error, &events.ended);
-	withdraw_all(eng, &eng->served, error, &events.ended);
-	if (eng->scrub)
-		paccel_turn_withdraw(eng, eng->scrub, error, &events.ended);
-	spin_unlock_irq(&eng->lock);
-	paccel_engine_events_report(&events);
+	do {
+		spin_lock_irq(&eng->lock);
+		for (i = 0; i < PACCEL_WITHDRAWN; i++) {
+			job = waiting_job(eng);
+			if (!job)
+				break;
+			paccel_turn_withdraw(eng, job, error);
+		}
+		engine_report_later(eng);
+		spin_unlock_irq(&eng->lock);
+	} while (job);
 }
 
 /* --- all engines of a card --- */

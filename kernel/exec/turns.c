@@ -15,50 +15,34 @@
 #include "exec/trace.h"
 #include "mem/pool.h"
 
-/* Tells whoever waits. The job is nobody's any more; no lock is held. */
-static void job_end(struct paccel_job *job)
-{
-	void (*end)(struct paccel_job *job) = job->end;
-
-	list_del_init(&job->node);
-	trace_paccel_complete(job);
-	complete_all(&job->done);
-	if (end)
-		end(job);
-	paccel_job_put(job);
-}
-
-/* Likewise the first one, and those of the same stream behind it: one lock is enough for them. */
-static void stream_jobs_end(struct list_head *ended)
+/* The first one, and those of the same stream behind it: its lock is taken once for all of them. */
+static void report_stream(struct list_head *ended)
 {
 	struct paccel_job *first = list_first_entry(ended, struct paccel_job, node), *job, *next;
 	LIST_HEAD(jobs);
 
 	list_for_each_entry_safe(job, next, ended, node) {
-		if (job->ctx != first->ctx || job->stream_id != first->stream_id ||
-		    job->deferred != first->deferred)
+		if (job->ctx != first->ctx || job->stream_id != first->stream_id)
 			break;
-		trace_paccel_complete(job);
 		list_move_tail(&job->node, &jobs);
 	}
 	first->ops->ended(&jobs);
 }
 
-void paccel_engine_events_report(struct engine_events *events)
+/* Tells the streams of jobs that were in eng->issued and eng->ended. In a worker, without locks. */
+void paccel_turn_report(struct list_head *issued, struct list_head *ended)
 {
 	struct paccel_job *job, *next;
 
-	list_for_each_entry_safe(job, next, &events->issued, issued_node) {
+	list_for_each_entry_safe(job, next, issued, issued_node) {
 		list_del_init(&job->issued_node);
 		job->ops->issued(job);
 		paccel_job_put(job);
+		cond_resched();
 	}
-	while (!list_empty(&events->ended)) {
-		job = list_first_entry(&events->ended, struct paccel_job, node);
-		if (job->ops)
-			stream_jobs_end(&events->ended);
-		else
-			job_end(job);
+	while (!list_empty(ended)) {
+		report_stream(ended);
+		cond_resched();
 	}
 }
 
@@ -143,8 +127,11 @@ struct paccel_job *paccel_turn_next(struct paccel_engine *eng)
 
 /* --- the end of jobs; eng->lock is held --- */
 
-/* Nothing of it is in flight or waits. */
-static void job_over(struct paccel_engine *eng, struct paccel_job *job, struct list_head *ended)
+/*
+ * Nothing of it is in flight or waits. Its stream gets it later, from eng->work. If it is in none,
+ * its waiters are woken now, and it may be freed then.
+ */
+static void job_over(struct paccel_engine *eng, struct paccel_job *job)
 {
 	struct paccel_job *follower = job->follower;
 
@@ -154,12 +141,21 @@ static void job_over(struct paccel_engine *eng, struct paccel_job *job, struct l
 	else if (!job->error)
 		job->error = job->stop;
 	job->over = true;
+	job->end_ns = ktime_get_ns();
+	trace_paccel_complete(job);
 	WRITE_ONCE(eng->load, eng->load - 1);
 	if (job->leader)
 		job->leader->follower = NULL;
 	job->leader = NULL;
 	job->follower = NULL;
-	list_add_tail(&job->node, ended);
+	if (!job->ops) {
+		complete_all(&job->done);
+		if (job->end)
+			job->end(job);
+		paccel_job_put(job);
+		return;
+	}
+	list_add_tail(&job->node, &eng->ended);
 	if (!follower)
 		return;
 	follower->leader = NULL;
@@ -168,27 +164,24 @@ static void job_over(struct paccel_engine *eng, struct paccel_job *job, struct l
 	/* It may need what is missing now. */
 	if (!follower->stop)
 		follower->stop = -ECANCELED;
-	follower->deferred |= job->deferred;
 	if (follower->waits)
 		paccel_turn_dequeue(eng, follower);
 	if (!follower->in_flight)
-		job_over(eng, follower, ended);
+		job_over(eng, follower);
 }
 
 /* A waiting job gets no turn any more; what is in flight of it is the last. */
-void paccel_turn_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error,
-			  struct list_head *ended)
+void paccel_turn_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error)
 {
 	paccel_turn_dequeue(eng, job);
-	job->deferred = true;
 	if (!job->stop)
 		job->stop = error;
 	if (!job->in_flight)
-		job_over(eng, job, ended);
+		job_over(eng, job);
 }
 
 /* A transfer of the job has left the ring: the job ends, or goes on. */
-void paccel_turn_settle(struct paccel_engine *eng, struct paccel_job *job, struct list_head *ended)
+void paccel_turn_settle(struct paccel_engine *eng, struct paccel_job *job)
 {
 	bool over = job->complete || job->error || job->stop;
 
@@ -202,7 +195,7 @@ void paccel_turn_settle(struct paccel_engine *eng, struct paccel_job *job, struc
 	}
 	job->rewound = false;
 	if (over)
-		job_over(eng, job, ended);
+		job_over(eng, job);
 	else if (!job->waits)
 		paccel_turn_enqueue(eng, job);
 	else if (job->queue)

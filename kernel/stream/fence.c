@@ -48,7 +48,7 @@ static const struct dma_fence_ops paccel_fence_ops = {
 	.release = fence_release,
 };
 
-/* Takes over a reference. Any context, no lock held. */
+/* Takes over a reference. Process context, no lock held. */
 void paccel_fence_signal(struct paccel_fence *fence)
 {
 	if (fence->error)
@@ -103,7 +103,7 @@ static struct paccel_fence *fence_get(struct paccel_stream *stream, struct pacce
 	bool ended;
 
 	dma_fence_get(&fresh->base);
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	ended = fresh->point <= stream->done;
 	if (ended)
 		fresh->error = paccel_stream_error(stream, fresh->point);
@@ -115,7 +115,7 @@ static struct paccel_fence *fence_get(struct paccel_stream *stream, struct pacce
 		dma_fence_get(&fresh->base);
 		list_add(&fresh->node, before);
 	}
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	if (ended) {
 		dma_fence_get(&fresh->base);
 		paccel_fence_signal(fresh);

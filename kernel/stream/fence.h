@@ -25,7 +25,7 @@ struct paccel_fence {
  * 0 and has been submitted. If it has been reached, the fence is already signalled.
  */
 struct dma_fence *paccel_fence_get(struct paccel_stream *stream, u64 point);
-/* Signals the fence with fence->error and drops a reference. Any context, no lock held. */
+/* Signals the fence with fence->error and drops a reference. Process context, no lock held. */
 void paccel_fence_signal(struct paccel_fence *fence);
 
 #endif

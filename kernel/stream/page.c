@@ -24,13 +24,13 @@ int paccel_page_alloc(struct paccel_ctx *ctx)
 		return -ENOMEM;
 	page->version = PACCEL_PAGE_VERSION;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	if (!ctx->page) {
 		page->state = ctx->page_state;
 		WRITE_ONCE(ctx->page, page);
 		page = NULL;
 	}
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	free_page((unsigned long)page);
 	return 0;
 }

@@ -2,11 +2,13 @@
 /*
  * Streams: jobs one after the other, and what tells that a point has been reached.
  *
- * Whoever notices that a stream can go on calls stream_run(): an interrupt, a worker, SUBMIT. One
- * of them at a time has it (stream->running); the others may leave at once, for the one who has
- * it looks again before it lets go. Under the lock it takes out what has ended and chooses what
- * to do next; engines, fences, eventfds and sleepers it talks to with no lock held. Nothing here
- * allocates, so that every fence is signalled however short memory is.
+ * stream_run() takes a stream as far as it goes: in the worker of an engine that has ended jobs of
+ * it, in stream->work, and in a SUBMIT to an empty stream. One of them at a time has the stream
+ * (stream->running); the others may leave at once, for the one who has it looks again before it
+ * lets go. Under the lock it takes out what has ended and gives transfers to the engine; fences,
+ * eventfds and sleepers it talks to with no lock held. A SUBMIT to a stream that is not empty only
+ * gives transfers to the engine. Nothing here allocates, so that every fence is signalled however
+ * short memory is.
  *
  * Of transfers in a row the engine gets the next one as soon as nothing is left to start of the one
  * before, its leader: it knows what to do if that fails. Everything else waits for what is before
@@ -29,18 +31,16 @@
 #include "stream/fence.h"
 #include "stream/stream.h"
 
-/* Rounds of one stream_run(): what is left is a worker's. A long queue holds up no interrupt. */
+/* Rounds of one stream_run(): a long queue holds up no other work. */
 #define PACCEL_STREAM_ROUNDS 64
-#define PACCEL_STREAM_ROUNDS_IRQ 8
-/* Jobs that are taken out in a round, with interrupts off. */
+/* Jobs that are taken out in a round, or given to the engine: with the lock held. */
 #define PACCEL_STREAM_JOBS 32
 
 /* What is left to do once the lock is dropped. */
 struct stream_todo {
 	struct list_head ended;		/* jobs */
 	struct list_head fences;
-	struct paccel_stream_job *start;
-	struct paccel_stream_job *leader;	/* of @start, or NULL */
+	struct paccel_stream_job *watch;	/* start_watching() it, or NULL */
 	bool wake;
 };
 
@@ -76,11 +76,11 @@ struct paccel_stream *paccel_stream_get(struct paccel_ctx *ctx, u32 id)
 {
 	struct paccel_stream *stream;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	stream = find(ctx, id);
 	if (stream)
 		kref_get(&stream->ref);
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	return stream;
 }
 
@@ -90,7 +90,7 @@ int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
 	struct paccel_stream *stream;
 	int ret = 0;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	stream = find(ctx, id);
 	if (!stream)
 		ret = -ENOENT;
@@ -98,7 +98,7 @@ int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
 		ret = -EINVAL;
 	else
 		kref_get(&stream->ref);
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	if (!ret)
 		*streamp = stream;
 	return ret;
@@ -160,6 +160,7 @@ static void take_out(struct paccel_stream *stream, struct paccel_stream_job *job
 		fail(stream, job->base.error, job->base.point);
 	if (stream->newest == job)
 		stream->newest = NULL;
+	stream->ended_ns = job->base.end_ns;
 	stream->queued--;
 	ctx->queued--;
 	paccel_ctx_work_ended(ctx, &job->ended);
@@ -210,9 +211,15 @@ static bool is_transfer(const struct paccel_stream_job *job)
 }
 
 /*
- * Takes the first job as far as that goes under the lock: true if it has ended. If it has to be
- * started outside it is todo->start.
+ * When what is before the job has ended: a worker comes later than the end of a transfer. But not
+ * before the job was submitted.
  */
+static u64 time_of(const struct paccel_stream *stream, const struct paccel_stream_job *job)
+{
+	return stream->ended_ns ? max(stream->ended_ns, job->value) : ktime_get_ns();
+}
+
+/* Takes the first job as far as that goes under the lock: true if it has ended. */
 static bool advance(struct paccel_stream *stream, struct paccel_stream_job *job,
 		    struct stream_todo *todo)
 {
@@ -224,76 +231,104 @@ static bool advance(struct paccel_stream *stream, struct paccel_stream_job *job,
 		job->base.error = -ECANCELED;
 		return true;
 	}
-	if (job->watched || job->base.op == PACCEL_JOB_WAIT_POINT)
-		return wait_is_over(job);
 	switch (job->base.op) {
+	case PACCEL_JOB_WAIT_POINT:
+		return wait_is_over(job);
 	case PACCEL_JOB_WAIT_FENCE:
-		/* start_watching() calls code of the fence's driver: in process context only. */
-		if (in_hardirq()) {
-			queue_work(paccel_wq, &stream->work);
-			return false;
-		}
-		job->state = PACCEL_JOB_STARTING;
-		todo->start = job;
+		if (job->watched)
+			return wait_is_over(job);
+		job->state = PACCEL_JOB_WATCHING;
+		todo->watch = job;
 		return false;
 	case PACCEL_JOB_WRITE:
 		write_value(job, job->value);
 		return true;
 	case PACCEL_JOB_TIME:
-		write_value(job, ktime_get_ns());
+		write_value(job, time_of(stream, job));
 		return true;
 	case PACCEL_JOB_EVENTFD:
 		/* Signalled when it is told, so that its point has been reached by then. */
 		return true;
 	default:
-		job->state = PACCEL_JOB_STARTING;
-		todo->start = job;
-		stream->newest = job;
+		/* start_transfers() gives it to the engine. */
 		return false;
 	}
 }
 
-/* Behind a transfer of which nothing is left to start the engine can have the next one. */
-static void follow(struct paccel_stream *stream, struct stream_todo *todo)
+/*
+ * The transfer that the engine can have now, or NULL: the first job of the stream, or the next one
+ * behind a transfer of which nothing is left to start, its @leader.
+ */
+static struct paccel_stream_job *next_transfer(struct paccel_stream *stream,
+					       struct paccel_stream_job **leader)
 {
-	struct paccel_stream_job *leader = stream->newest, *job;
+	struct paccel_stream_job *newest = stream->newest, *job;
 
-	if (!leader || leader->state != PACCEL_JOB_RUNNING || !leader->issued ||
-	    stream->error || stream->ctx->ended ||
-	    list_is_last(&leader->in_stream, &stream->jobs))
-		return;
-	job = list_next_entry(leader, in_stream);
-	if (job->state != PACCEL_JOB_QUEUED || !is_transfer(job))
-		return;
-	job->state = PACCEL_JOB_STARTING;
-	stream->newest = job;
-	todo->start = job;
-	todo->leader = leader;
+	*leader = newest;
+	if (stream->error || stream->ctx->ended || list_empty(&stream->jobs))
+		return NULL;
+	if (!newest)
+		job = list_first_entry(&stream->jobs, struct paccel_stream_job, in_stream);
+	else if (newest->state == PACCEL_JOB_RUNNING && newest->issued &&
+		 !list_is_last(&newest->in_stream, &stream->jobs))
+		job = list_next_entry(newest, in_stream);
+	else
+		return NULL;
+	return job->state == PACCEL_JOB_QUEUED && is_transfer(job) ? job : NULL;
 }
 
-/* Takes out what has ended and chooses what to start; false if there is nothing to do outside. */
+static void start_transfer(struct paccel_stream *stream, struct paccel_stream_job *job,
+			   struct paccel_stream_job *leader)
+{
+	int ret = paccel_job_submit(&job->base, leader ? &leader->base : NULL, true);
+
+	stream->newest = job;
+	job->issued = ret > 0;
+	job->state = PACCEL_JOB_RUNNING;
+	if (ret >= 0)
+		return;
+	job->base.error = ret;
+	job->state = PACCEL_JOB_ENDED;
+	queue_work(paccel_wq, &stream->work);
+}
+
+/* Gives the engine what it can have; true if there may be more. */
+static bool start_transfers(struct paccel_stream *stream)
+{
+	struct paccel_stream_job *job, *leader;
+	unsigned int most = PACCEL_STREAM_JOBS;
+	struct paccel_engine *unkicked = NULL;
+
+	while (most && (job = next_transfer(stream, &leader))) {
+		start_transfer(stream, job, leader);
+		if (unkicked && unkicked != job->base.eng)
+			paccel_engine_kick(unkicked);
+		unkicked = job->base.eng;
+		most--;
+	}
+	if (unkicked)
+		paccel_engine_kick(unkicked);
+	return !most;
+}
+
+/* Does what can be done under the lock; false if nothing is left to do outside or after that. */
 static bool look(struct paccel_stream *stream, struct stream_todo *todo)
 {
 	unsigned int jobs = PACCEL_STREAM_JOBS;
 	struct paccel_stream_job *job;
 
-	todo->start = NULL;
-	todo->leader = NULL;
+	todo->watch = NULL;
 	todo->wake = false;
-	/* Signalling a fence runs callbacks of its users: in process context only. */
-	if (in_hardirq() && !list_empty(&stream->fences)) {
-		queue_work(paccel_wq, &stream->work);
-		return false;
-	}
 	while (jobs-- && !list_empty(&stream->jobs)) {
 		job = list_first_entry(&stream->jobs, struct paccel_stream_job, in_stream);
 		if (!advance(stream, job, todo))
 			break;
 		take_out(stream, job, todo);
 	}
-	if (!todo->start)
-		follow(stream, todo);
-	return todo->start || !list_empty(&todo->ended);
+	/* An eventfd is signalled before what comes behind it is started. */
+	if (!list_empty(&todo->ended))
+		return true;
+	return start_transfers(stream) || todo->watch;
 }
 
 /* Drained and destroyed: the number can be given again. The caller drops the reference. */
@@ -320,50 +355,22 @@ static void fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 
 /*
  * Only the first job of a stream hangs its callback on a fence: all of them are called with
- * interrupts off when it is signalled. Not in an interrupt handler and with no lock of ours held:
- * other users of the fence may take its lock with interrupts enabled.
+ * interrupts off when it is signalled. In a worker and with no lock of ours held: other users of
+ * the fence may take its lock with interrupts enabled.
  */
 static void start_watching(struct paccel_ctx *ctx, struct paccel_stream_job *job)
 {
 	bool over = dma_fence_add_callback(job->fence, &job->fence_cb, fence_signalled);
 	int error = over ? min(dma_fence_get_status(job->fence), 0) : 0;
-	unsigned long flags;
 
-	spin_lock_irqsave(&ctx->work_lock, flags);
+	spin_lock(&ctx->work_lock);
 	job->watched = true;
 	job->state = PACCEL_JOB_QUEUED;
 	if (over) {
 		job->fence_error = error;
 		job->fence_done = true;
 	}
-	spin_unlock_irqrestore(&ctx->work_lock, flags);
-}
-
-/* The leader is still in the stream: only the one who runs that takes it out. */
-static void start_transfer(struct paccel_ctx *ctx, struct paccel_stream_job *job,
-			   struct paccel_stream_job *leader, struct paccel_engine **unkicked)
-{
-	int ended, ret = paccel_job_submit(&job->base, leader ? &leader->base : NULL, true);
-	unsigned long flags;
-
-	if (*unkicked && *unkicked != job->base.eng)
-		paccel_engine_kick(*unkicked);
-	*unkicked = job->base.eng;
-
-	spin_lock_irqsave(&ctx->work_lock, flags);
-	if (ret < 0) {
-		job->base.error = ret;
-		job->state = PACCEL_JOB_ENDED;
-	} else if (job->state == PACCEL_JOB_STARTING) {
-		job->state = PACCEL_JOB_RUNNING;
-	}
-	if (ret > 0)
-		job->issued = true;
-	ended = ctx->ended;
-	spin_unlock_irqrestore(&ctx->work_lock, flags);
-	/* paccel_streams_end() could not do it: the engine did not have it yet. */
-	if (ended && ret >= 0)
-		paccel_engine_cancel(&job->base, ended);
+	spin_unlock(&ctx->work_lock);
 }
 
 static void tell(struct paccel_stream *stream, struct stream_todo *todo)
@@ -390,7 +397,10 @@ static void tell(struct paccel_stream *stream, struct stream_todo *todo)
 		wake_up_var(&pd->stream_jobs);
 }
 
-/* Takes the stream as far as it goes. Any context, no lock held; the caller has a reference. */
+/*
+ * Takes the stream as far as it goes. In process context, with no lock held; the caller has a
+ * reference.
+ */
 static void stream_run(struct paccel_stream *stream)
 {
 	struct paccel_ctx *ctx = stream->ctx;
@@ -398,29 +408,24 @@ static void stream_run(struct paccel_stream *stream)
 		.ended = LIST_HEAD_INIT(todo.ended),
 		.fences = LIST_HEAD_INIT(todo.fences),
 	};
-	bool cookie = dma_fence_begin_signalling();
-	unsigned int rounds = in_hardirq() ? PACCEL_STREAM_ROUNDS_IRQ : PACCEL_STREAM_ROUNDS;
-	struct paccel_engine *unkicked = NULL;
-	bool forgotten = false;
-	unsigned long flags;
+	bool cookie = dma_fence_begin_signalling(), forgotten;
+	unsigned int rounds = PACCEL_STREAM_ROUNDS;
 
-	spin_lock_irqsave(&ctx->work_lock, flags);
+	spin_lock(&ctx->work_lock);
 	if (stream->running)
 		goto unlock;
 	stream->running = true;
 	while (look(stream, &todo)) {
-		forgotten = forgotten || forget(stream);
-		spin_unlock_irqrestore(&ctx->work_lock, flags);
+		forgotten = forget(stream);
+		spin_unlock(&ctx->work_lock);
 		/* Before the jobs' references, so that it is not the last one. */
 		if (forgotten)
 			paccel_stream_put(stream);
-		forgotten = false;
 		tell(stream, &todo);
-		if (todo.start && todo.start->base.op == PACCEL_JOB_WAIT_FENCE)
-			start_watching(ctx, todo.start);
-		else if (todo.start)
-			start_transfer(ctx, todo.start, todo.leader, &unkicked);
-		spin_lock_irqsave(&ctx->work_lock, flags);
+		if (todo.watch)
+			start_watching(ctx, todo.watch);
+		cond_resched();
+		spin_lock(&ctx->work_lock);
 		if (!--rounds) {
 			queue_work(paccel_wq, &stream->work);
 			break;
@@ -428,9 +433,7 @@ static void stream_run(struct paccel_stream *stream)
 	}
 	stream->running = false;
 unlock:
-	spin_unlock_irqrestore(&ctx->work_lock, flags);
-	if (unkicked)
-		paccel_engine_kick(unkicked);
+	spin_unlock(&ctx->work_lock);
 	dma_fence_end_signalling(cookie);
 }
 
@@ -439,36 +442,33 @@ static void stream_work(struct work_struct *work)
 	stream_run(container_of(work, struct paccel_stream, work));
 }
 
-/* Any context, no lock of the engine held; the caller has a reference. */
+/* May the engine have more? Else the worker that has the stream looks itself. Under the lock. */
+static void start_more(struct paccel_stream *stream)
+{
+	if (!stream->running && start_transfers(stream))
+		queue_work(paccel_wq, &stream->work);
+}
+
+/* In a worker, no lock held; the caller has a reference. */
 static void stream_job_issued(struct paccel_job *base)
 {
 	struct paccel_stream_job *job = paccel_stream_job_of(base);
-	struct paccel_stream *stream = job->stream;
-	struct paccel_ctx *ctx = stream->ctx;
-	unsigned long flags;
-	bool more;
+	struct paccel_ctx *ctx = base->ctx;
 
-	spin_lock_irqsave(&ctx->work_lock, flags);
+	spin_lock(&ctx->work_lock);
 	job->issued = true;
-	/* Or it has been taken out already. */
-	more = stream->newest == job && !list_is_last(&job->in_stream, &stream->jobs);
-	spin_unlock_irqrestore(&ctx->work_lock, flags);
-	if (more)
-		stream_run(stream);
+	start_more(job->stream);
+	spin_unlock(&ctx->work_lock);
 }
 
-/*
- * The engine is done with jobs of one stream, and drops its references. Any context, no lock of
- * the engine held.
- */
+/* The engine is done with jobs of one stream, and drops its references. In a worker, no locks. */
 static void stream_jobs_ended(struct list_head *jobs)
 {
 	struct paccel_job *last = list_last_entry(jobs, struct paccel_job, node), *job, *next;
 	struct paccel_stream *stream = paccel_stream_job_of(last)->stream;
 	struct paccel_ctx *ctx = stream->ctx;
-	unsigned long flags;
 
-	spin_lock_irqsave(&ctx->work_lock, flags);
+	spin_lock(&ctx->work_lock);
 	list_for_each_entry_safe(job, next, jobs, node) {
 		/* The stream may take it out once the lock is dropped. */
 		list_del_init(&job->node);
@@ -476,12 +476,8 @@ static void stream_jobs_ended(struct list_head *jobs)
 		if (job != last)
 			paccel_job_put(job);
 	}
-	spin_unlock_irqrestore(&ctx->work_lock, flags);
-	/* Whoever withdraws jobs may hold pd->reset_lock. */
-	if (last->deferred)
-		queue_work(paccel_wq, &stream->work);
-	else
-		stream_run(stream);
+	spin_unlock(&ctx->work_lock);
+	stream_run(stream);
 	paccel_job_put(last);
 }
 
@@ -547,9 +543,11 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 {
 	struct paccel_ctx *ctx = stream->ctx;
 	struct paccel_stream_job *job;
+	u64 now = ktime_get_ns();
+	bool was_empty;
 	int ret = 0;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	if (ctx->ended)
 		ret = ctx->ended;
 	else if (!stream->open)
@@ -561,13 +559,15 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 	else if (!paccel_stream_fits(stream, nr))
 		ret = -EBUSY;
 	if (ret) {
-		spin_unlock_irq(&ctx->work_lock);
+		spin_unlock(&ctx->work_lock);
 		return ret;
 	}
 	list_for_each_entry(job, jobs, in_stream) {
 		job->base.point = point;
 		if (job->what)
 			job->what->dependents++;
+		if (job->base.op == PACCEL_JOB_TIME)
+			job->value = now;
 	}
 	list_last_entry(jobs, struct paccel_stream_job, in_stream)->last = true;
 	list_splice_tail_init(jobs, &stream->jobs);
@@ -576,8 +576,13 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 	ctx->queued += nr;
 	stream->submitted = point;
 	trace_paccel_submit(ctx, stream->id, point, nr, stream->queued);
-	spin_unlock_irq(&ctx->work_lock);
-	stream_run(stream);
+	was_empty = stream->queued == nr;
+	if (!was_empty)
+		start_more(stream);
+	spin_unlock(&ctx->work_lock);
+	/* No fence and no job of before waits for this thread, however seldom it runs. */
+	if (was_empty)
+		stream_run(stream);
 	return 0;
 }
 
@@ -588,10 +593,10 @@ void paccel_stream_close(struct paccel_stream *stream)
 	struct paccel_ctx *ctx = stream->ctx;
 	bool forgotten;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	stream->open = false;
 	forgotten = forget(stream);
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	wake_up_all(&ctx->wait);
 	if (forgotten)
 		paccel_stream_put(stream);
@@ -602,7 +607,7 @@ static struct paccel_stream_job *running_job(struct paccel_stream *stream)
 {
 	struct paccel_stream_job *job, *found = NULL;
 
-	spin_lock_irq(&stream->ctx->work_lock);
+	spin_lock(&stream->ctx->work_lock);
 	list_for_each_entry(job, &stream->jobs, in_stream) {
 		if (job->state == PACCEL_JOB_QUEUED)
 			break;
@@ -613,7 +618,7 @@ static struct paccel_stream_job *running_job(struct paccel_stream *stream)
 		found = job;
 		break;
 	}
-	spin_unlock_irq(&stream->ctx->work_lock);
+	spin_unlock(&stream->ctx->work_lock);
 	return found;
 }
 
@@ -622,11 +627,11 @@ static struct paccel_stream *stream_at(struct paccel_ctx *ctx, unsigned int i)
 {
 	struct paccel_stream *stream;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	stream = ctx->streams[i];
 	if (stream)
 		kref_get(&stream->ref);
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	return stream;
 }
 
@@ -639,14 +644,14 @@ void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_stat
 {
 	unsigned int i;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	if (!ctx->ended) {
 		ctx->ended = error;
 		ctx->page_state = state;
 		if (ctx->page)
 			WRITE_ONCE(ctx->page->state, state);
 	}
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	wake_up_all(&ctx->wait);
 
 	for (i = 0; i < PACCEL_MAX_STREAMS; i++) {
@@ -687,7 +692,7 @@ static int stream_place(struct paccel_stream *stream)
 	struct paccel_ctx *ctx = stream->ctx;
 	u32 i;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	for (i = 0; i < PACCEL_MAX_STREAMS && ctx->streams[i]; i++)
 		;
 	if (i < PACCEL_MAX_STREAMS) {
@@ -701,7 +706,7 @@ static int stream_place(struct paccel_stream *stream)
 		WRITE_ONCE(stream->slot->error, 0);
 		WRITE_ONCE(stream->slot->failed_point, 0);
 	}
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	return i < PACCEL_MAX_STREAMS ? 0 : -ENOSPC;
 }
 
@@ -740,22 +745,22 @@ struct paccel_stream *paccel_stream_create(struct paccel_ctx *ctx)
 
 void paccel_stream_open(struct paccel_stream *stream)
 {
-	spin_lock_irq(&stream->ctx->work_lock);
+	spin_lock(&stream->ctx->work_lock);
 	stream->open = true;
-	spin_unlock_irq(&stream->ctx->work_lock);
+	spin_unlock(&stream->ctx->work_lock);
 }
 
 int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id)
 {
 	struct paccel_stream *stream;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	stream = find(ctx, id);
 	if (stream) {
 		stream->open = false;
 		kref_get(&stream->ref);
 	}
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	if (!stream)
 		return -ENOENT;
 	paccel_stream_close(stream);
@@ -767,12 +772,12 @@ int paccel_stream_failure(struct paccel_stream *stream, int *error, u64 *failed_
 {
 	int ret;
 
-	spin_lock_irq(&stream->ctx->work_lock);
+	spin_lock(&stream->ctx->work_lock);
 	*error = stream->error;
 	*failed_point = stream->failed_point;
 	/* Who waits for a point that has failed must still find that out. */
 	ret = stream->error && (stream->queued || stream->dependents) ? -EBUSY : 0;
-	spin_unlock_irq(&stream->ctx->work_lock);
+	spin_unlock(&stream->ctx->work_lock);
 	return ret;
 }
 
@@ -780,7 +785,7 @@ void paccel_stream_clear(struct paccel_stream *stream, u64 failed_point)
 {
 	struct paccel_ctx *ctx = stream->ctx;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	/*
 	 * Another thread may have cleared it, and it may have failed again; or it is destroyed and
 	 * its slot another one's.
@@ -791,5 +796,5 @@ void paccel_stream_clear(struct paccel_stream *stream, u64 failed_point)
 		WRITE_ONCE(stream->slot->error, 0);
 		WRITE_ONCE(stream->slot->failed_point, 0);
 	}
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 }

@@ -37,9 +37,10 @@ struct vm_area_struct;
  * @failed_point: the first point that failed, 0 if none
  * @error: the error of @failed_point, 0 if none
  * @open: STREAM_CREATE has returned its number, and STREAM_DESTROY has not been called
+ * @ended_ns: when the job before the first one ended, if that was a transfer, else 0
  * @running: stream_run() is in progress; another call returns at once
  * @fence_context: dma_fence context of its fences
- * @work: calls stream_run() where the caller may not, or has reached its limit of rounds
+ * @work: calls stream_run() when a job is ready that no engine has
  */
 struct paccel_stream {
 	struct kref ref;
@@ -58,6 +59,7 @@ struct paccel_stream {
 	u64 failed_point;
 	int error;
 	bool open;
+	u64 ended_ns;
 	bool running;
 	u64 fence_context;
 	struct work_struct work;
@@ -66,7 +68,7 @@ struct paccel_stream {
 /* Under ctx->work_lock. */
 enum paccel_stream_job_state {
 	PACCEL_JOB_QUEUED,
-	PACCEL_JOB_STARTING,	/* is being given to the engine */
+	PACCEL_JOB_WATCHING,	/* its callback is being added to the fence */
 	PACCEL_JOB_RUNNING,	/* the engine has it */
 	PACCEL_JOB_ENDED,
 };
@@ -91,7 +93,7 @@ enum paccel_stream_job_state {
  * @fence_error: WAIT_FENCE: of the fence, valid once @fence_done
  * @fence_done: WAIT_FENCE: it is signalled; set with release semantics
  * @eventfd: EVENTFD: a counted reference
- * @value: WRITE: what
+ * @value: WRITE: what; TIME: when it was submitted
  */
 struct paccel_stream_job {
 	struct paccel_job base;

@@ -51,10 +51,10 @@ static __poll_t paccel_poll(struct file *filp, poll_table *wait)
 	__poll_t mask = 0;
 
 	poll_wait(filp, &ctx->wait, wait);
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	if (ctx->completions != ctx->seen)
 		mask |= EPOLLIN | EPOLLRDNORM;
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	if (paccel_gone(ctx->pd))
 		mask |= EPOLLHUP;
 	if (READ_ONCE(ctx->lost))

@@ -248,10 +248,10 @@ static bool has_room(struct paccel_stream *stream, unsigned int nr)
 {
 	bool room;
 
-	spin_lock_irq(&stream->ctx->work_lock);
+	spin_lock(&stream->ctx->work_lock);
 	room = paccel_stream_fits(stream, nr) || stream->error || !stream->open ||
 	       stream->ctx->ended;
-	spin_unlock_irq(&stream->ctx->work_lock);
+	spin_unlock(&stream->ctx->work_lock);
 	return room;
 }
 
@@ -259,9 +259,9 @@ static u64 next_point(struct paccel_stream *stream)
 {
 	u64 point;
 
-	spin_lock_irq(&stream->ctx->work_lock);
+	spin_lock(&stream->ctx->work_lock);
 	point = stream->submitted + 1;
-	spin_unlock_irq(&stream->ctx->work_lock);
+	spin_unlock(&stream->ctx->work_lock);
 	return point;
 }
 

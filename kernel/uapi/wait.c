@@ -44,7 +44,7 @@ static u32 look(struct paccel_ctx *ctx, struct waited *points, u32 nr, u64 *seen
 {
 	u32 i, ended = 0;
 
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	*seen = ctx->completions;
 	for (i = 0; i < nr; i++) {
 		struct waited *w = &points[i];
@@ -53,7 +53,7 @@ static u32 look(struct paccel_ctx *ctx, struct waited *points, u32 nr, u64 *seen
 		w->error = done ? paccel_stream_error(w->stream, w->point) : -EINPROGRESS;
 		ended += done;
 	}
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 	return ended;
 }
 
@@ -103,9 +103,9 @@ static int write_errors(const struct paccel_wait *cmd, const struct waited *poin
 /* poll() is about what comes after it from now on. */
 static void has_seen(struct paccel_ctx *ctx, u64 seen)
 {
-	spin_lock_irq(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	ctx->seen = max(ctx->seen, seen);
-	spin_unlock_irq(&ctx->work_lock);
+	spin_unlock(&ctx->work_lock);
 }
 
 static int wait_check(const struct paccel_wait *cmd)

@@ -74,6 +74,7 @@ static void clear(struct __test_metadata *_metadata, struct rig *r, u32 stream, 
 	EXPECT_EQ(0, slot_of(r, stream)->failed_point);
 	EXPECT_EQ(0, slot_of(r, stream)->error);
 	EXPECT_EQ(last + 1, submit(r->fd, stream, op_write(&r->own[101], last)));
+	EXPECT_EQ(0, outcome(r->fd, stream, last + 1));
 	EXPECT_EQ(last, r->own[101]);
 	/* Once. */
 	test_cmd_stream_clear(r->fd, stream, 0, 0);
@@ -239,7 +240,7 @@ struct clearer {
 	bool ready;
 };
 
-/* The work of a stream is done where it is set off: elsewhere one can watch it. */
+/* Two threads that are not to disturb each other. */
 static void use_cpu(int nr)
 {
 	cpu_set_t one;
