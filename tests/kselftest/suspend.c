@@ -11,7 +11,7 @@
 #include "ring_test.h"
 
 #define SIZE 500
-#define FILLS 50
+#define FILLS 100
 
 FIXTURE(suspend) {
 	int fd;
@@ -103,6 +103,7 @@ TEST_F(suspend, is_refused_while_the_device_goes_on)
 {
 	char quiesce[16];
 	struct rig r;
+	int rc, tries = 1;
 	u64 xfers;
 
 	if (!pm_test_is_there())
@@ -113,11 +114,16 @@ TEST_F(suspend, is_refused_while_the_device_goes_on)
 	card_ignore_stop(true);
 	EXPECT_EQ(0, module_param_set("quiesce_ms", "10"));
 	xfers = stats_of(r.fd).xfers;
-	/* So many that one is in flight whenever the kernel comes to the device. */
+	/* So many that the device has work whenever the kernel comes to it. */
 	for (int i = 1; i <= FILLS; i++)
 		ASSERT_EQ(i, submit(r.fd, r.stream, op_fill(r.mem, SIZE, 0x5a, 1)));
 	EXPECT_TRUE(WAIT_FOR(xfers_passed(r.fd, xfers), 5000));
-	EXPECT_EQ(-EIO, sleep_and_wake());
+	/* Unless an edu is between two transfers then, or one ends in quiesce_ms. */
+	while (!(rc = sleep_and_wake()) && tries < 10)
+		tries++;
+	if (tries > 1)
+		printf("# tries: suspend.is_refused_while_the_device_goes_on %d\n", tries);
+	EXPECT_EQ(-EIO, rc);
 	EXPECT_GT(0, outcome(r.fd, r.stream, FILLS));
 	EXPECT_TRUE(card_health_is("failed"));
 	test_err_copy_h2d(EIO, self->fd, self->mem, self->host, SIZE);
