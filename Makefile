@@ -79,7 +79,7 @@ setup: ## packages, kernels, kernel source, PaddlePaddle: all that is outside of
 
 kernel: $(KERNELS:%=$(BUILD)/kernel/%/paccel.ko) ## paccel.ko for every kernel
 
-SETUP_KERNELS := $(patsubst %,setup-%,$(KERNELS) kcsan)
+SETUP_KERNELS := $(patsubst %,setup-%,$(KERNELS) kcsan latency)
 .PHONY: $(SETUP_KERNELS)
 $(SETUP_KERNELS): setup-%:
 	@qemu/setup kernel $*

@@ -242,6 +242,7 @@ static const struct {
 	{ "beside", "NODE SAMPLES", 2, bench_beside },
 	{ "batch", "NODE", 1, bench_batch },
 	{ "live", "NODE NODE VGEM LIVE SAMPLES", 5, bench_live },
+	{ "irqsoff", "NODE SAMPLES", 2, bench_irqsoff },
 	{ "ring-large", "NODE CARD SAMPLES", 3, bench_ring_large },
 	{ "ring-pageable", "NODE SAMPLES", 2, bench_ring_pageable },
 	{ "ring-p2p", "NODE NODE SAMPLES", 3, bench_ring_p2p },

@@ -80,6 +80,7 @@ int bench_fair(int argc, char **argv);
 int bench_beside(int argc, char **argv);
 int bench_batch(int argc, char **argv);
 int bench_live(int argc, char **argv);
+int bench_irqsoff(int argc, char **argv);
 int bench_ring_large(int argc, char **argv);
 int bench_ring_pageable(int argc, char **argv);
 int bench_ring_p2p(int argc, char **argv);

@@ -105,6 +105,13 @@ def live_rows(middle, counts):
     ]
 
 
+def irqsoff_rows(middle, _):
+    """Besides the driver's own time it is that of the machine, which can stop a processor."""
+    small = middle["irqsoff.small"]
+    return [at_most(name, middle[name], "us", small, NO_GOAL, 1e3)
+            for name in ("irqsoff.streams", "irqsoff.rows")]
+
+
 def paddle_rows(middle, _):
     return [
         speed_row("paddle.h2d", middle["paddle.h2d"], middle["paddle.h2d.libaccel"], ">= 0.8",
@@ -145,7 +152,7 @@ def host_rows(middle, counts):
 
 
 ROWS = {"edu": edu_rows, "ring": ring_rows, "live": live_rows, "paddle": paddle_rows,
-        "host": host_rows}
+        "host": host_rows, "irqsoff": irqsoff_rows}
 
 
 def curves_of(samples):

@@ -20,6 +20,11 @@ bench: bench-programs
 	-@qemu/setup paddle 3.3.1
 	@tests/bench/run
 
+# Not a part of `bench`, for its kernel is built first: some minutes.
+.PHONY: bench-irqsoff
+bench-irqsoff: bench-programs $(BUILD)/kernel/latency/paccel.ko
+	@tests/bench/run irqsoff
+
 $(BENCH_OUT)/bench: $(BENCH_OBJ)
 	$(call step,LD)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
 
