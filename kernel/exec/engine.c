@@ -469,10 +469,12 @@ static void count_time(struct paccel_engine *eng, struct paccel_tag *tag)
 	ktime_t now = ktime_get();
 	/* Until the one before it had ended it waited in the card. */
 	ktime_t from = max(tag->started, eng->last_end);
+	u64 ns = ktime_to_ns(ktime_sub(now, from));
 
 	eng->last_end = now;
+	WRITE_ONCE(eng->usual_ns, (7 * eng->usual_ns + ns) / 8);
 	if (tag->job->ctx)
-		atomic64_add(ktime_to_ns(ktime_sub(now, from)), &tag->job->ctx->usage.engine_ns);
+		atomic64_add(ns, &tag->job->ctx->usage.engine_ns);
 }
 
 /* What the engine does is not to be trusted any more, until it has been reset. */

@@ -65,7 +65,7 @@ enum paccel_engine_state {
  * struct paccel_engine - one DMA channel
  * @pd: the card
  * @id: its number
- * @lock: all below down to @last_end, and its queues and jobs; taken in interrupts
+ * @lock: all below down to @usual_ns, and its queues and jobs; taken in interrupts
  * @state: changed by paccel_engine_set_state(); may be read without the lock
  * @tags: ring of info.depth in-flight descriptors; the request with cookie c has index c % depth
  * @head: cookie of the oldest request in flight
@@ -85,6 +85,7 @@ enum paccel_engine_state {
  * @alarm: expiry of @watchdog in jiffies, if @armed
  * @armed: @watchdog is pending
  * @last_end: time of the last completion
+ * @usual_ns: moving average of how long requests take; read without the lock
  * @bounce: bounce buffer, coherent, pd->bounce_size bytes; used by one request at a time
  * @bounce_dma: bus address of @bounce
  * @lists: coherent, info.list_size bytes for each entry of @tags
@@ -114,6 +115,7 @@ struct paccel_engine {
 	unsigned long alarm;
 	bool armed;
 	ktime_t last_end;
+	u64 usual_ns;
 	void *bounce;
 	dma_addr_t bounce_dma;
 	void *lists;

@@ -21,6 +21,9 @@
 #include "mem/pages.h"
 #include "mem/pool.h"
 
+/* A thread does not poll for transfers that usually take longer: that would keep a CPU busy. */
+#define PACCEL_POLL_NS (100 * NSEC_PER_USEC)
+
 /*
  * @ctx: whose operation it is, and whose memory pays for it; NULL for the driver's own.
  * @size: of struct paccel_job, or of a struct that begins with one.
@@ -133,6 +136,20 @@ int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool mo
 }
 
 /*
+ * Twice as long as transfers usually take, if the job is the only one of its engine: to fall asleep
+ * and to be woken takes as long as a short transfer.
+ */
+static void poll_done(struct paccel_job *job)
+{
+	u64 usual = READ_ONCE(job->eng->usual_ns), end = ktime_get_ns() + 2 * usual;
+
+	if (usual > PACCEL_POLL_NS || READ_ONCE(job->eng->load) > 1)
+		return;
+	while (!completion_done(&job->done) && !need_resched() && ktime_get_ns() < end)
+		cpu_relax();
+}
+
+/*
  * Waits for a job that has been submitted and drops it. After a fatal signal the transfer that runs
  * ends by itself, and the job with it.
  */
@@ -140,6 +157,7 @@ int paccel_job_finish(struct paccel_job *job)
 {
 	int ret;
 
+	poll_done(job);
 	/* Freezable: a long copy must not keep the machine from suspending. */
 	if (wait_for_completion_state(&job->done, TASK_KILLABLE | TASK_FREEZABLE)) {
 		paccel_engine_cancel(job, -EINTR);
