@@ -18,6 +18,8 @@
 #define SMALL 4096u
 #define STREAMS 64
 #define EVENTFDS 255	/* behind the copy of each stream */
+#define LARGE (8u << 20)
+#define LARGE_COPIES 8
 #define REGISTERED (4ull << 30)
 
 static void write_text(const char *path, const char *text)
@@ -52,19 +54,22 @@ static void sample(struct samples *s, int fd, void (*work)(int fd, uint64_t mem,
 	samples_add(s, longest_ns());
 }
 
-/* Nothing but a small copy. */
-static void small(int fd, uint64_t mem, void *host)
+/* Small copies, for about as long as many_eventfds() takes: what the machine itself does meanwhile. */
+static void small_copies(int fd, uint64_t mem, void *host)
 {
-	copy(fd, PACCEL_COPY_H2D, mem, (uintptr_t)host, SMALL);
+	uint64_t end = now_ns() + 700000000;
+
+	while (now_ns() < end)
+		copy(fd, PACCEL_COPY_H2D, mem, (uintptr_t)host, SMALL);
 }
 
 /*
- * All streams are queued behind one copy of many transfers, so that they end together. The device
- * may be given a limited rate for that.
+ * All streams are queued behind LARGE copies of the first one, so that they end together. The rate of
+ * the device must be low enough for that.
  */
 static void many_eventfds(int fd, uint64_t mem, void *host)
 {
-	static struct paccel_op ops[1 + EVENTFDS];
+	static struct paccel_op large[1 + EVENTFDS], small[1 + EVENTFDS];
 	static uint32_t streams[STREAMS];
 	uint64_t points[STREAMS];
 	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -72,13 +77,16 @@ static void many_eventfds(int fd, uint64_t mem, void *host)
 
 	if (event < 0)
 		die("eventfd: %s", strerror(errno));
-	for (i = 1; i <= EVENTFDS; i++)
-		ops[i] = (struct paccel_op){ .op = PACCEL_OP_EVENTFD, .fd.fd = event };
+	for (i = 0; i <= EVENTFDS; i++) {
+		small[i] = (struct paccel_op){ .op = PACCEL_OP_EVENTFD, .fd.fd = event };
+		large[i] = i < LARGE_COPIES ? copy_op(PACCEL_COPY_H2D, mem, (uintptr_t)host, LARGE) :
+					      small[i];
+	}
+	small[0] = copy_op(PACCEL_COPY_H2D, mem, (uintptr_t)host, SMALL);
 	for (i = 0; i < STREAMS; i++) {
 		if (!streams[i])
 			streams[i] = stream_create(fd);
-		ops[0] = copy_op(PACCEL_COPY_H2D, mem, (uintptr_t)host, i ? SMALL : 8u << 20);
-		points[i] = submit(fd, streams[i], ops, 1 + EVENTFDS);
+		points[i] = submit(fd, streams[i], i ? small : large, 1 + EVENTFDS);
 	}
 	for (i = 0; i < STREAMS; i++)
 		wait_for(fd, streams[i], points[i]);
@@ -121,14 +129,14 @@ int bench_irqsoff(int argc, char **argv)
 	struct samples rows = { .name = "irqsoff.rows" };
 	unsigned int i, nr = number(argv[1], BENCH_MAX_SAMPLES);
 	int fd = node_open(argv[0]);
-	uint64_t mem = mem_alloc(fd, 8u << 20);
-	void *own = own_memory(fd, 8u << 20);
+	uint64_t mem = mem_alloc(fd, LARGE);
+	void *own = own_memory(fd, LARGE);
 	void *large = scattered(fd);
 
 	(void)argc;
 	write_text(TRACEFS "current_tracer", "irqsoff");
 	for (i = 0; i < nr; i++) {
-		sample(&idle, fd, small, mem, own);
+		sample(&idle, fd, small_copies, mem, own);
 		sample(&streams, fd, many_eventfds, mem, own);
 		sample(&rows, fd, far_rows, mem, large);
 	}
