@@ -125,14 +125,17 @@ static void provoke_odebug(void)
 	kfree(timer);
 }
 
-/* Several, as the address of one may stay in a register or on a stack. */
+/*
+ * Several, as the address of one may stay in a register or on a stack. Cleared, as each has the
+ * address of the next one from when both were free, and kmemleak would find them all by the first.
+ */
 static void provoke_leak(void)
 {
 	void *lost;
 	int i;
 
 	for (i = 0; i < 10; i++) {
-		lost = kmalloc(100, GFP_KERNEL);
+		lost = kzalloc(100, GFP_KERNEL);
 		OPTIMIZER_HIDE_VAR(lost);
 	}
 }
