@@ -13,7 +13,7 @@ BENCH_STANDIN := $(BENCH_OUT)/paddle/libpaddle_accel.so
 
 .PHONY: bench-programs
 bench-programs: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/pairs $(BENCH_OUT)/acl \
-		$(BENCH_STANDIN) $(BENCH_OUT)/libcalls.so ringdev python
+		$(BENCH_STANDIN) $(BENCH_OUT)/libcalls.so ringdev python lib tools
 
 # Without the disk of PaddlePaddle all but its rows is measured.
 bench: bench-programs
