@@ -78,7 +78,7 @@ def ring_rows(middle, _):
         speed_row("ring.h2d.64m", middle["ring.h2d"], middle["memory.h2d"], ">= 0.9"),
         speed_row("ring.d2h.64m", middle["ring.d2h"], middle["memory.d2h"], ">= 0.9"),
         speed_row("ring.pageable", middle["pageable"], middle["pinned"], ">= 0.7"),
-        at_most("ring.sync.4k", middle["sync.call"], "us", middle["sync.card"], "<= 1.3", 1e3),
+        at_most("ring.sync.4k", middle["sync.call"], "us", middle["sync.card"], "<= 1.2", 1e3),
         row("ring.async.4k", 1e6 / batches, "op/ms", 1e6 / sync, sync / batches, ">= 10"),
         # As many copies on each engine.
         row("ring.4engines", middle["engines.one"] * 4 / 1e6, "ms", middle["engines.all"] / 1e6,
