@@ -6,8 +6,9 @@
  * Transfers in flight stand in a ring of tags, in the order in which they were chosen, and leave it
  * in that order. Each is in the hands of one party: the lock's holder (PICKED, DONE), the worker
  * (FILLING, EMPTYING) or the card (BUSY, HUNG). Where the CPU has no byte to move the next transfer
- * is started in the interrupt itself; else the worker moves the bytes first. It is also the one who
- * verifies bytes. There is one bounce buffer, so one transfer at a time can need it.
+ * is started in the interrupt itself; else the worker moves the bytes first. It also verifies
+ * bytes, and reports to streams which of their jobs have ended. There is one bounce buffer, so one
+ * transfer at a time can need it.
  */
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>

@@ -147,7 +147,10 @@ void paccel_buf_put(struct paccel_buf *buf);
 void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 		       struct paccel_mem_stats *stats);
 void paccel_pool_wake(struct paccel_device *pd);
-/* The fill that paccel_mem_ops.scrub() has begun has ended with @error, or 0. Any context. */
+/*
+ * The fill that paccel_mem_ops.scrub() has begun has ended with @error, or 0. Any context, also
+ * with pool->lock or the lock of an engine held.
+ */
 void paccel_pool_scrubbed(struct paccel_device *pd, int error);
 /* A reset has lost device memory: new generation; free ranges become dirty, if scrub is set. */
 void paccel_pool_soil(struct paccel_device *pd);
