@@ -1046,9 +1046,9 @@ int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *si
  * @ptr: receives an address that stands for the first byte, NULL on failure
  *
  * Copies between @dev and the memory take the address as that of registered memory. The processor
- * cannot access it there: map @fd for that. Nothing is charged. The implicit fences of the dma-buf
- * are not looked at: order accesses with accel_stream_wait_fence() and accel_stream_export_fence().
- * Ended by accel_host_unregister(). Thread-safe.
+ * cannot access it there: map @fd for that. Nothing is charged. Do not rely on implicit fences of
+ * the dma-buf: order accesses with accel_stream_wait_fence() and accel_stream_export_fence(). Ended
+ * by accel_host_unregister(). Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, size, @flags, @fd is no dma-buf or too short); ``-EACCES`` (@fd is
  * read-only, without ACCEL_REGISTER_READ_ONLY); ``-EOPNOTSUPP`` (its driver gives neither pages

@@ -17,6 +17,7 @@
 #include "exec/engine.h"
 #include "exec/job.h"
 #include "include/paccel.h"
+#include "mem/foreign.h"
 #include "mem/host.h"
 #include "mem/pages.h"
 #include "mem/pool.h"
@@ -65,8 +66,10 @@ void paccel_job_release(struct paccel_job *job)
 		if (job->bufs[i])
 			paccel_buf_put(job->bufs[i]);
 	paccel_pages_release(&job->own);
-	if (job->host)
+	if (job->host) {
+		paccel_foreign_end_cpu(&job->host->pages, job->op == PACCEL_JOB_D2H);
 		paccel_host_put(job->host);
+	}
 	if (job->ops)
 		job->ops->release(job);
 	if (job->ctx)

@@ -4,8 +4,9 @@
  * card cannot reach it, mapped for the CPU and copied through the bounce buffer. One or the other,
  * never both: nobody would keep the two views of the memory the same.
  *
- * All that can sleep for another driver's sake is done when the range is made and when it ends: on
- * a job's way there is no reservation lock, and so no access by CPU is begun or ended there.
+ * All that can sleep for another driver's sake is done when a range or a job is made and when it is
+ * released: while a job runs no reservation lock is taken, so an access by the CPU is not begun or
+ * ended there.
  *
  * A device that is out of service may still write to what it had mapped. An import whose pages end
  * meanwhile is kept, with its attachment, until the device has been proven to write nothing or the
@@ -39,7 +40,6 @@
  * @give_ups: of the device, before it was mapped
  * @kept: in kept_imports
  * @map: where the CPU sees it, else null
- * @access: begun with, and to be ended
  */
 struct paccel_foreign {
 	struct paccel_device *pd;
@@ -51,7 +51,6 @@ struct paccel_foreign {
 	unsigned int give_ups;
 	struct list_head kept;
 	struct iosys_map map;
-	enum dma_data_direction access;
 };
 
 static void kept_imports_release(struct work_struct *work);
@@ -203,20 +202,6 @@ static int map_for_card(struct paccel_pages *p)
 	return 0;
 }
 
-static int map_for_cpu(struct paccel_foreign *f)
-{
-	int ret = dma_buf_vmap_unlocked(f->dmabuf, &f->map);
-
-	if (ret)
-		return ret;
-	ret = dma_buf_begin_cpu_access(f->dmabuf, f->access);
-	if (ret) {
-		dma_buf_vunmap_unlocked(f->dmabuf, &f->map);
-		iosys_map_clear(&f->map);
-	}
-	return ret;
-}
-
 static bool interrupted(int ret)
 {
 	return ret == -ERESTARTSYS || ret == -EINTR;
@@ -234,7 +219,7 @@ static int map_somehow(struct paccel_pages *p)
 	}
 	first = ret;
 	if (ret && !interrupted(ret))
-		ret = map_for_cpu(p->foreign);
+		ret = dma_buf_vmap_unlocked(p->foreign->dmabuf, &p->foreign->map);
 	/* It is not that it cannot be done, if the card's way wanted memory alone. */
 	if (ret && !interrupted(ret) && first == -ENOMEM)
 		ret = first;
@@ -257,7 +242,6 @@ int paccel_foreign_get(struct paccel_pages *p, struct paccel_device *pd, struct 
 	f->dmabuf = dmabuf;
 	f->pages = p;
 	f->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
-	f->access = write ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE;
 	p->foreign = f;
 	p->nr = PAGE_ALIGN(length) >> PAGE_SHIFT;
 	p->offset = 0;
@@ -311,10 +295,8 @@ void paccel_foreign_detach_all(struct paccel_device *pd)
 
 static void import_free(struct paccel_foreign *f)
 {
-	if (iosys_map_is_set(&f->map)) {
-		dma_buf_end_cpu_access(f->dmabuf, f->access);
+	if (iosys_map_is_set(&f->map))
 		dma_buf_vunmap_unlocked(f->dmabuf, &f->map);
-	}
 	dma_buf_put(f->dmabuf);
 	put_device(&f->pd->dev);
 	kfree(f);
@@ -399,6 +381,35 @@ static void kept_imports_release(struct work_struct *work)
 bool paccel_foreign_readable(const struct paccel_pages *p)
 {
 	return iosys_map_is_set(&p->foreign->map);
+}
+
+static bool copied_by_cpu(const struct paccel_pages *p)
+{
+	return p->kind == PACCEL_PAGES_FOREIGN && paccel_foreign_readable(p);
+}
+
+/* What is written may be a part, and the rest must stay. */
+static enum dma_data_direction access_dir(bool write)
+{
+	return write ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE;
+}
+
+int paccel_foreign_begin_cpu(struct paccel_pages *p, bool write)
+{
+	int ret;
+
+	if (!copied_by_cpu(p))
+		return 0;
+	ret = dma_buf_begin_cpu_access(p->foreign->dmabuf, access_dir(write));
+	if (interrupted(ret))
+		return -ERESTARTNOINTR;
+	return !ret || ret == -ENOMEM ? ret : -EIO;
+}
+
+void paccel_foreign_end_cpu(struct paccel_pages *p, bool write)
+{
+	if (copied_by_cpu(p))
+		dma_buf_end_cpu_access(p->foreign->dmabuf, access_dir(write));
 }
 
 void paccel_foreign_read(struct paccel_pages *p, u64 off, void *to, u32 len)

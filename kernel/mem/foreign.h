@@ -15,6 +15,14 @@ void paccel_foreign_put(struct paccel_pages *p);
 void paccel_foreign_detach_all(struct paccel_device *pd);
 void paccel_foreign_release_kept(void);
 bool paccel_foreign_readable(const struct paccel_pages *p);
+/*
+ * Around a job's accesses to what the CPU copies; nothing where the card reaches the memory, or of
+ * other pages. _begin_cpu() may wait, interruptibly, for fences of other drivers, so it is called
+ * without a lock and before the job is submitted. Each that returns 0 is followed by an
+ * _end_cpu(), which may sleep.
+ */
+int paccel_foreign_begin_cpu(struct paccel_pages *p, bool write);
+void paccel_foreign_end_cpu(struct paccel_pages *p, bool write);
 void paccel_foreign_read(struct paccel_pages *p, u64 off, void *to, u32 len);
 void paccel_foreign_write(struct paccel_pages *p, u64 off, const void *from, u32 len);
 

@@ -14,6 +14,7 @@
 #include "core/ctx.h"
 #include "core/device.h"
 #include "exec/job.h"
+#include "mem/foreign.h"
 #include "mem/host.h"
 #include "mem/mem.h"
 #include "mem/pages.h"
@@ -158,30 +159,35 @@ static struct paccel_job *job_of(struct paccel_ctx *ctx, const struct paccel_tra
 	return job;
 }
 
+static int use_host(struct paccel_job *job, const struct paccel_transfer *t)
+{
+	struct paccel_rect *side = dst_is_host(t) ? &job->dst : &job->src;
+	int ret = paccel_host_use(t->host, dst_is_host(t));
+
+	if (!ret)
+		ret = paccel_foreign_begin_cpu(&t->host->pages, dst_is_host(t));
+	if (ret)
+		return ret;
+	kref_get(&t->host->ref);
+	job->host = t->host;
+	job->pages = &t->host->pages;
+	side->start -= t->host->addr.start;
+	return 0;
+}
+
 /* In one job: inside the device, or with a host range. */
 static int whole_job(struct paccel_ctx *ctx, const struct paccel_transfer *t,
 		     struct paccel_job **jobp)
 {
-	struct paccel_job *job;
-	int ret;
+	struct paccel_job *job = job_of(ctx, t);
+	int ret = 0;
 
-	if (t->host) {
-		ret = paccel_host_use(t->host, dst_is_host(t));
-		if (ret)
-			return ret;
-	}
-	job = job_of(ctx, t);
 	if (!job)
 		return -ENOMEM;
-	if (t->host) {
-		struct paccel_rect *side = dst_is_host(t) ? &job->dst : &job->src;
-
-		kref_get(&t->host->ref);
-		job->host = t->host;
-		job->pages = &t->host->pages;
-		side->start -= t->host->addr.start;
-	}
-	ret = paccel_job_verify(job, ctx->pd, t->verify);
+	if (t->host)
+		ret = use_host(job, t);
+	if (!ret)
+		ret = paccel_job_verify(job, ctx->pd, t->verify);
 	if (ret) {
 		paccel_job_drop(job);
 		return ret;

@@ -525,7 +525,7 @@ struct writer {
 	int vgem;
 	u32 fence;
 	pid_t waits;
-	_Atomic bool waited, registered, written;
+	_Atomic bool waited, returned, written;
 };
 
 /* Has it gone to sleep, and been woken by signals several times since? */
@@ -533,8 +533,8 @@ static bool sleeps_on(struct writer *w)
 {
 	int signals = storm_signals();
 
-	return WAIT_FOR(w->registered || thread_state(getpid(), w->waits) == 'S', 5000) &&
-	       WAIT_FOR(w->registered || storm_signals() > signals + 2, 5000);
+	return WAIT_FOR(w->returned || thread_state(getpid(), w->waits) == 'S', 5000) &&
+	       WAIT_FOR(w->returned || storm_signals() > signals + 2, 5000);
 }
 
 /* Writes until somebody waits for it, or does not. */
@@ -543,43 +543,9 @@ static void *write_for_a_while(void *arg)
 	struct writer *w = arg;
 	struct vgem_signal signal = { .fence = w->fence };
 
-	w->waited = sleeps_on(w) && !w->registered;
+	w->waited = sleeps_on(w) && !w->returned;
 	w->written = true;
 	return (void *)(long)ioctl(w->vgem, VGEM_FENCE_SIGNAL, &signal);
-}
-
-/* The CPU's view is opened when those who write have ended; signals do not end the wait. */
-TEST_F(share, registration_waits_for_writers)
-{
-	int vgem = vgem_open(), dmabuf;
-	struct vgem_fence fence = { .handle = vgem_create(vgem, page_size),
-				    .flags = VGEM_FENCE_WRITE };
-	struct writer writer = { .vgem = vgem, .waits = gettid() };
-	bool written;
-	pthread_t thread;
-	sigset_t alarm;
-
-	dmabuf = vgem_export(vgem, fence.handle, DRM_CLOEXEC | DRM_RDWR);
-	ASSERT_LE(0, dmabuf);
-	ASSERT_EQ(0, ioctl(vgem, VGEM_FENCE_ATTACH, &fence));
-	writer.fence = fence.out_fence;
-	sigemptyset(&alarm);
-	sigaddset(&alarm, SIGALRM);
-	pthread_sigmask(SIG_BLOCK, &alarm, NULL);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, write_for_a_while, &writer));
-	pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
-	/* Each begins the call anew. */
-	storm_begin(20 * slow_factor());
-	test_cmd_host_dmabuf(self->fd, self->range, page_size, dmabuf, 0);
-	written = writer.written;
-	writer.registered = true;
-	storm_end();
-	pthread_join(thread, NULL);
-	/* The card itself is told when it may by whoever queues work. */
-	if (!(info_of(self->fd).caps & PACCEL_CAP_DIRECT_DMA)) {
-		EXPECT_TRUE(writer.waited);
-		EXPECT_TRUE(written);
-	}
 }
 
 static int queue_copy(int fd, u32 stream, u32 dir, u64 dst, u64 src, u64 *point)
@@ -608,6 +574,74 @@ static int outcome_of(int fd, u32 stream, u64 point)
 	};
 
 	return ioctl(fd, PACCEL_IOC_WAIT, &cmd) ? -errno : p.error;
+}
+
+/* A call that uses the range while vgem writes to its memory; signals do not end the wait. */
+struct reader {
+	int fd, vgem;
+	u32 handle, stream;
+	u64 mem, range, point;
+};
+
+static int copy_now(struct reader *r)
+{
+	return _test_cmd_copy_h2d(r->fd, r->mem, (void *)r->range, SIZE);
+}
+
+static int submit_copy(struct reader *r)
+{
+	return queue_copy(r->fd, r->stream, PACCEL_COPY_H2D, r->mem, r->range, &r->point);
+}
+
+static void read_while_written(struct __test_metadata *_metadata, struct reader *r,
+			       int (*call)(struct reader *r))
+{
+	struct vgem_fence fence = { .handle = r->handle, .flags = VGEM_FENCE_WRITE };
+	struct writer writer = { .vgem = r->vgem, .waits = gettid() };
+	pthread_t thread;
+	sigset_t alarm;
+	bool written;
+
+	ASSERT_EQ(0, ioctl(r->vgem, VGEM_FENCE_ATTACH, &fence));
+	writer.fence = fence.out_fence;
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, write_for_a_while, &writer));
+	pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+	/* Each begins the call anew. */
+	storm_begin(20 * slow_factor());
+	EXPECT_EQ(0, call(r));
+	written = writer.written;
+	writer.returned = true;
+	storm_end();
+	pthread_join(thread, NULL);
+	/* The card itself is told when it may by whoever queues work. */
+	if (!(info_of(r->fd).caps & PACCEL_CAP_DIRECT_DMA)) {
+		EXPECT_TRUE(writer.waited);
+		EXPECT_TRUE(written);
+	}
+}
+
+/* Each copy by the CPU begins when those who write have ended, also those who came later. */
+TEST_F(share, copies_by_cpu_wait_for_writers)
+{
+	struct paccel_stream_create create = { .size = sizeof(create) };
+	struct reader r = {
+		.fd = self->fd, .vgem = vgem_open(),
+		.mem = self->mem, .range = (uintptr_t)self->range,
+	};
+	int dmabuf;
+
+	r.handle = vgem_create(r.vgem, page_size);
+	dmabuf = vgem_export(r.vgem, r.handle, DRM_CLOEXEC | DRM_RDWR);
+	ASSERT_LE(0, dmabuf);
+	test_cmd_host_dmabuf(self->fd, self->range, page_size, dmabuf, 0);
+	ASSERT_EQ(0, ioctl(self->fd, PACCEL_IOC_STREAM_CREATE, &create));
+	r.stream = create.stream;
+	read_while_written(_metadata, &r, copy_now);
+	read_while_written(_metadata, &r, submit_copy);
+	EXPECT_EQ(0, outcome_of(r.fd, r.stream, r.point));
 }
 
 /* Work that is queued has the dma-buf when everybody else has let go of it. */

@@ -429,9 +429,10 @@ struct paccel_host_alloc {
  * what is registered of HOST_ALLOC memory of another card. Device memory of another card costs
  * nothing; it can be registered if the module parameter p2p lets the cards reach each other. Memory
  * that its driver takes away (its card goes) is dead: copies that use it answer ``-EFAULT``, and
- * those that run fail so. Where the card cannot reach the memory by DMA the driver copies by CPU.
- * Accesses are ordered by the program (with fences): the implicit fences of the dma-buf are not
- * looked at.
+ * those that run fail so. Accesses are ordered by the program (with fences): the implicit fences of
+ * the dma-buf are not looked at. Where the card cannot reach the memory by DMA the driver copies by
+ * CPU: COPY and SUBMIT then wait for the writers (before PACCEL_COPY_D2H also for the readers) that
+ * the dma-buf has fences of, killable, and answer ``-EIO`` if its driver refuses the access.
  *
  * Return: 0; ``-EINVAL`` (@addr is 0; @length, or the range wraps; @fd is no dma-buf, is given
  * without PACCEL_HOST_DMABUF, or is shorter than @length); ``-EEXIST`` (overlaps a range of this
