@@ -387,8 +387,11 @@ TEST_F(host, memlock_limits_what_children_keep)
 {
 	struct line line = line_open();
 	int generations = 0;
+	u64 offset;
 	char byte;
 
+	/* Of another user, and not of the address space that is charged below. */
+	test_cmd_host_alloc(self->fd, page_size, &offset);
 	limit_memlock(self->locked * 1024 + 8 * page_size);
 	/* Descendants are waited for here, so the next test finds nothing of theirs. */
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));

@@ -712,6 +712,9 @@ void limit_memlock(size_t bytes)
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit))
 		abort();
+	/* The effective uid stays root's: it may open the node. */
+	if (setresuid(100000 + getpid(), -1, -1))
+		abort();
 	drop_capability(CAP_IPC_LOCK);
 }
 

@@ -173,7 +173,11 @@ bool hear(struct line *l, int end);
 bool hear_some_day(struct line *l, int end);
 
 void drop_capability(int cap);
-/* Tells RLIMIT_MEMLOCK and makes it hold, which it does not for root. */
+/*
+ * Sets RLIMIT_MEMLOCK and makes it hold, which it does not for root. The real uid becomes one that
+ * no other process has: what a user has locked is one sum, to which programs that run beside this
+ * one would add.
+ */
 void limit_memlock(size_t bytes);
 
 /* --- memory -------------------------------------------------------------- */
