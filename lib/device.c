@@ -323,6 +323,7 @@ int accel_device_info(struct accel_device *dev, struct accel_device_info *info)
 		.capabilities = capabilities(dev, cmd.caps),
 		.engines = cmd.engines,
 		.dma_bits = cmd.dma_bits,
+		.copy_align = cmd.copy_align,
 		.node = dev->node,
 	};
 	memcpy(info->name, cmd.card, sizeof(info->name) - 1);

@@ -161,6 +161,7 @@ static void info_json(int index, const struct accel_device_info *info)
 	json_number("max_host_ranges", info->max_host_ranges);
 	json_number("engines", info->engines);
 	json_number("dma_bits", info->dma_bits);
+	json_number("copy_align", info->copy_align);
 	json_open("capabilities", '[');
 	for (size_t i = 0; i < CAPABILITIES; i++)
 		if (info->capabilities & capability_names[i].bit)
@@ -182,6 +183,7 @@ static void info_text(int index, const struct accel_device_info *info)
 	printf("  host ranges      %u, of up to %s each\n", info->max_host_ranges,
 	       size_text((double)info->max_host_bytes));
 	printf("  DMA channels     %u, %u address bits\n", info->engines, info->dma_bits);
+	printf("  copies of        multiples of %u bytes\n", info->copy_align);
 	printf("  capabilities    ");
 	for (size_t i = 0; i < CAPABILITIES; i++)
 		if (info->capabilities & capability_names[i].bit)

@@ -149,6 +149,8 @@ enum accel_capability {
  * @engines: DMA channels
  * @dma_bits: width of the bus addresses that the card can reach
  * @node: N of its node /dev/paccelN
+ * @copy_align: what device addresses, widths and device pitches of copies and fills must be multiples
+ *	of, in bytes, a power of two: 1 for most cards. Others are ``-EINVAL``
  * @reserved: 0; later versions put new fields here, 0 then means "not known"
  */
 struct accel_device_info {
@@ -164,7 +166,8 @@ struct accel_device_info {
 	uint32_t engines;
 	uint32_t dma_bits;
 	uint32_t node;
-	uint32_t reserved[11];
+	uint32_t copy_align;
+	uint32_t reserved[10];
 };
 
 /**

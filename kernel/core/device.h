@@ -211,6 +211,12 @@ static inline struct paccel_device *paccel_of_hw(struct paccel_hw *hw)
 	return container_of(hw, struct paccel_device, hw);
 }
 
+/* Alignment in bytes that the device's DMA requests need, at least 1. */
+static inline u32 paccel_dma_align(const struct paccel_device *pd)
+{
+	return pd->hw.info.dma_align ?: 1;
+}
+
 static inline bool paccel_mappable(const struct paccel_device *pd)
 {
 	return pd->hw.info.flags & PACCEL_HW_MAPPABLE;

@@ -205,14 +205,32 @@ static int check_dma(struct paccel_device *pd)
 	return 0;
 }
 
-static int check_engines(struct paccel_device *pd)
+/* How large a transfer and its pieces are, and how they lie. */
+static int check_xfer(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
+	u32 align = paccel_dma_align(pd);
 
 	if (!info->max_xfer || info->max_xfer > PACCEL_MAX_XFER || info->max_xfer % 8)
 		return refuse(pd, "max_xfer", info->max_xfer, "a multiple of 8, at most 2 MiB");
 	if (!info->max_segs)
 		return refuse(pd, "max_segs", info->max_segs, "at least 1");
+	if (info->max_seg % 8)
+		return refuse(pd, "max_seg", info->max_seg, "a multiple of 8, or 0");
+	if (info->seg_boundary && (!is_power_of_2(info->seg_boundary) || info->seg_boundary < 8))
+		return refuse(pd, "seg_boundary", info->seg_boundary,
+			      "a power of two, at least 8, or 0");
+	if (!is_power_of_2(align) || info->granule % align || info->max_xfer % align ||
+	    info->max_seg % align || (info->seg_boundary && info->seg_boundary < align))
+		return refuse(pd, "dma_align", align,
+			      "a power of two that divides granule, max_xfer, max_seg, seg_boundary");
+	return 0;
+}
+
+static int check_engines(struct paccel_device *pd)
+{
+	const struct paccel_hw_info *info = &pd->hw.info;
+
 	if (!is_power_of_2(info->depth) || info->depth > PACCEL_MAX_DEPTH)
 		return refuse(pd, "depth", info->depth, "a power of two, at most 64");
 	if (info->depth > 1 && !pd->ops->halt)
@@ -237,6 +255,8 @@ static int check_info(struct paccel_device *pd)
 		ret = check_bar(pd);
 	if (!ret)
 		ret = check_dma(pd);
+	if (!ret)
+		ret = check_xfer(pd);
 	if (!ret)
 		ret = check_engines(pd);
 	return ret;

@@ -769,10 +769,13 @@ static int engine_alloc(struct paccel_engine *eng)
 
 int paccel_engines_alloc(struct paccel_device *pd)
 {
+	const struct paccel_hw_info *info = &pd->hw.info;
 	struct paccel_engine *eng;
 	int ret;
 
-	pd->bounce_size = min_t(u32, pd->hw.info.max_xfer, PACCEL_BOUNCE);
+	/* One piece: coherent memory begins at a multiple of its size, rounded up. */
+	pd->bounce_size = min_not_zero(min_t(u32, info->max_xfer, PACCEL_BOUNCE), info->max_seg);
+	pd->bounce_size = min_not_zero((u64)pd->bounce_size, info->seg_boundary);
 	for (eng = pd->engines; eng < engines_end(pd); eng++) {
 		ret = engine_alloc(eng);
 		if (ret) {

@@ -56,9 +56,16 @@ struct seq_buf;
  * @max_xfer: largest transfer in bytes, a multiple of 8 (the largest fill pattern), at most
  *	PACCEL_MAX_XFER
  * @max_segs: pieces of host memory that one transfer can have, at least 1
+ * @max_seg: largest piece in bytes, a multiple of 8; 0: as large as a transfer
+ * @seg_boundary: no piece crosses a bus address that is a multiple of this: a power of two, at least
+ *	8; 0: it may cross any
  * @depth: transfers that an engine can be given before the first has ended, a power of two, at most
  *	PACCEL_MAX_DEPTH; more than 1 only with halt()
  * @list_size: bytes of coherent memory for each transfer in flight, at most PACCEL_MAX_LIST
+ * @dma_align: bus addresses, offsets in device memory and lengths, of transfers and of pieces, are
+ *	multiples of this: a power of two that divides @granule, @max_xfer, @max_seg and
+ *	@seg_boundary. 0 or 1: they need not be. Programs then can copy and fill aligned ranges of
+ *	device memory only; host memory is copied by the CPU where it is not aligned
  * @dma_bits: width of the bus addresses that the card can drive, 1 to 64; probe() sets both DMA
  *	masks to DMA_BIT_MASK(dma_bits)
  * @engines: DMA channels, 1 to PACCEL_MAX_ENGINES
@@ -73,8 +80,11 @@ struct paccel_hw_info {
 	u64 granule;
 	u32 max_xfer;
 	u32 max_segs;
+	u32 max_seg;
+	u64 seg_boundary;
 	u32 depth;
 	u32 list_size;
+	u32 dma_align;
 	u32 dma_bits;
 	u32 engines;
 	u32 flags;

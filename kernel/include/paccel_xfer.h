@@ -21,8 +21,10 @@ enum paccel_xfer_op {
  * @addr: bus address of the current segment; valid after paccel_seg_next() has returned true
  * @len: bytes of the current segment; valid as @addr is
  * @sg: scatterlist entry of the next segment; NULL if the host side is a single segment at @addr
- * @skip: bytes at the start of @sg that are not part of the request
+ * @skip: bytes at the start of @sg that were returned before, or are not part of the request
  * @left: bytes that paccel_seg_next() has not returned yet
+ * @max: bytes of a segment, at most
+ * @mask: no segment crosses a bus address whose bits of @mask are 0
  */
 struct paccel_seg {
 	dma_addr_t addr;
@@ -30,6 +32,8 @@ struct paccel_seg {
 	struct scatterlist *sg;
 	u32 skip;
 	u32 left;
+	u32 max;
+	u64 mask;
 };
 
 /**
@@ -48,10 +52,11 @@ struct paccel_seg {
  * @pattern: FILL: 8 bytes, the lowest first, repeated: what is filled begins with the first of them
  * @len: bytes, 1 to paccel_hw_info.max_xfer
  * @segs: H2D, D2H: the host side. The backend calls paccel_seg_next() on a copy of it
- * @nr_segs: H2D, D2H: number of segments, 1 to paccel_hw_info.max_segs
+ * @nr_segs: H2D, D2H: number of segments, 1 to paccel_hw_info.max_segs. Each is as
+ *	paccel_hw_info.max_seg and seg_boundary demand
  *
- * Device ranges lie inside device memory, and bus addresses come from the DMA API. A backend need
- * not check them.
+ * Device ranges lie inside device memory, bus addresses come from the DMA API, and addresses and
+ * lengths are multiples of paccel_hw_info.dma_align. A backend need not check them.
  */
 struct paccel_xfer {
 	enum paccel_xfer_op op;

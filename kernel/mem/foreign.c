@@ -60,15 +60,18 @@ static LIST_HEAD(kept_imports);
 static DEFINE_MUTEX(kept_lock);		/* kept_imports; innermost */
 static DECLARE_WORK(kept_work, kept_imports_release);
 
-/* Is it as long as it says? */
-static bool covers(struct sg_table *sgt, u64 length)
+/* Is it as long as it says, and aligned as the card demands? */
+static bool is_usable(struct sg_table *sgt, u64 length, u32 align)
 {
 	struct scatterlist *sg;
 	unsigned int i;
 	u64 bytes = 0;
 
-	for_each_sgtable_dma_sg(sgt, sg, i)
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		if (!IS_ALIGNED(sg_dma_address(sg) | sg_dma_len(sg), align))
+			return false;
 		bytes += sg_dma_len(sg);
+	}
 	return bytes >= length;
 }
 
@@ -165,7 +168,8 @@ static int map_locked(struct paccel_pages *p)
 				    MAX_SCHEDULE_TIMEOUT);
 	if (ret < 0)
 		goto unmap;
-	ret = covers(sgt, p->length) ? copy_addresses(p, sgt) : -EOPNOTSUPP;
+	ret = is_usable(sgt, p->length, paccel_dma_align(p->pd)) ? copy_addresses(p, sgt) :
+								    -EOPNOTSUPP;
 	if (ret)
 		goto unmap;
 	f->sgt = sgt;

@@ -422,6 +422,14 @@ static void seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off)
 		next_seg(cursor);
 }
 
+/* How many of @len bytes, at least 1, are in one piece that begins at seg->addr. */
+static u32 piece(const struct paccel_seg *seg, u32 len)
+{
+	u64 to_boundary = seg->mask - (seg->addr & seg->mask);
+
+	return min_t(u64, to_boundary, min(len, seg->max) - 1) + 1;
+}
+
 bool paccel_seg_next(struct paccel_seg *seg)
 {
 	if (!seg->left)
@@ -431,9 +439,12 @@ bool paccel_seg_next(struct paccel_seg *seg)
 		seg->len = seg->left;
 	} else {
 		seg->addr = sg_dma_address(seg->sg) + seg->skip;
-		seg->len = min(sg_dma_len(seg->sg) - seg->skip, seg->left);
-		seg->sg = sg_next(seg->sg);
-		seg->skip = 0;
+		seg->len = piece(seg, min(sg_dma_len(seg->sg) - seg->skip, seg->left));
+		seg->skip += seg->len;
+		if (seg->skip == sg_dma_len(seg->sg)) {
+			seg->sg = sg_next(seg->sg);
+			seg->skip = 0;
+		}
 	}
 	seg->left -= seg->len;
 	return true;
@@ -441,29 +452,36 @@ bool paccel_seg_next(struct paccel_seg *seg)
 EXPORT_SYMBOL_PACCEL(paccel_seg_next);
 
 /*
- * The host side of a transfer of x->len bytes at @off, if the pages are mapped. Where the card
- * cannot take so many pieces it is shortened; or it is false, and the bounce buffer does it in one
- * go, where a card takes one piece only. Foreign memory is the card's alone, so that is shortened
- * always. Whoever asks runs an engine that has not been stopped, so the mapping stays.
+ * The host side of a transfer of x->len bytes at @off, if the pages are mapped and aligned as the
+ * card demands. Where the card cannot take so many pieces it is shortened; or it is false, and the
+ * bounce buffer does more in one go, where a card takes one piece only. Foreign memory is the
+ * card's alone, so that is shortened always. Whoever asks runs an engine that has not been stopped,
+ * so the mapping stays.
  */
 bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off,
 		      struct paccel_xfer *x)
 {
-	u32 max = p->pd->hw.info.max_segs, got = 0, nr = 0;
+	const struct paccel_hw_info *info = &p->pd->hw.info;
+	u32 got = 0, nr = 0;
 	struct paccel_seg seg;
 
 	p = mapped(p);
 	if (list_empty(&p->mapped))
 		return false;
 	seek(p, cursor, off);
+	if (!IS_ALIGNED(sg_dma_address(cursor->sg) + off - cursor->base, paccel_dma_align(p->pd)))
+		return false;
 	x->segs = (struct paccel_seg) {
 		.sg = cursor->sg,
 		.skip = off - cursor->base,
 		.left = x->len,
+		.max = info->max_seg ?: U32_MAX,
+		.mask = info->seg_boundary - 1,
 	};
-	for (seg = x->segs; nr < max && paccel_seg_next(&seg); nr++)
+	for (seg = x->segs; nr < info->max_segs && paccel_seg_next(&seg); nr++)
 		got += seg.len;
-	if (got < x->len && max == 1 && p->kind != PACCEL_PAGES_FOREIGN)
+	if (info->max_segs == 1 && got < min(x->len, p->pd->bounce_size) &&
+	    p->kind != PACCEL_PAGES_FOREIGN)
 		return false;
 	x->len = got;
 	x->segs.left = got;

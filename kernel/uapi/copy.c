@@ -103,6 +103,11 @@ static bool src_is_host(const struct paccel_transfer *t)
 	return t->op == PACCEL_JOB_H2D;
 }
 
+static bool is_aligned(const struct paccel_rect *rect, u64 rows, u32 align)
+{
+	return IS_ALIGNED(rect->start, align) && (rows == 1 || IS_ALIGNED(rect->pitch, align));
+}
+
 static void transfer_put(struct paccel_transfer *t)
 {
 	if (t->dst_buf)
@@ -164,6 +169,11 @@ static int use_host(struct paccel_job *job, const struct paccel_transfer *t)
 	struct paccel_rect *side = dst_is_host(t) ? &job->dst : &job->src;
 	int ret = paccel_host_use(t->host, dst_is_host(t));
 
+	side->start -= t->host->addr.start;
+	/* No CPU can copy it, so it must be aligned, too. Its first byte is. */
+	if (!ret && !paccel_pages_readable(&t->host->pages) &&
+	    !is_aligned(side, t->rows, paccel_dma_align(t->host->pages.pd)))
+		ret = -EINVAL;
 	if (!ret)
 		ret = paccel_foreign_begin_cpu(&t->host->pages, dst_is_host(t));
 	if (ret)
@@ -171,7 +181,6 @@ static int use_host(struct paccel_job *job, const struct paccel_transfer *t)
 	kref_get(&t->host->ref);
 	job->host = t->host;
 	job->pages = &t->host->pages;
-	side->start -= t->host->addr.start;
 	return 0;
 }
 
@@ -310,9 +319,19 @@ static bool is_pageable(const struct paccel_transfer *t)
 	return !t->host && (dst_is_host(t) || src_is_host(t));
 }
 
+/* What a card can only do by DMA requests that are aligned. */
+static bool is_dma_aligned(const struct paccel_transfer *t, u32 align)
+{
+	if (!IS_ALIGNED(t->width, align))
+		return false;
+	if (!dst_is_host(t) && !is_aligned(&t->dst, t->rows, align))
+		return false;
+	return src_is_host(t) || is_aligned(&t->src, t->rows, align);
+}
+
 /* Checks all that needs no look at memory, and fills in @t and the spans of both sides. */
-static int copy_check(const struct paccel_op_copy *copy, struct paccel_transfer *t,
-		      u64 *dst_span, u64 *src_span)
+static int copy_check(struct paccel_device *pd, const struct paccel_op_copy *copy,
+		      struct paccel_transfer *t, u64 *dst_span, u64 *src_span)
 {
 	*t = (struct paccel_transfer) {
 		.op = (enum paccel_job_op)copy->dir,
@@ -333,6 +352,8 @@ static int copy_check(const struct paccel_op_copy *copy, struct paccel_transfer 
 	    rect_span(&t->src, t->width, t->rows, src_span))
 		return -EINVAL;
 	if (t->op == PACCEL_JOB_D2D && overlap(t, *dst_span, *src_span))
+		return -EINVAL;
+	if (!is_dma_aligned(t, paccel_dma_align(pd)))
 		return -EINVAL;
 	if ((dst_is_host(t) && !access_ok(u64_to_user_ptr(copy->dst), *dst_span)) ||
 	    (src_is_host(t) && !access_ok(u64_to_user_ptr(copy->src), *src_span)))
@@ -360,7 +381,7 @@ int paccel_ioctl_copy(struct paccel_ucmd *ucmd)
 	if (cmd->flags & ~PACCEL_COPY_VERIFY)
 		return -EINVAL;
 	paccel_order_cpu(ucmd->ctx->pd);
-	ret = copy_check(&copy, &t, &dst_span, &src_span);
+	ret = copy_check(ucmd->ctx->pd, &copy, &t, &dst_span, &src_span);
 	if (ret)
 		return ret;
 	t.verify = cmd->flags & PACCEL_COPY_VERIFY;
@@ -385,7 +406,7 @@ int paccel_copy_job(struct paccel_stream *stream, const struct paccel_op_copy *c
 	u64 dst_span, src_span;
 	int ret;
 
-	ret = copy_check(copy, &t, &dst_span, &src_span);
+	ret = copy_check(stream->ctx->pd, copy, &t, &dst_span, &src_span);
 	if (ret)
 		return ret;
 	t.stream = stream;
@@ -434,7 +455,8 @@ int paccel_fill_job(struct paccel_ctx *ctx, struct paccel_stream *stream,
 	ret = repeat_pattern(fill->pattern, fill->pattern_size, &pattern);
 	if (ret)
 		return ret;
-	if (fill->length % fill->pattern_size || rect_span(&t.dst, t.width, 1, &span))
+	if (fill->length % fill->pattern_size || rect_span(&t.dst, t.width, 1, &span) ||
+	    !is_dma_aligned(&t, paccel_dma_align(ctx->pd)))
 		return -EINVAL;
 	ret = transfer_get(ctx, &t, span, 0);
 	if (ret)

@@ -40,6 +40,7 @@ int paccel_ioctl_device_info(struct paccel_ucmd *ucmd)
 		.max_queued = PACCEL_MAX_QUEUED,
 		.max_points = PACCEL_MAX_POINTS,
 		.max_queued_all = PACCEL_MAX_QUEUED_ALL,
+		.copy_align = paccel_dma_align(pd),
 	};
 	static_assert(sizeof(cmd->card) > PACCEL_BACKEND_NAME_MAX);
 	strscpy(cmd->card, pd->card, sizeof(cmd->card));

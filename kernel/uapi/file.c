@@ -142,7 +142,7 @@ struct paccel_ioctl {
 	}
 
 static const struct paccel_ioctl paccel_ioctls[] = {
-	PACCEL_IOCTL(DEVICE_INFO, device_info, reserved2, true),
+	PACCEL_IOCTL(DEVICE_INFO, device_info, copy_align, true),
 	PACCEL_IOCTL(MEM_ALLOC, mem_alloc, addr, false),
 	PACCEL_IOCTL(MEM_FREE, mem_free, length, false),
 	PACCEL_IOCTL(MEM_STATS, mem_stats, xfers, true),

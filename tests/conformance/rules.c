@@ -331,7 +331,9 @@ static void device_info(const struct test *test, const struct command *command)
 	info.size = sizeof(info);
 	info.flags = 0;
 	ok(!ioctl(w.fd, PACCEL_IOC_DEVICE_INFO, &info));
-	ok(info.size == sizeof(info) && !info.flags && !info.reserved && !info.reserved2);
+	ok(info.size == sizeof(info) && !info.flags && !info.reserved);
+	ok(info.copy_align && !(info.copy_align & (info.copy_align - 1)));
+	ok(!(info.granule % info.copy_align));
 	ok(info.mem_base == 1ull << 32 && info.mem_size == mem_stats_of(w.fd).total);
 	ok(info.granule && !(info.granule & (info.granule - 1)));
 	ok(!(info.mem_size % info.granule));

@@ -261,6 +261,7 @@ int do_device_info(const struct file *file, struct paccel_device_info *cmd)
 		.max_queued = MOCK_QUEUED,
 		.max_points = MOCK_POINTS,
 		.max_queued_all = MOCK_QUEUED_ALL,
+		.copy_align = 1,
 	};
 	snprintf(cmd->bus_addr, sizeof(cmd->bus_addr), "0000:%02x:00.0", file->card->node + 1);
 	return 0;

@@ -197,7 +197,7 @@ static void test_info(void)
 	ok(info.memory_size == 4032 && info.granule == 64 && info.max_transfer == 4032);
 	ok(info.max_alignment == 2 << 20 && info.max_host_bytes == MOCK_HOST_MAX);
 	ok(info.max_host_ranges == MOCK_HOST_RANGES && info.engines == 1 && info.dma_bits == 28 &&
-	   info.node == 0);
+	   info.node == 0 && info.copy_align == 1);
 	ok(info.capabilities == ACCEL_CAP_MEM_SURVIVES_RESET);
 	for (size_t i = 0; i < sizeof(info.reserved) / sizeof(info.reserved[0]); i++)
 		ok(!info.reserved[i]);

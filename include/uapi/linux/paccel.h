@@ -158,7 +158,8 @@ enum paccel_cap {
  * @max_queued: Out. Operations that can wait in one stream; SUBMIT sleeps while there is no room
  * @max_points: Out. Points of one WAIT
  * @max_queued_all: Out. Operations that can wait in all streams of one context together
- * @reserved2: Out. 0
+ * @copy_align: Out. Bytes, a power of two, 1 for most cards: device addresses, device pitches,
+ *	widths and lengths of COPY, FILL and their operations must be multiples of it
  *
  * Any process that holds the file may call it, also on a file opened read-only. Thread-safe.
  *
@@ -186,7 +187,7 @@ struct paccel_device_info {
 	__u32 max_queued;
 	__u32 max_points;
 	__u32 max_queued_all;
-	__u32 reserved2;
+	__u32 copy_align;
 };
 
 #define PACCEL_IOC_DEVICE_INFO _IO(PACCEL_IOC_TYPE, PACCEL_NR_DEVICE_INFO)
@@ -526,14 +527,16 @@ enum paccel_copy_dir {
  * @src_pitch: In. Likewise for the source
  *
  * Complete on return: the source may be reused and the destination holds the data for every later
- * operation. Any length and alignment. Host memory wholly inside one host range uses it, any
- * other is pinned for the time of the copy, slice by slice. Sleeps, killable: other signals do
- * not end it; after a fatal one the transfer that runs ends by itself and the rest is not done.
- * If it fails the destination holds an undefined mixture of old and new bytes. Ordered against
- * nothing else in flight. Thread-safe.
+ * operation. Device addresses, device pitches (of several rows) and @width are multiples of
+ * copy_align of DEVICE_INFO; host memory has any alignment. Host memory wholly inside one host
+ * range uses it, any other is pinned for the time of the copy, slice by slice. Sleeps, killable:
+ * other signals do not end it; after a fatal one the transfer that runs ends by itself and the rest
+ * is not done. If it fails the destination holds an undefined mixture of old and new bytes. Ordered
+ * against nothing else in flight. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (@dir, @width, @rows, a pitch, a range that wraps; device ranges that
- * overlap: with equal pitches rows are compared, otherwise whole ranges); ``-EFAULT`` (a device
+ * overlap: with equal pitches rows are compared, otherwise whole ranges; what is no multiple of
+ * copy_align, also in host memory that only the card reaches: HOST_REGISTER); ``-EFAULT`` (a device
  * range not wholly inside one allocation of this context; host memory not accessible, not
  * writable for PACCEL_COPY_D2H, or a dead or read-only host range); ``-ENOMEM`` (out of kernel
  * memory); ``-EIO`` (the transfer failed, the card was reset under it or is out of service);
@@ -572,9 +575,9 @@ struct paccel_copy {
  *
  * Complete on return; waits and fails as COPY does. The pattern starts at @addr. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@length, @pattern_size, @pattern, a range that wraps); ``-EFAULT`` (not
- * wholly inside one allocation of this context); ``-ENOMEM``, ``-EIO``, ``-ETIMEDOUT``,
- * ``-EBADMSG``, ``-EOPNOTSUPP`` as for COPY.
+ * Return: 0; ``-EINVAL`` (@length, @pattern_size, @pattern, a range that wraps; @addr or @length is
+ * no multiple of copy_align of DEVICE_INFO); ``-EFAULT`` (not wholly inside one allocation of this
+ * context); ``-ENOMEM``, ``-EIO``, ``-ETIMEDOUT``, ``-EBADMSG``, ``-EOPNOTSUPP`` as for COPY.
  */
 struct paccel_fill {
 	__u32 size;

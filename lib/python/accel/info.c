@@ -19,6 +19,7 @@ static PyStructSequence_Field info_fields[] = {
 	{ "engines", "DMA channels" },
 	{ "dma_bits", "width of the bus addresses that the card can reach" },
 	{ "node", "N of /dev/paccelN" },
+	{ "copy_align", "what device addresses and lengths are multiples of in bytes" },
 	{ NULL, NULL },
 };
 
@@ -26,7 +27,7 @@ static PyStructSequence_Desc info_desc = {
 	.name = "accel.DeviceInfo",
 	.doc = "What a card is.",
 	.fields = info_fields,
-	.n_in_sequence = 12,
+	.n_in_sequence = Py_ARRAY_LENGTH(info_fields) - 1,
 };
 
 static PyStructSequence_Field stats_fields[] = {
@@ -55,7 +56,7 @@ static PyStructSequence_Desc stats_desc = {
 	.name = "accel.MemoryStats",
 	.doc = "The memory of a card, and what was done with it, by all processes.",
 	.fields = stats_fields,
-	.n_in_sequence = 18,
+	.n_in_sequence = Py_ARRAY_LENGTH(stats_fields) - 1,
 };
 
 int info_init(PyObject *module)
@@ -91,7 +92,7 @@ PyObject *info_of_device(struct device *device)
 	const uint64_t numbers[] = {
 		info.memory_size, info.granule, info.max_transfer, info.max_alignment,
 		info.max_host_bytes, info.max_host_ranges, info.capabilities, info.engines,
-		info.dma_bits, info.node,
+		info.dma_bits, info.node, info.copy_align,
 	};
 	PyObject *tuple;
 	Py_ssize_t at = 0;

@@ -59,7 +59,8 @@ class Devices(mock.Cards):
                              accel.Capability.MEM_SURVIVES_RESET)
             self.assertEqual(info.max_host_ranges, 16)
             self.assertEqual(info.engines, 1)
-            self.assertEqual(len(info), 12)
+            self.assertEqual(info.copy_align, 1)
+            self.assertEqual(len(info), 13)
 
     def test_stats(self):
         with accel.open() as card:
