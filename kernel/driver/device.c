@@ -246,6 +246,42 @@ static int check_engines(struct paccel_device *pd)
 	return 0;
 }
 
+static bool some_engine_takes(struct paccel_device *pd, u32 ops)
+{
+	unsigned int i;
+
+	for (i = 0; i < pd->hw.info.engines; i++)
+		if (paccel_engine_takes(&pd->engines[i], ops))
+			return true;
+	return false;
+}
+
+/* Is there an engine for each kind of job? */
+static int check_engine_ops(struct paccel_device *pd)
+{
+	const struct paccel_hw_info *info = &pd->hw.info;
+	u32 copies = BIT(PACCEL_XFER_H2D) | BIT(PACCEL_XFER_D2H);
+	u32 inside = BIT(PACCEL_XFER_D2D) |
+		     (info->flags & PACCEL_HW_CHECKSUM ? BIT(PACCEL_XFER_CHECKSUM) : 0);
+	u32 needs[] = {
+		BIT(PACCEL_XFER_H2D),
+		BIT(PACCEL_XFER_D2H),
+		info->flags & PACCEL_HW_D2D ? inside : copies,
+		info->flags & PACCEL_HW_FILL ? BIT(PACCEL_XFER_FILL) : 0,
+	};
+	unsigned int i;
+
+	for (i = 0; i < info->engines; i++)
+		if (info->engine_ops[i] >= BIT(PACCEL_XFER_CHECKSUM + 1))
+			return refuse(pd, "engine_ops", info->engine_ops[i],
+				      "bits of enum paccel_xfer_op");
+	for (i = 0; i < ARRAY_SIZE(needs); i++)
+		if (!some_engine_takes(pd, needs[i]))
+			return refuse(pd, "engine_ops", needs[i],
+				      "operations that one engine takes");
+	return 0;
+}
+
 /* What the rest of the driver relies on; see struct paccel_hw_info. */
 static int check_info(struct paccel_device *pd)
 {
@@ -259,6 +295,8 @@ static int check_info(struct paccel_device *pd)
 		ret = check_xfer(pd);
 	if (!ret)
 		ret = check_engines(pd);
+	if (!ret)
+		ret = check_engine_ops(pd);
 	return ret;
 }
 

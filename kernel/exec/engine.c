@@ -619,18 +619,27 @@ static void engine_watchdog(struct work_struct *work)
 
 /* --- for the rest of the driver --- */
 
+/* @ops: BIT() of enum paccel_xfer_op. */
+bool paccel_engine_takes(const struct paccel_engine *eng, u32 ops)
+{
+	u32 can = eng->pd->hw.info.engine_ops[eng->id];
+
+	return !can || !(ops & ~can);
+}
+
 /*
- * The engine with the least to do; of several the one that interrupts this CPU: to wake a sleeper
- * on another one takes an interrupt more.
+ * Of the engines that take @ops the one with the least to do; of several the one that interrupts
+ * this CPU: to wake a sleeper on another one takes an interrupt more.
  */
-struct paccel_engine *paccel_engine_choose(struct paccel_device *pd)
+struct paccel_engine *paccel_engine_choose(struct paccel_device *pd, u32 ops)
 {
 	unsigned int nr = pd->hw.info.engines, first = raw_smp_processor_id() % nr, i;
-	struct paccel_engine *best = &pd->engines[first], *eng;
+	struct paccel_engine *best = NULL, *eng;
 
-	for (i = 1; i < nr; i++) {
+	for (i = 0; i < nr; i++) {
 		eng = &pd->engines[(first + i) % nr];
-		if (READ_ONCE(eng->load) < READ_ONCE(best->load))
+		if (paccel_engine_takes(eng, ops) &&
+		    (!best || READ_ONCE(eng->load) < READ_ONCE(best->load)))
 			best = eng;
 	}
 	return best;

@@ -134,7 +134,8 @@ void paccel_engines_exit(struct paccel_device *pd);
 int paccel_engines_alloc(struct paccel_device *pd);
 void paccel_engines_free(struct paccel_device *pd);
 struct paccel_queue *paccel_queues_alloc(struct paccel_ctx *ctx);
-struct paccel_engine *paccel_engine_choose(struct paccel_device *pd);
+bool paccel_engine_takes(const struct paccel_engine *eng, u32 ops);
+struct paccel_engine *paccel_engine_choose(struct paccel_device *pd, u32 ops);
 int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader, bool more);
 void paccel_engine_kick(struct paccel_engine *eng);

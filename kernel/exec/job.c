@@ -127,7 +127,9 @@ void paccel_job_drop(struct paccel_job *job)
  */
 int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool more)
 {
-	struct paccel_engine *eng = leader ? leader->eng : paccel_engine_choose(job->ctx->pd);
+	struct paccel_device *pd = job->ctx->pd;
+	struct paccel_engine *eng = leader ? leader->eng :
+					     paccel_engine_choose(pd, paccel_job_needs(job, pd));
 	int ret;
 
 	job->queue = &job->ctx->queues[eng->id];
@@ -219,6 +221,23 @@ bool paccel_job_inside(const struct paccel_job *job, const struct paccel_device 
 {
 	return (is_fill(job) && pd->hw.info.flags & PACCEL_HW_FILL) ||
 	       (job->op == PACCEL_JOB_D2D && pd->hw.info.flags & PACCEL_HW_D2D);
+}
+
+/* The operations that its requests are, BIT() of enum paccel_xfer_op. */
+u32 paccel_job_needs(const struct paccel_job *job, const struct paccel_device *pd)
+{
+	bool inside = paccel_job_inside(job, pd);
+
+	switch (job->op) {
+	case PACCEL_JOB_D2H:
+		return BIT(PACCEL_XFER_D2H);
+	case PACCEL_JOB_D2D:
+		if (!inside)
+			return BIT(PACCEL_XFER_D2H) | BIT(PACCEL_XFER_H2D);
+		return BIT(PACCEL_XFER_D2D) | (job->verify ? BIT(PACCEL_XFER_CHECKSUM) : 0);
+	default:
+		return inside ? BIT(PACCEL_XFER_FILL) : BIT(PACCEL_XFER_H2D);
+	}
 }
 
 /*

@@ -186,6 +186,7 @@ int paccel_job_finish(struct paccel_job *job);
 int paccel_job_run(struct paccel_job *job);
 int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wanted);
 bool paccel_job_inside(const struct paccel_job *job, const struct paccel_device *pd);
+u32 paccel_job_needs(const struct paccel_job *job, const struct paccel_device *pd);
 void paccel_job_plan(struct paccel_job *job, struct paccel_step *step);
 void paccel_job_before(struct paccel_job *job, const struct paccel_step *step, void *bounce);
 void paccel_job_after(struct paccel_job *job, const struct paccel_step *step, const void *bounce);

@@ -57,8 +57,8 @@ struct seq_buf;
  *	PACCEL_MAX_XFER
  * @max_segs: pieces of host memory that one transfer can have, at least 1
  * @max_seg: largest piece in bytes, a multiple of 8; 0: as large as a transfer
- * @seg_boundary: no piece crosses a bus address that is a multiple of this: a power of two, at least
- *	8; 0: it may cross any
+ * @seg_boundary: no piece crosses a bus address that is a multiple of this: a power of two, at
+ *	least 8; 0: it may cross any
  * @depth: transfers that an engine can be given before the first has ended, a power of two, at most
  *	PACCEL_MAX_DEPTH; more than 1 only with halt()
  * @list_size: bytes of coherent memory for each transfer in flight, at most PACCEL_MAX_LIST
@@ -69,6 +69,10 @@ struct seq_buf;
  * @dma_bits: width of the bus addresses that the card can drive, 1 to 64; probe() sets both DMA
  *	masks to DMA_BIT_MASK(dma_bits)
  * @engines: DMA channels, 1 to PACCEL_MAX_ENGINES
+ * @engine_ops: for each engine the operations that it takes, BIT() of enum paccel_xfer_op; 0: all
+ *	that @flags allow. Some engine takes H2D, some D2H, some all of D2D and CHECKSUM and some
+ *	FILL, as far as @flags allow them; without PACCEL_HW_D2D some engine takes both H2D and D2H.
+ *	Channels of one direction can be an engine in pairs
  * @flags: PACCEL_HW_*
  * @mem_bar: with PACCEL_HW_MAPPABLE: the BAR that device memory lies in, and @granule is a page
  * @mem_offset: with PACCEL_HW_MAPPABLE: of its first byte in that BAR, whole pages
@@ -87,6 +91,7 @@ struct paccel_hw_info {
 	u32 dma_align;
 	u32 dma_bits;
 	u32 engines;
+	u32 engine_ops[PACCEL_MAX_ENGINES];
 	u32 flags;
 	u32 mem_bar;
 	u64 mem_offset;

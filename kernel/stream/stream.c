@@ -255,9 +255,17 @@ static bool advance(struct paccel_stream *stream, struct paccel_stream_job *job,
 	}
 }
 
+static bool suits_engine_of(const struct paccel_stream_job *job,
+			    const struct paccel_stream_job *leader)
+{
+	struct paccel_engine *eng = leader->base.eng;
+
+	return paccel_engine_takes(eng, paccel_job_needs(&job->base, eng->pd));
+}
+
 /*
  * The transfer that the engine can have now, or NULL: the first job of the stream, or the next one
- * behind a transfer of which nothing is left to start, its @leader.
+ * behind a transfer of which nothing is left to start, its @leader, if the engine takes both.
  */
 static struct paccel_stream_job *next_transfer(struct paccel_stream *stream,
 					       struct paccel_stream_job **leader)
@@ -274,7 +282,9 @@ static struct paccel_stream_job *next_transfer(struct paccel_stream *stream,
 		job = list_next_entry(newest, in_stream);
 	else
 		return NULL;
-	return job->state == PACCEL_JOB_QUEUED && is_transfer(job) ? job : NULL;
+	if (job->state != PACCEL_JOB_QUEUED || !is_transfer(job))
+		return NULL;
+	return !newest || suits_engine_of(job, newest) ? job : NULL;
 }
 
 static void start_transfer(struct paccel_stream *stream, struct paccel_stream_job *job,
