@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A backend for tests, in a module of its own that is built with PACCEL_TESTS=m: an edu card of
- * which other things are said, or a backend that is not complete. It has no PCI IDs, so it is given
- * a card with driver_override.
+ * A backend for tests, in a module of its own that is built with PACCEL_TESTS=m: an edu or ring
+ * card of which other things are said, or a backend that is not complete. It has no PCI IDs, so it
+ * is given a card with driver_override. A request that its paccel_hw_info does not allow fails.
  */
 #include <linux/kstrtox.h>
 #include <linux/module.h>
@@ -10,6 +10,11 @@
 #include <linux/string.h>
 
 #include "hw/edu.c"
+#include "hw/ring.c"
+
+static char *card = "edu";
+module_param(card, charp, 0444);
+MODULE_PARM_DESC(card, "what the card is: edu or ring (edu)");
 
 static char *set = "";
 module_param(set, charp, 0444);
@@ -39,6 +44,18 @@ static unsigned int ioctl_size;
 module_param(ioctl_size, uint, 0444);
 MODULE_PARM_DESC(ioctl_size, "bytes of the ioctl's struct, if not 0 (0)");
 
+/* Of each engine, written under its lock. */
+static unsigned int pieces[PACCEL_MAX_ENGINES];
+module_param_array(pieces, uint, NULL, 0444);
+MODULE_PARM_DESC(pieces, "of host memory that each engine has been given");
+
+static unsigned int ops[PACCEL_MAX_ENGINES];
+module_param_array(ops, uint, NULL, 0444);
+MODULE_PARM_DESC(ops, "operations that each engine has been given, as in engine_ops");
+
+/* That of @card. */
+static const struct paccel_hw_ops *base;
+
 struct field {
 	const char *name;
 	size_t offset;
@@ -50,6 +67,10 @@ struct field {
 static const struct field infos[] = {
 	FIELD(paccel_hw_info, mem_size), FIELD(paccel_hw_info, granule),
 	FIELD(paccel_hw_info, max_xfer), FIELD(paccel_hw_info, max_segs),
+	FIELD(paccel_hw_info, max_seg), FIELD(paccel_hw_info, seg_boundary),
+	FIELD(paccel_hw_info, dma_align),
+	FIELD(paccel_hw_info, engine_ops[0]), FIELD(paccel_hw_info, engine_ops[1]),
+	FIELD(paccel_hw_info, engine_ops[2]), FIELD(paccel_hw_info, engine_ops[3]),
 	FIELD(paccel_hw_info, depth), FIELD(paccel_hw_info, list_size),
 	FIELD(paccel_hw_info, dma_bits), FIELD(paccel_hw_info, engines),
 	FIELD(paccel_hw_info, flags), FIELD(paccel_hw_info, mem_bar),
@@ -87,7 +108,40 @@ static void no_poll(struct paccel_hw *hw, unsigned int engine)
 
 static int test_quiesce(struct paccel_hw *hw, unsigned int limit_ms)
 {
-	return stuck ? -ETIMEDOUT : edu_quiesce(hw, limit_ms);
+	return stuck ? -ETIMEDOUT : base->quiesce(hw, limit_ms);
+}
+
+static bool is_allowed(const struct paccel_hw_info *info, unsigned int engine,
+		       const struct paccel_xfer *x)
+{
+	bool allowed = !info->engine_ops[engine] || info->engine_ops[engine] & BIT(x->op);
+	u64 bits = x->dev | x->dev_src | x->len, first, last;
+	struct paccel_seg seg = x->segs;
+	unsigned int nr = 0;
+
+	if (x->op == PACCEL_XFER_H2D || x->op == PACCEL_XFER_D2H)
+		for (; paccel_seg_next(&seg); nr++) {
+			first = seg.addr;
+			last = first + seg.len - 1;
+			bits |= first | seg.len;
+			if (info->max_seg && seg.len > info->max_seg)
+				allowed = false;
+			if (info->seg_boundary && (first ^ last) >= info->seg_boundary)
+				allowed = false;
+		}
+	if (info->dma_align && bits & (info->dma_align - 1))
+		allowed = false;
+	pieces[engine] += nr;
+	ops[engine] |= BIT(x->op);
+	return allowed && nr == x->nr_segs && nr <= info->max_segs;
+}
+
+static int test_start(struct paccel_hw *hw, unsigned int engine, const struct paccel_xfer *x)
+{
+	if (is_allowed(&hw->info, engine, x))
+		return base->start(hw, engine, x);
+	pr_err("paccel_test: engine %u was given a request that is not allowed\n", engine);
+	return -EIO;
 }
 
 static int test_probe(struct paccel_hw *hw)
@@ -97,7 +151,7 @@ static int test_probe(struct paccel_hw *hw)
 	int ret;
 
 	stuck = false;
-	ret = edu_probe(hw);
+	ret = base->probe(hw);
 	if (ret)
 		return ret;
 	text = kstrdup(set, GFP_KERNEL);
@@ -112,8 +166,8 @@ static int test_probe(struct paccel_hw *hw)
 			ret = write_field(infos, word, &hw->info, number);
 	}
 	kfree(text);
-	if (ret)
-		edu_remove(hw);
+	if (ret && base->remove)
+		base->remove(hw);
 	stuck = !ret && hangs;
 	return ret;
 }
@@ -154,9 +208,11 @@ static int __init test_init(void)
 {
 	int ret = 0;
 
-	test_ops = paccel_edu;
+	base = strcmp(card, "ring") ? &paccel_edu : &paccel_ring;
+	test_ops = *base;
 	test_ops.name = name;
 	test_ops.probe = test_probe;
+	test_ops.start = test_start;
 	test_ops.quiesce = test_quiesce;
 	test_ops.ioctls = test_ioctls;
 	test_ioctls[0].cmd = _IO(PACCEL_IOC_TYPE, ioctl_nr);
@@ -177,5 +233,5 @@ static void __exit test_exit(void)
 module_init(test_init);
 module_exit(test_exit);
 MODULE_INFO(import_ns, "PACCEL");
-MODULE_DESCRIPTION("paccel: an edu card that is not as others are");
+MODULE_DESCRIPTION("paccel: a card that is not as others are");
 MODULE_LICENSE("GPL");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Backends that are modules of their own: kernel/hw/test.c, which is edu with something wrong. Nothing
+ * Backends that are modules of their own: kernel/hw/test.c, here an edu with something wrong. Nothing
  * else may use the card.
  */
 #include "paccel_test.h"
@@ -61,6 +61,18 @@ static const char *const wrong[][2] = {
 	{ "max_xfer=12", "max_xfer=12: must be a multiple of 8" },
 	{ "max_xfer=2097160", "max_xfer=2097160: must be a multiple of 8, at most 2 MiB" },
 	{ "max_segs=0", "max_segs=0: must be at least 1" },
+	{ "max_seg=12", "max_seg=12: must be a multiple of 8, or 0" },
+	{ "seg_boundary=96", "seg_boundary=96: must be a power of two, at least 8, or 0" },
+	{ "seg_boundary=4", "seg_boundary=4: must be a power of two, at least 8, or 0" },
+	{ "dma_align=12", "dma_align=12: must be a power of two that divides granule" },
+	{ "dma_align=128", "dma_align=128: must be a power of two that divides granule" },
+	{ "dma_align=64,max_xfer=96", "dma_align=64: must be a power of two that divides granule, max_xfer" },
+	{ "dma_align=64,max_seg=96", "dma_align=64: must be a power of two that divides granule, max_xfer" },
+	{ "dma_align=64,seg_boundary=32", "dma_align=64: must be a power of two that divides granule" },
+	{ "engine_ops[0]=32", "engine_ops=32: must be bits of enum paccel_xfer_op" },
+	/* edu has one engine, and copies inside the card are made of both. */
+	{ "engine_ops[0]=1", "engine_ops=2: must be operations that one engine takes" },
+	{ "engine_ops[0]=2", "engine_ops=1: must be operations that one engine takes" },
 	{ "depth=0", "depth=0: must be a power of two" },
 	{ "depth=3", "depth=3: must be a power of two" },
 	{ "depth=128", "depth=128: must be a power of two, at most 64" },
