@@ -122,7 +122,7 @@ static inline void paccel_eventfd_signal(struct eventfd_ctx *eventfd)
  * in Debian's kernels, dma_buf_map_attachment() pins for every importer, so that none could be
  * refused.
  */
-static inline bool paccel_can_revoke(struct dma_buf_attachment *attach)
+static inline bool paccel_may_pin(struct dma_buf_attachment *attach)
 {
 #if PACCEL_BEFORE(7, 1)
 	return !IS_ENABLED(CONFIG_DMABUF_MOVE_NOTIFY);

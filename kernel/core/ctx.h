@@ -49,7 +49,7 @@ struct paccel_usage {
  * @user: who pays for device memory
  * @node: in pd->ctxs
  * @lock: @maps, @hosts, @cookies and their counts
- * @maps: device memory, struct paccel_map
+ * @maps: device memory, struct paccel_mem_ref
  * @hosts: host ranges by user address
  * @cookies: the driver's own memory by mmap offset
  * @next_cookie: never given twice
@@ -131,7 +131,7 @@ void paccel_ctx_work_released(struct paccel_ctx *ctx, struct paccel_ended *ended
  * Converts the result of registering an mmu notifier. mm_take_all_locks() fails with -EINTR on any
  * pending signal, also on SIGSTOP. The system call is then restarted.
  */
-static inline int paccel_from_the_start(int ret)
+static inline int paccel_restart_on_eintr(int ret)
 {
 	return ret == -EINTR ? -ERESTARTNOINTR : ret;
 }

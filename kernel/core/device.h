@@ -105,10 +105,11 @@ enum paccel_state {
  * @mem_phys: physical address of device memory, with PACCEL_HW_MAPPABLE
  * @write_combined: the range at @mem_phys is reserved as write-combining memory
  * @state: changed by paccel_set_state() under @reset_lock, read without a lock
- * @give_ups: odd while the device could not be stopped and perhaps still writes host memory. It is
- *	counted up when that begins, and when it is proven to be over: by a reset, by removal that
- *	finds the device idle or absent, or when paccel is bound to a device at its place again
- * @lost: in lost_devices if it was unbound while @give_ups was odd
+ * @unsafe_seq: odd while the device could not be stopped and perhaps still writes host memory.
+ *	Incremented when that begins, and when it has been proven to have ended: by a reset, by
+ *	removal that finds the device idle or absent, or when paccel is bound again to a device at
+ *	the same PCI address
+ * @lost: in lost_devices if it was unbound while @unsafe_seq was odd
  * @direct: all host memory can be mapped for the device; if false, DMA uses the bounce buffers
  * @bounce_size: bytes of an engine's bounce buffer
  * @reset_lock: serializes reset, recovery, suspend, resume and removal
@@ -144,7 +145,7 @@ struct paccel_device {
 	phys_addr_t mem_phys;
 	bool write_combined;
 	enum paccel_state state;
-	unsigned int give_ups;
+	unsigned int unsafe_seq;
 	struct list_head lost;
 	bool direct;
 	u32 bounce_size;
@@ -238,18 +239,18 @@ static inline void paccel_order_cpu(const struct paccel_device *pd)
 /* Returns whether the device could not be stopped and perhaps still writes host memory. */
 static inline bool paccel_is_unsafe(const struct paccel_device *pd)
 {
-	return READ_ONCE(pd->give_ups) & 1;
+	return READ_ONCE(pd->unsafe_seq) & 1;
 }
 
 /*
- * Returns whether the device may still write to memory that was mapped when pd->give_ups had the
- * value @give_ups. Memory that is mapped while the count is odd is not given to the device.
+ * Returns whether the device may still write to memory that was mapped when pd->unsafe_seq had the
+ * value @unsafe_seq. Memory that is mapped while the count is odd is not given to the device.
  */
-static inline bool paccel_may_write(const struct paccel_device *pd, unsigned int give_ups)
+static inline bool paccel_may_write(const struct paccel_device *pd, unsigned int unsafe_seq)
 {
-	unsigned int now = READ_ONCE(pd->give_ups);
+	unsigned int now = READ_ONCE(pd->unsafe_seq);
 
-	return now & 1 && now != give_ups;
+	return now & 1 && now != unsafe_seq;
 }
 
 /*

@@ -67,7 +67,7 @@ static void paccel_device_release(struct device *dev)
  * either. What still has them is work of ours that ends by itself: who else could, a file or what
  * was exported, holds the module.
  */
-void paccel_devices_wait(void)
+void paccel_devices_wait_released(void)
 {
 	wait_var_event(&paccel_devices, !atomic_read(&paccel_devices));
 }
@@ -140,7 +140,7 @@ static bool can_map_all_memory(struct device *dev)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 
-	if (paccel_bounces(dev))
+	if (paccel_swiotlb_possible(dev))
 		return false;
 	if (domain && (domain->type & __IOMMU_DOMAIN_PAGING))
 		return true;
@@ -321,7 +321,7 @@ static void lost_devices_release(const struct pci_dev *pdev)
 	mutex_unlock(&lost_lock);
 	list_for_each_entry_safe(pd, next, &quiet, lost) {
 		list_del_init(&pd->lost);
-		paccel_prove_quiet(pd);
+		paccel_mark_quiet(pd);
 		paccel_pages_unmap_all(pd);
 		put_device(&pd->dev);
 	}
@@ -347,7 +347,7 @@ int paccel_device_register(struct paccel_device *pd)
 	if (ret)
 		goto free_engines;
 	paccel_dump_alloc(pd);
-	paccel_map_begin(pd);
+	paccel_map_enable(pd);
 	ret = cdev_device_add(&pd->cdev, &pd->dev);
 	if (ret)
 		goto end_map;
@@ -360,7 +360,7 @@ int paccel_device_register(struct paccel_device *pd)
 	return 0;
 
 end_map:
-	paccel_map_end(pd);
+	paccel_map_disable(pd);
 free_engines:
 	paccel_engines_free(pd);
 	return ret;
@@ -374,9 +374,9 @@ static void stop(struct paccel_device *pd)
 	paccel_engines_hold(pd, -ENODEV);
 	if (paccel_quiesce(&pd->hw)) {
 		dev_err(&pd->dev, "the card does not become idle: cut off from memory\n");
-		paccel_give_up(pd);
+		paccel_mark_unsafe(pd);
 	} else {
-		paccel_prove_quiet(pd);
+		paccel_mark_quiet(pd);
 	}
 	paccel_engines_abort(pd, -ENODEV);
 	paccel_engines_withdraw(pd, -ENODEV);
@@ -419,7 +419,7 @@ void paccel_device_unregister(struct paccel_device *pd)
 	 * for DMA requests of this device in its memory, so the engines are stopped before.
 	 */
 	paccel_exports_revoke(pd);
-	paccel_pool_wake(pd);
+	paccel_pool_answer(pd);
 	paccel_ctxs_end(pd, -ENODEV, PACCEL_PAGE_GONE);
 	/* Every fence is signalled when this returns; none of them waits for the card now. */
 	wait_var_event(&pd->stream_jobs, !atomic_read(&pd->stream_jobs));
@@ -432,10 +432,10 @@ void paccel_device_unregister(struct paccel_device *pd)
 		mutex_unlock(&lost_lock);
 	}
 	paccel_engines_free(pd);
-	paccel_map_end(pd);
+	paccel_map_disable(pd);
 }
 
-int paccel_device_init(void)
+int paccel_devices_init(void)
 {
 	int ret = alloc_chrdev_region(&paccel_devt, 0, PACCEL_MINORS, "paccel");
 
@@ -447,7 +447,7 @@ int paccel_device_init(void)
 	return ret;
 }
 
-void paccel_device_exit(void)
+void paccel_devices_exit(void)
 {
 	class_unregister(&paccel_class);
 	unregister_chrdev_region(paccel_devt, PACCEL_MINORS);

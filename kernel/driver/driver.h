@@ -14,9 +14,9 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 int paccel_device_register(struct paccel_device *pd);
 void paccel_device_unregister(struct paccel_device *pd);
 void paccel_device_shutdown(struct paccel_device *pd);
-void paccel_devices_wait(void);
-void paccel_device_exit(void);
-int paccel_device_init(void);
+void paccel_devices_wait_released(void);
+void paccel_devices_exit(void);
+int paccel_devices_init(void);
 
 int paccel_pci_register(struct paccel_backend *backend, struct module *owner, const char *name);
 

@@ -14,11 +14,11 @@ static void paccel_end(void)
 {
 	paccel_debugfs_exit();
 	/* The last references to streams, contexts and cards may still be on their way. */
-	paccel_devices_wait();
+	paccel_devices_wait_released();
 	destroy_workqueue(paccel_release_wq);
 	destroy_workqueue(paccel_recovery_wq);
 	destroy_workqueue(paccel_wq);
-	paccel_device_exit();
+	paccel_devices_exit();
 	/* Fences that were released just now. */
 	rcu_barrier();
 }
@@ -37,7 +37,7 @@ static int __init paccel_init(void)
 	paccel_release_wq = alloc_workqueue("paccel_release", WQ_UNBOUND, 0);
 	if (!paccel_release_wq)
 		goto destroy_recovery_wq;
-	ret = paccel_device_init();
+	ret = paccel_devices_init();
 	if (ret)
 		goto destroy_release_wq;
 	paccel_debugfs_init();

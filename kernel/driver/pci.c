@@ -154,7 +154,7 @@ static const struct dev_pm_ops paccel_pm_ops = {
 
 static pci_ers_result_t paccel_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
-	paccel_fail(pci_get_drvdata(pdev));
+	paccel_set_failed(pci_get_drvdata(pdev));
 	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
 						      PCI_ERS_RESULT_NEED_RESET;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * One DMA channel: what runs, and what is done when the card does not answer. Whose turn it is:
- * turns.c; how it is stopped: stop.c.
+ * sched.c; how it is stopped: stop.c.
  *
  * Transfers in flight stand in a ring of tags, in the order in which they were chosen, and leave it
  * in that order. Each is in the hands of one party: the lock's holder (PICKED, DONE), the worker
@@ -87,7 +87,7 @@ static void set_alarm(struct paccel_engine *eng)
 /* Behind the newest request that has been started. */
 static u64 started_end(struct paccel_engine *eng)
 {
-	struct paccel_tag *last = last_tag(eng);
+	struct paccel_tag *last = engine_last_tag(eng);
 
 	return last && (last->state == PACCEL_TAG_PICKED || last->state == PACCEL_TAG_FILLING) ?
 	       eng->tail - 1 : eng->tail;
@@ -115,9 +115,9 @@ static void set_deadline(struct paccel_engine *eng)
 static void take_back(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	eng->tail--;
-	paccel_turn_over(eng, tag);
+	paccel_sched_retire(eng, tag);
 	tag->job->at = tag->step.at;
-	paccel_turn_settle(eng, tag->job);
+	paccel_sched_settle(eng, tag->job);
 }
 
 /* The card begins what was started, and the time of the oldest request begins. */
@@ -192,7 +192,7 @@ static void retire(struct paccel_engine *eng, struct paccel_tag *tag)
 	struct paccel_job *job = tag->job;
 
 	eng->head++;
-	paccel_turn_over(eng, tag);
+	paccel_sched_retire(eng, tag);
 	if (tag->status == -EAGAIN) {
 		/* To be done again, and with it what was started behind it. */
 		if (!job->rewound)
@@ -207,7 +207,7 @@ static void retire(struct paccel_engine *eng, struct paccel_tag *tag)
 		paccel_job_count(job, &tag->step);
 		job->complete = tag->step.last && !job->error;
 	}
-	paccel_turn_settle(eng, job);
+	paccel_sched_settle(eng, job);
 }
 
 /* Takes the oldest out of the ring, as far as they have ended. */
@@ -216,7 +216,7 @@ static void retire_all(struct paccel_engine *eng)
 	u64 head = eng->head;
 
 	while (eng->head != eng->tail) {
-		struct paccel_tag *tag = tag_at(eng, eng->head);
+		struct paccel_tag *tag = engine_tag(eng, eng->head);
 
 		if (tag->state != PACCEL_TAG_DONE)
 			break;
@@ -244,7 +244,7 @@ static bool has_room(struct paccel_engine *eng)
 /* May something be put into the ring? What is behind the worker's would be started before it. */
 static bool may_pick(struct paccel_engine *eng)
 {
-	struct paccel_tag *last = last_tag(eng);
+	struct paccel_tag *last = engine_last_tag(eng);
 
 	return has_room(eng) &&
 	       (!last || (last->state != PACCEL_TAG_PICKED && last->state != PACCEL_TAG_FILLING));
@@ -257,7 +257,7 @@ static bool may_pick(struct paccel_engine *eng)
 static bool must_wait(struct paccel_engine *eng, struct paccel_job *job, struct paccel_step *step)
 {
 	struct paccel_job *leader = job->leader;
-	struct paccel_tag *last = last_tag(eng);
+	struct paccel_tag *last = engine_last_tag(eng);
 
 	if (step->bounce && eng->bouncing)
 		return true;
@@ -278,10 +278,10 @@ static struct paccel_job *next_valid_job(struct paccel_engine *eng)
 	unsigned int i;
 
 	for (i = 0; i < PACCEL_REVOKED; i++) {
-		job = paccel_turn_next(eng);
-		if (!job || !is_revoked(job))
+		job = paccel_sched_next(eng);
+		if (!job || !job_is_revoked(job))
 			return job;
-		paccel_turn_withdraw(eng, job, -EFAULT);
+		paccel_sched_withdraw(eng, job, -EFAULT);
 	}
 	/* There may be thousands: on with them with interrupts enabled. */
 	engine_queue_work(eng);
@@ -297,21 +297,21 @@ static bool is_quiet(struct paccel_engine *eng, struct paccel_tag *tag)
 	const struct paccel_step *step = &tag->step;
 
 	return !(step->x.cookie & 1) && !step->last && !step->bounce && !step->x.verify &&
-	       paccel_turn_is_alone(eng) && has_room(eng);
+	       paccel_sched_is_alone(eng) && has_room(eng);
 }
 
 /* Chooses the next step, if there is one: it has the next tag then. */
 static struct paccel_tag *pick(struct paccel_engine *eng)
 {
 	struct paccel_job *job = may_pick(eng) ? next_valid_job(eng) : NULL;
-	struct paccel_tag *tag = tag_at(eng, eng->tail);
+	struct paccel_tag *tag = engine_tag(eng, eng->tail);
 
 	if (!job)
 		return NULL;
 	paccel_job_plan(job, &tag->step);
 	if (must_wait(eng, job, &tag->step))
 		return NULL;
-	paccel_turn_dequeue(eng, job);
+	paccel_sched_dequeue(eng, job);
 	tag->job = job;
 	tag->state = PACCEL_TAG_PICKED;
 	tag->status = 0;
@@ -328,11 +328,11 @@ static struct paccel_tag *pick(struct paccel_engine *eng)
 	if (job->queue) {
 		job->queue->in_flight++;
 		list_del_init(&job->queue->node);
-		paccel_turn_take(eng, job->queue);
+		paccel_sched_add_queue(eng, job->queue);
 	}
 	tag->step.last = paccel_job_issue(job, &tag->step);
 	if (!tag->step.last)
-		paccel_turn_enqueue(eng, job);
+		paccel_sched_enqueue(eng, job);
 	tag->step.x.quiet = is_quiet(eng, tag);
 	return tag;
 }
@@ -378,17 +378,17 @@ static bool is_right(struct paccel_engine *eng, struct paccel_tag *tag)
 static void move_bytes(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	if (tag->state == PACCEL_TAG_FILLING)
-		paccel_job_before(tag->job, &tag->step, eng->bounce);
+		paccel_job_copy_in(tag->job, &tag->step, eng->bounce);
 	else if (!is_right(eng, tag))
 		tag->status = -EBADMSG;
 	else if (must_move(tag))
-		paccel_job_after(tag->job, &tag->step, eng->bounce);
+		paccel_job_copy_out(tag->job, &tag->step, eng->bounce);
 }
 
 /* What there is for the CPU to do, in a state that is the worker's alone; or NULL. */
 static struct paccel_tag *take_work(struct paccel_engine *eng)
 {
-	struct paccel_tag *tag = last_tag(eng);
+	struct paccel_tag *tag = engine_last_tag(eng);
 
 	if (!tag)
 		return NULL;
@@ -396,7 +396,7 @@ static struct paccel_tag *take_work(struct paccel_engine *eng)
 		tag->state = PACCEL_TAG_FILLING;
 		return tag;
 	}
-	tag = tag_at(eng, eng->head);
+	tag = engine_tag(eng, eng->head);
 	if (tag->state != PACCEL_TAG_DONE || !must_see(tag))
 		return NULL;
 	tag->state = PACCEL_TAG_EMPTYING;
@@ -416,7 +416,7 @@ static bool engine_turn(struct paccel_engine *eng)
 	list_splice_init(&eng->issued, &issued);
 	list_splice_init(&eng->ended, &ended);
 	spin_unlock_irq(&eng->lock);
-	paccel_turn_report(&issued, &ended);
+	paccel_sched_report(&issued, &ended);
 	if (!tag)
 		return false;
 	move_bytes(eng, tag);
@@ -506,7 +506,7 @@ EXPORT_SYMBOL_PACCEL(paccel_xfer_bogus);
 /* What the card has in hand and calls so, or NULL. */
 static struct paccel_tag *busy_tag(struct paccel_engine *eng, u64 cookie)
 {
-	struct paccel_tag *tag = tag_at(eng, cookie);
+	struct paccel_tag *tag = engine_tag(eng, cookie);
 
 	return cookie - eng->head < eng->tail - eng->head && tag->state == PACCEL_TAG_BUSY ? tag :
 											     NULL;
@@ -545,7 +545,7 @@ void paccel_xfer_done(struct paccel_hw *hw, unsigned int engine, u64 cookie, u64
 EXPORT_SYMBOL_PACCEL(paccel_xfer_done);
 
 /* Asks the card: has anything ended? */
-bool paccel_engine_ask(struct paccel_engine *eng)
+bool paccel_engine_poll(struct paccel_engine *eng)
 {
 	eng->reported = false;
 	if (eng->state != PACCEL_ENGINE_HALTED)
@@ -560,7 +560,7 @@ bool paccel_xfer_check(struct paccel_hw *hw, unsigned int engine)
 	bool reported;
 
 	spin_lock_irqsave(&eng->lock, flags);
-	reported = paccel_engine_ask(eng);
+	reported = paccel_engine_poll(eng);
 	if (reported)
 		go_on(eng);
 	engine_report_later(eng);
@@ -580,22 +580,22 @@ EXPORT_SYMBOL_PACCEL(paccel_spurious_irq);
 static bool overdue(struct paccel_engine *eng)
 {
 	return oldest_is_kicked(eng) && ktime_compare(ktime_get(), eng->deadline) >= 0 &&
-	       tag_at(eng, eng->head)->state == PACCEL_TAG_BUSY;
+	       engine_tag(eng, eng->head)->state == PACCEL_TAG_BUSY;
 }
 
 /* The deadline has passed: either the interrupt was lost, or the card hangs. eng->lock is held. */
 static void look_after(struct paccel_engine *eng)
 {
-	bool quiet = tag_at(eng, eng->head)->step.x.quiet;
+	bool quiet = engine_tag(eng, eng->head)->step.x.quiet;
 
-	if (paccel_engine_ask(eng) && !overdue(eng)) {
+	if (paccel_engine_poll(eng) && !overdue(eng)) {
 		if (!quiet)
 			atomic64_inc(&eng->pd->count.lost_irqs);
 		go_on(eng);
 	}
 	if (overdue(eng)) {
 		atomic64_inc(&eng->pd->count.timeouts);
-		hang(eng, tag_at(eng, eng->head), -ETIMEDOUT);
+		hang(eng, engine_tag(eng, eng->head), -ETIMEDOUT);
 	}
 }
 
@@ -671,7 +671,7 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			leader->follower = job;
 		}
 		WRITE_ONCE(eng->load, eng->load + 1);
-		paccel_turn_enqueue(eng, job);
+		paccel_sched_enqueue(eng, job);
 		go_on_unkicked(eng);
 		if (!more || started_end(eng) - eng->kicked >= PACCEL_UNKICKED)
 			paccel_engine_kick_now(eng);
@@ -701,7 +701,7 @@ void paccel_engine_cancel(struct paccel_job *job, int error)
 
 	spin_lock_irq(&eng->lock);
 	if (job->waits)
-		paccel_turn_withdraw(eng, job, error);
+		paccel_sched_withdraw(eng, job, error);
 	else if (!job->over && !job->stop)
 		job->stop = error;
 	engine_report_later(eng);

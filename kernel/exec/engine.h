@@ -77,7 +77,7 @@ enum paccel_engine_state {
  * @load: number of jobs; read without the lock
  * @queues: round-robin list of queues with jobs and without requests in flight
  * @served: queues with jobs and with requests in flight; used only if one context is alone
- * @scrub: the scrub job while it waits, else NULL; see paccel_turn_next()
+ * @scrub: the scrub job while it waits, else NULL; see paccel_sched_next()
  * @issued: jobs of streams whose last request has been started, each with a reference, until @work
  *	tells the streams
  * @ended: jobs of streams that have ended, with the engine's reference, likewise

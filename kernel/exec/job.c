@@ -17,7 +17,7 @@
 #include "exec/engine.h"
 #include "exec/job.h"
 #include "include/paccel.h"
-#include "mem/foreign.h"
+#include "mem/import.h"
 #include "mem/host.h"
 #include "mem/pages.h"
 #include "mem/pool.h"
@@ -67,7 +67,7 @@ void paccel_job_release(struct paccel_job *job)
 			paccel_buf_put(job->bufs[i]);
 	paccel_pages_release(&job->own);
 	if (job->host) {
-		paccel_foreign_end_cpu(&job->host->pages, job->op == PACCEL_JOB_D2H);
+		paccel_import_end_cpu(&job->host->pages, job->op == PACCEL_JOB_D2H);
 		paccel_host_put(job->host);
 	}
 	if (job->ops)
@@ -83,7 +83,7 @@ static void job_free(struct paccel_job *job)
 }
 
 /* Puts away, in process context, the jobs of a context whose last reference is gone. */
-void paccel_jobs_release(struct work_struct *work)
+void paccel_ctx_release_jobs(struct work_struct *work)
 {
 	struct paccel_ctx *ctx = container_of(work, struct paccel_ctx, release);
 	struct llist_node *jobs = llist_reverse_order(llist_del_all(&ctx->unreferenced));
@@ -129,7 +129,7 @@ int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool mo
 {
 	struct paccel_device *pd = job->ctx->pd;
 	struct paccel_engine *eng = leader ? leader->eng :
-					     paccel_engine_choose(pd, paccel_job_needs(job, pd));
+					     paccel_engine_choose(pd, paccel_job_op_mask(job, pd));
 	int ret;
 
 	job->queue = &job->ctx->queues[eng->id];
@@ -217,16 +217,16 @@ int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wan
 }
 
 /* Does it need no memory of the host, because the card does it by itself? */
-bool paccel_job_inside(const struct paccel_job *job, const struct paccel_device *pd)
+bool paccel_job_is_on_device(const struct paccel_job *job, const struct paccel_device *pd)
 {
 	return (is_fill(job) && pd->hw.info.flags & PACCEL_HW_FILL) ||
 	       (job->op == PACCEL_JOB_D2D && pd->hw.info.flags & PACCEL_HW_D2D);
 }
 
 /* The operations that its requests are, BIT() of enum paccel_xfer_op. */
-u32 paccel_job_needs(const struct paccel_job *job, const struct paccel_device *pd)
+u32 paccel_job_op_mask(const struct paccel_job *job, const struct paccel_device *pd)
 {
-	bool inside = paccel_job_inside(job, pd);
+	bool inside = paccel_job_is_on_device(job, pd);
 
 	switch (job->op) {
 	case PACCEL_JOB_D2H:
@@ -293,7 +293,7 @@ void paccel_job_plan(struct paccel_job *job, struct paccel_step *step)
 		.x.len = min_t(u64, job->width - job->at.col, pd->hw.info.max_xfer),
 		.x.verify = job->verify,
 	};
-	if (paccel_job_inside(job, pd))
+	if (paccel_job_is_on_device(job, pd))
 		plan_inside(job, &step->x);
 	else
 		plan_host(job, step);
@@ -325,7 +325,7 @@ static void fill_pattern(void *to, u32 len, u64 pattern)
 }
 
 /* Makes the bounce buffer ready for the transfer. */
-void paccel_job_before(struct paccel_job *job, const struct paccel_step *step, void *bounce)
+void paccel_job_copy_in(struct paccel_job *job, const struct paccel_step *step, void *bounce)
 {
 	u32 len = step->x.len;
 
@@ -343,7 +343,8 @@ void paccel_job_before(struct paccel_job *job, const struct paccel_step *step, v
 /*
  * Takes what the card has written out of the bounce buffer. Only after a transfer that went well.
  */
-void paccel_job_after(struct paccel_job *job, const struct paccel_step *step, const void *bounce)
+void paccel_job_copy_out(struct paccel_job *job, const struct paccel_step *step,
+			 const void *bounce)
 {
 	if (job->op == PACCEL_JOB_D2H)
 		paccel_pages_write(job->pages, step->host, bounce, step->x.len);

@@ -177,7 +177,7 @@ struct paccel_step {
 struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx *ctx,
 				    enum paccel_job_op op, size_t size);
 void paccel_job_put(struct paccel_job *job);
-void paccel_jobs_release(struct work_struct *work);
+void paccel_ctx_release_jobs(struct work_struct *work);
 void paccel_job_release(struct paccel_job *job);
 void paccel_job_drop(struct paccel_job *job);
 void *paccel_job_stage(const struct paccel_job *job);
@@ -185,11 +185,12 @@ int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool mo
 int paccel_job_finish(struct paccel_job *job);
 int paccel_job_run(struct paccel_job *job);
 int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wanted);
-bool paccel_job_inside(const struct paccel_job *job, const struct paccel_device *pd);
-u32 paccel_job_needs(const struct paccel_job *job, const struct paccel_device *pd);
+bool paccel_job_is_on_device(const struct paccel_job *job, const struct paccel_device *pd);
+u32 paccel_job_op_mask(const struct paccel_job *job, const struct paccel_device *pd);
 void paccel_job_plan(struct paccel_job *job, struct paccel_step *step);
-void paccel_job_before(struct paccel_job *job, const struct paccel_step *step, void *bounce);
-void paccel_job_after(struct paccel_job *job, const struct paccel_step *step, const void *bounce);
+void paccel_job_copy_in(struct paccel_job *job, const struct paccel_step *step, void *bounce);
+void paccel_job_copy_out(struct paccel_job *job, const struct paccel_step *step,
+			 const void *bounce);
 u32 paccel_job_checksum(struct paccel_job *job, const struct paccel_step *step, const void *bounce);
 bool paccel_job_issue(struct paccel_job *job, const struct paccel_step *step);
 void paccel_job_count(struct paccel_job *job, const struct paccel_step *step);

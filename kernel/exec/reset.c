@@ -14,7 +14,7 @@
 #include "exec/engine.h"
 #include "exec/reset.h"
 #include "include/paccel.h"
-#include "mem/foreign.h"
+#include "mem/import.h"
 #include "mem/map.h"
 #include "mem/pool.h"
 
@@ -45,24 +45,24 @@ void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state
  * that it has been pulled out, which configuration space tells better than a register; elsewhere
  * what it might write is never given back.
  */
-void paccel_give_up(struct paccel_device *pd)
+void paccel_mark_unsafe(struct paccel_device *pd)
 {
 	lockdep_assert_held(&pd->reset_lock);
 	pci_clear_master(pd->hw.pdev);
 	if ((pd->hw.info.flags & PACCEL_HW_BM_STOPS) || !pci_device_is_present(pd->hw.pdev)) {
-		paccel_prove_quiet(pd);
+		paccel_mark_quiet(pd);
 		return;
 	}
 	if (!paccel_is_unsafe(pd))
-		WRITE_ONCE(pd->give_ups, pd->give_ups + 1);
+		WRITE_ONCE(pd->unsafe_seq, pd->unsafe_seq + 1);
 }
 
 /* It writes nothing any more. What has been lost until now stays lost. */
-void paccel_prove_quiet(struct paccel_device *pd)
+void paccel_mark_quiet(struct paccel_device *pd)
 {
 	if (paccel_is_unsafe(pd))
-		WRITE_ONCE(pd->give_ups, pd->give_ups + 1);
-	paccel_foreign_release_kept();
+		WRITE_ONCE(pd->unsafe_seq, pd->unsafe_seq + 1);
+	paccel_import_release_kept();
 }
 
 const char *paccel_health(struct paccel_device *pd)
@@ -90,7 +90,7 @@ static void lose_contexts(struct paccel_device *pd)
 	paccel_set_state(pd, PACCEL_MEM_LOST);
 	paccel_engines_withdraw(pd, -ESTALE);
 	flush_work(&pd->pool->scrub_work);
-	paccel_pool_soil(pd);
+	paccel_pool_mark_dirty(pd);
 
 	paccel_ctxs_end(pd, -ESTALE, PACCEL_PAGE_LOST);
 }
@@ -101,11 +101,11 @@ static void out_of_service(struct paccel_device *pd, bool quiet, const char *why
 	dev_err(&pd->dev, "%s: out of service until RESET\n", why);
 	paccel_dump(pd, why);
 	if (!quiet)
-		paccel_give_up(pd);
+		paccel_mark_unsafe(pd);
 	paccel_set_state(pd, PACCEL_FAILED);
 	paccel_engines_abort(pd, -EIO);
 	paccel_engines_withdraw(pd, -EIO);
-	paccel_pool_wake(pd);
+	paccel_pool_answer(pd);
 }
 
 int paccel_quiesce(struct paccel_hw *hw)
@@ -130,7 +130,7 @@ static int restart(struct paccel_device *pd, int error, bool mem_lost)
 		out_of_service(pd, false, "the card does not become idle");
 		return -EIO;
 	}
-	paccel_prove_quiet(pd);
+	paccel_mark_quiet(pd);
 	paccel_engines_abort(pd, error);
 	if (pd->ops->reset(&pd->hw)) {
 		out_of_service(pd, true, "the card does not come back");
@@ -157,7 +157,7 @@ int paccel_reset(struct paccel_device *pd)
 	}
 	ret = restart(pd, -EIO, false);
 	if (!ret)
-		paccel_pool_retry(pd);
+		paccel_pool_rescrub(pd);
 	mutex_unlock(&pd->reset_lock);
 	return ret;
 }
@@ -256,13 +256,13 @@ int paccel_resume(struct paccel_device *pd, bool mem_lost)
 	if (!paccel_gone(pd))
 		ret = restart(pd, 0, mem_lost);
 	if (!ret)
-		paccel_pool_retry(pd);
+		paccel_pool_rescrub(pd);
 	mutex_unlock(&pd->reset_lock);
 	return ret;
 }
 
 /* The PCI core has found an error: nothing runs until a reset, which may never come. */
-void paccel_fail(struct paccel_device *pd)
+void paccel_set_failed(struct paccel_device *pd)
 {
 	bool quiet;
 

@@ -11,7 +11,7 @@ static int scrub_start(struct paccel_device *pd, u64 addr, u64 size)
 	struct paccel_job *job = pd->scrub_job;
 	int ret;
 
-	job->eng = paccel_engine_choose(pd, paccel_job_needs(job, pd));
+	job->eng = paccel_engine_choose(pd, paccel_job_op_mask(job, pd));
 	job->dst.start = addr;
 	job->width = size;
 	paccel_job_verify(job, pd, false);

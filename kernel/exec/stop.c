@@ -48,7 +48,7 @@ static void engine_halt(struct paccel_engine *eng)
 {
 	eng->pd->ops->halt(&eng->pd->hw, eng->id);
 	spin_lock_irq(&eng->lock);
-	paccel_engine_ask(eng);
+	paccel_engine_poll(eng);
 	paccel_engine_set_state(eng, PACCEL_ENGINE_HALTED);
 	spin_unlock_irq(&eng->lock);
 }
@@ -70,7 +70,7 @@ void paccel_engine_hold(struct paccel_engine *eng, int error)
 	paccel_engine_kick_now(eng);
 	paccel_engine_set_state(eng, PACCEL_ENGINE_HELD);
 	for (i = eng->head; i != eng->tail; i++) {
-		struct paccel_tag *tag = tag_at(eng, i);
+		struct paccel_tag *tag = engine_tag(eng, i);
 
 		if (tag->state == PACCEL_TAG_BUSY && tag->job->op != PACCEL_JOB_SCRUB &&
 		    !tag->job->stop)
@@ -92,7 +92,7 @@ static u64 passed_to(struct paccel_engine *eng)
 
 	if (!(eng->pd->hw.info.flags & PACCEL_HW_LINK))
 		return eng->head;
-	while (i != eng->head && tag_at(eng, i - 1)->state == PACCEL_TAG_BUSY)
+	while (i != eng->head && engine_tag(eng, i - 1)->state == PACCEL_TAG_BUSY)
 		i--;
 	return i;
 }
@@ -123,10 +123,10 @@ void paccel_engine_abort(struct paccel_engine *eng, int error)
 	spin_lock_irq(&eng->lock);
 	/* It may have ended well, and its interrupt not have come yet. */
 	if (!error)
-		paccel_engine_ask(eng);
+		paccel_engine_poll(eng);
 	passed = passed_to(eng);
 	for (i = eng->head; i != eng->tail; i++) {
-		struct paccel_tag *tag = tag_at(eng, i);
+		struct paccel_tag *tag = engine_tag(eng, i);
 
 		if (tag->state == PACCEL_TAG_BUSY) {
 			tag->status = abort_status(eng, tag, i < passed, error);
@@ -166,7 +166,7 @@ static void engine_withdraw(struct paccel_engine *eng, int error)
 			job = waiting_job(eng);
 			if (!job)
 				break;
-			paccel_turn_withdraw(eng, job, error);
+			paccel_sched_withdraw(eng, job, error);
 		}
 		engine_report_later(eng);
 		spin_unlock_irq(&eng->lock);
@@ -214,7 +214,7 @@ static bool in_hand(struct paccel_engine *eng, const struct paccel_pages *pages)
 
 	spin_lock_irq(&eng->lock);
 	for (i = eng->head; i != eng->tail; i++)
-		found = found || tag_at(eng, i)->job->pages == pages;
+		found = found || engine_tag(eng, i)->job->pages == pages;
 	spin_unlock_irq(&eng->lock);
 	return found;
 }

@@ -73,7 +73,7 @@ static int export_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *atta
 /* It never moves, but it is revoked, so an importer that relies on a pin cannot have it. */
 static int export_pin(struct dma_buf_attachment *attach)
 {
-	return paccel_can_revoke(attach) ? 0 : -EOPNOTSUPP;
+	return paccel_may_pin(attach) ? 0 : -EOPNOTSUPP;
 }
 
 /* Required with pin(). */
@@ -216,7 +216,7 @@ struct dma_buf *paccel_export_buf(struct paccel_buf *buf)
 		return ERR_PTR(-ENOMEM);
 	export->buf = buf;
 	/* In pages, as everybody counts what a dma-buf has. */
-	dmabuf = paccel_dmabuf(&export_ops, export, PAGE_ALIGN(buf->size));
+	dmabuf = paccel_dmabuf_create(&export_ops, export, PAGE_ALIGN(buf->size));
 	if (IS_ERR(dmabuf)) {
 		kfree(export);
 		return dmabuf;
@@ -231,7 +231,7 @@ struct dma_buf *paccel_export_buf(struct paccel_buf *buf)
 }
 
 /* The memory that it is of, as long as it lives; NULL if it is not of device memory of ours. */
-struct paccel_buf *paccel_exported_buf(struct dma_buf *dmabuf)
+struct paccel_buf *paccel_dmabuf_to_buf(struct dma_buf *dmabuf)
 {
 	struct paccel_export *export = dmabuf->priv;
 

@@ -93,7 +93,7 @@ static int host_recheck(struct paccel_host *host)
  * process whose memory it is and holds no lock: pinning again to compare can sleep as long as a
  * userfaultfd likes.
  */
-int paccel_host_use(struct paccel_host *host, bool write)
+int paccel_host_validate(struct paccel_host *host, bool write)
 {
 	int ret;
 
@@ -369,7 +369,7 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	ret = mmu_interval_notifier_insert(&host->notifier, host->mm, first, bytes,
 					   &host_notifier_ops);
 	if (ret)
-		return paccel_from_the_start(ret);
+		return paccel_restart_on_eintr(ret);
 	host->watched = true;
 	/* What had begun before the notifier was there was not told to it: let it end. */
 	mmu_interval_read_begin(&host->notifier);

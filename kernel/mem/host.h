@@ -78,7 +78,7 @@ void paccel_host_discard(struct paccel_ctx *ctx, struct paccel_host *host);
 /* -ENOENT: there is none at @addr, or with this mmap offset. */
 int paccel_host_free(struct paccel_ctx *ctx, u64 addr);
 int paccel_host_free_own(struct paccel_ctx *ctx, u64 offset);
-int paccel_host_use(struct paccel_host *host, bool write);
+int paccel_host_validate(struct paccel_host *host, bool write);
 void paccel_host_put(struct paccel_host *host);
 void paccel_host_end(struct paccel_ctx *ctx);
 /* Bytes of all host ranges of the context. */

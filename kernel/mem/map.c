@@ -79,7 +79,7 @@ void paccel_map_free(struct paccel_device *pd)
  * alone: without one x86 makes them uncached, whatever the mapping says. So it is no error if
  * somebody else has the range in another way, only slow.
  */
-void paccel_map_begin(struct paccel_device *pd)
+void paccel_map_enable(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
 
@@ -92,7 +92,7 @@ void paccel_map_begin(struct paccel_device *pd)
 }
 
 /* It is being unbound, and nothing is mapped any more. */
-void paccel_map_end(struct paccel_device *pd)
+void paccel_map_disable(struct paccel_device *pd)
 {
 	if (pd->write_combined)
 		arch_io_free_memtype_wc(pd->mem_phys, pd->hw.info.mem_size);
@@ -163,7 +163,7 @@ static vm_fault_t map_fault(struct vm_fault *vmf)
 	if (!paccel_enter(ctx->pd, &idx))
 		return VM_FAULT_SIGBUS;
 	mutex_lock(&ctx->lock);
-	buf = READ_ONCE(ctx->lost) ? NULL : paccel_mem_touch(ctx, addr);
+	buf = READ_ONCE(ctx->lost) ? NULL : paccel_mem_get_for_fault(ctx, addr);
 	if (buf)
 		ret = insert_pages(vmf, buf);
 	mutex_unlock(&ctx->lock);
@@ -188,7 +188,7 @@ static const struct vm_operations_struct map_vm_ops = {
 	.mremap = map_mremap,
 };
 
-bool paccel_map_is_ours(const struct vm_area_struct *vma)
+bool paccel_map_owns_vma(const struct vm_area_struct *vma)
 {
 	return vma->vm_pgoff >= PHYS_PFN(PACCEL_MMAP_DEVICE);
 }

@@ -12,9 +12,9 @@ struct vm_area_struct;
 
 int paccel_map_alloc(struct paccel_device *pd);
 void paccel_map_free(struct paccel_device *pd);
-void paccel_map_begin(struct paccel_device *pd);
-void paccel_map_end(struct paccel_device *pd);
-bool paccel_map_is_ours(const struct vm_area_struct *vma);
+void paccel_map_enable(struct paccel_device *pd);
+void paccel_map_disable(struct paccel_device *pd);
+bool paccel_map_owns_vma(const struct vm_area_struct *vma);
 int paccel_map_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma);
 int paccel_map_buf(struct paccel_buf *buf, struct vm_area_struct *vma);
 void paccel_map_zap(struct paccel_device *pd, u64 addr, u64 size);

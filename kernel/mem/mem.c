@@ -9,14 +9,14 @@
 #include "mem/pool.h"
 #include "mem/share.h"
 
-static struct paccel_map *to_map(struct paccel_range *r)
+static struct paccel_mem_ref *to_map(struct paccel_range *r)
 {
-	return r ? container_of(r, struct paccel_map, range) : NULL;
+	return r ? container_of(r, struct paccel_mem_ref, range) : NULL;
 }
 
 struct paccel_buf *paccel_mem_get(struct paccel_ctx *ctx, u64 addr, u64 length)
 {
-	struct paccel_map *map;
+	struct paccel_mem_ref *map;
 
 	lockdep_assert_held(&ctx->lock);
 	map = to_map(paccel_range_find(&ctx->maps, addr, length));
@@ -30,9 +30,9 @@ struct paccel_buf *paccel_mem_get(struct paccel_ctx *ctx, u64 addr, u64 length)
  * The allocation that a page at this address is all of, or NULL: whatever takes it out of the
  * context zaps the page. ctx->lock is held, and is until the page has been put in.
  */
-const struct paccel_buf *paccel_mem_touch(struct paccel_ctx *ctx, u64 addr)
+const struct paccel_buf *paccel_mem_get_for_fault(struct paccel_ctx *ctx, u64 addr)
 {
-	struct paccel_map *map;
+	struct paccel_mem_ref *map;
 
 	lockdep_assert_held(&ctx->lock);
 	/* Bytes are the program's own up to the end of the granule, and that is a page at least. */
@@ -43,7 +43,7 @@ const struct paccel_buf *paccel_mem_touch(struct paccel_ctx *ctx, u64 addr)
 	return map->buf;
 }
 
-static void map_set(struct paccel_map *map, struct paccel_buf *buf)
+static void map_set(struct paccel_mem_ref *map, struct paccel_buf *buf)
 {
 	map->buf = buf;
 	map->count = 1;
@@ -52,7 +52,7 @@ static void map_set(struct paccel_map *map, struct paccel_buf *buf)
 	map->range.last = buf->start + buf->length - 1;
 }
 
-static int mem_insert(struct paccel_ctx *ctx, struct paccel_map *map)
+static int mem_insert(struct paccel_ctx *ctx, struct paccel_mem_ref *map)
 {
 	int ret;
 
@@ -78,7 +78,7 @@ static int pool_alloc(struct paccel_ctx *ctx, u64 length, u64 align, struct pacc
 	return ret ?: paccel_pool_alloc(ctx->pd, ctx->user, length, align, bufp);
 }
 
-struct paccel_map *paccel_mem_alloc(struct paccel_ctx *ctx, u64 length, u64 align)
+struct paccel_mem_ref *paccel_mem_alloc(struct paccel_ctx *ctx, u64 length, u64 align)
 {
 	struct paccel_buf *buf;
 	int ret = pool_alloc(ctx, length, align, &buf);
@@ -89,10 +89,10 @@ struct paccel_map *paccel_mem_alloc(struct paccel_ctx *ctx, u64 length, u64 alig
 	return &buf->first;
 }
 
-struct paccel_map *paccel_mem_import(struct paccel_ctx *ctx, int fd)
+struct paccel_mem_ref *paccel_mem_import(struct paccel_ctx *ctx, int fd)
 {
-	struct paccel_buf *buf = paccel_share_buf(ctx->pd, fd);
-	struct paccel_map *map;
+	struct paccel_buf *buf = paccel_import_buf(ctx->pd, fd);
+	struct paccel_mem_ref *map;
 
 	if (IS_ERR(buf))
 		return ERR_CAST(buf);
@@ -106,14 +106,14 @@ struct paccel_map *paccel_mem_import(struct paccel_ctx *ctx, int fd)
 }
 
 /* Takes the allocation out of the context; ctx->lock is held. The caller drops it. */
-static void mem_detach(struct paccel_ctx *ctx, struct paccel_map *map)
+static void mem_detach(struct paccel_ctx *ctx, struct paccel_mem_ref *map)
 {
 	rb_erase(&map->range.node, &ctx->maps);
 	ctx->nr_maps--;
 	ctx->bytes -= map->buf->size;
 }
 
-void paccel_mem_drop(struct paccel_map *map)
+void paccel_mem_drop(struct paccel_mem_ref *map)
 {
 	struct paccel_buf *buf = map->buf;
 
@@ -125,9 +125,9 @@ void paccel_mem_drop(struct paccel_map *map)
 }
 
 /* The map to free, or an ERR_PTR; ctx->lock is held. */
-static struct paccel_map *mem_find(struct paccel_ctx *ctx, u64 addr, u64 length)
+static struct paccel_mem_ref *mem_find(struct paccel_ctx *ctx, u64 addr, u64 length)
 {
-	struct paccel_map *map = to_map(paccel_range_at(&ctx->maps, addr));
+	struct paccel_mem_ref *map = to_map(paccel_range_at(&ctx->maps, addr));
 
 	if (!map)
 		return ERR_PTR(-ENOENT);
@@ -136,9 +136,9 @@ static struct paccel_map *mem_find(struct paccel_ctx *ctx, u64 addr, u64 length)
 	return map;
 }
 
-int paccel_mem_publish(struct paccel_ctx *ctx, struct paccel_map *map)
+int paccel_mem_publish(struct paccel_ctx *ctx, struct paccel_mem_ref *map)
 {
-	struct paccel_map *first;
+	struct paccel_mem_ref *first;
 	bool again;
 	int ret = 0;
 
@@ -157,7 +157,7 @@ int paccel_mem_publish(struct paccel_ctx *ctx, struct paccel_map *map)
 
 int paccel_mem_free(struct paccel_ctx *ctx, u64 addr, u64 length)
 {
-	struct paccel_map *map;
+	struct paccel_mem_ref *map;
 	bool last;
 
 	mutex_lock(&ctx->lock);
@@ -175,13 +175,13 @@ int paccel_mem_free(struct paccel_ctx *ctx, u64 addr, u64 length)
 /* The context has ended: drops all that it has. */
 void paccel_mem_end(struct paccel_ctx *ctx)
 {
-	struct paccel_map *map;
+	struct paccel_mem_ref *map;
 	struct rb_node *node;
 
 	for (;;) {
 		mutex_lock(&ctx->lock);
 		node = rb_first(&ctx->maps);
-		map = node ? container_of(node, struct paccel_map, range.node) : NULL;
+		map = node ? container_of(node, struct paccel_mem_ref, range.node) : NULL;
 		if (map)
 			mem_detach(ctx, map);
 		mutex_unlock(&ctx->lock);

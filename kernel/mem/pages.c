@@ -18,7 +18,7 @@
 #include "core/compat.h"
 #include "core/device.h"
 #include "include/paccel.h"
-#include "mem/foreign.h"
+#include "mem/import.h"
 #include "mem/host.h"
 #include "mem/pages.h"
 
@@ -236,7 +236,7 @@ static void map_for_device(struct paccel_pages *p)
 	if (paccel_pages_mark(p))
 		goto unmap;
 	p->sync = needs_sync(p);
-	p->give_ups = READ_ONCE(p->pd->give_ups);
+	p->unsafe_seq = READ_ONCE(p->pd->unsafe_seq);
 	mutex_lock(&p->pd->mapped_lock);
 	list_add(&p->mapped, &p->pd->mapped);
 	mutex_unlock(&p->pd->mapped_lock);
@@ -278,10 +278,10 @@ void paccel_pages_unmap_all(struct paccel_device *pd)
 	struct paccel_pages *p, *next;
 
 	if (!paccel_is_unsafe(pd))
-		paccel_foreign_detach_all(pd);
+		paccel_import_detach_all(pd);
 	mutex_lock(&pd->mapped_lock);
 	list_for_each_entry_safe(p, next, &pd->mapped, mapped) {
-		if (paccel_may_write(pd, p->give_ups))
+		if (paccel_may_write(pd, p->unsafe_seq))
 			continue;
 		list_del_init(&p->mapped);
 		unmap_for_device(p);
@@ -305,7 +305,7 @@ static bool unmap(struct paccel_pages *p)
 	is_mapped = !list_empty(&p->mapped);
 	list_del_init(&p->mapped);
 	mutex_unlock(&p->pd->mapped_lock);
-	lost = is_mapped && paccel_may_write(p->pd, p->give_ups);
+	lost = is_mapped && paccel_may_write(p->pd, p->unsafe_seq);
 	if (is_mapped && !lost)
 		unmap_for_device(p);
 	srcu_read_unlock(&paccel_srcu, idx);
@@ -355,8 +355,8 @@ void paccel_pages_release(struct paccel_pages *p)
 {
 	if (p->kind == PACCEL_PAGES_NONE)
 		return;
-	if (p->kind == PACCEL_PAGES_FOREIGN)
-		paccel_foreign_put(p);
+	if (p->kind == PACCEL_PAGES_IMPORTED)
+		paccel_import_put(p);
 	else if (unmap(p))
 		give_back(p);
 	else
@@ -481,7 +481,7 @@ bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 
 	for (seg = x->segs; nr < info->max_segs && paccel_seg_next(&seg); nr++)
 		got += seg.len;
 	if (info->max_segs == 1 && got < min(x->len, p->pd->bounce_size) &&
-	    p->kind != PACCEL_PAGES_FOREIGN)
+	    p->kind != PACCEL_PAGES_IMPORTED)
 		return false;
 	x->len = got;
 	x->segs.left = got;
@@ -502,8 +502,8 @@ void paccel_pages_read(struct paccel_pages *p, u64 off, void *to, u32 len)
 {
 	u64 at = p->offset + off;
 
-	if (p->kind == PACCEL_PAGES_FOREIGN)
-		return paccel_foreign_read(p, off, to, len);
+	if (p->kind == PACCEL_PAGES_IMPORTED)
+		return paccel_import_read(p, off, to, len);
 	while (len) {
 		u32 part = min_t(u32, len, PAGE_SIZE - offset_in_page(at));
 
@@ -519,8 +519,8 @@ void paccel_pages_write(struct paccel_pages *p, u64 off, const void *from, u32 l
 {
 	u64 at = p->offset + off;
 
-	if (p->kind == PACCEL_PAGES_FOREIGN)
-		return paccel_foreign_write(p, off, from, len);
+	if (p->kind == PACCEL_PAGES_IMPORTED)
+		return paccel_import_write(p, off, from, len);
 	while (len) {
 		u32 part = min_t(u32, len, PAGE_SIZE - offset_in_page(at));
 
@@ -533,7 +533,7 @@ void paccel_pages_write(struct paccel_pages *p, u64 off, const void *from, u32 l
 
 bool paccel_pages_readable(const struct paccel_pages *p)
 {
-	return p->kind != PACCEL_PAGES_FOREIGN || paccel_foreign_readable(p);
+	return p->kind != PACCEL_PAGES_IMPORTED || paccel_import_is_readable(p);
 }
 
 u32 paccel_pages_crc32c(struct paccel_pages *p, u64 off, u32 len)

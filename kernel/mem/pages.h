@@ -8,7 +8,7 @@
 #include <linux/types.h>
 
 struct paccel_device;
-struct paccel_foreign;
+struct paccel_import;
 struct paccel_host;
 struct paccel_xfer;
 
@@ -17,7 +17,7 @@ enum paccel_pages_kind {
 	PACCEL_PAGES_PINNED,	/* pinned pages of a process */
 	PACCEL_PAGES_OWN,	/* allocated by the driver (HOST_ALLOC) */
 	PACCEL_PAGES_LENT,	/* PACCEL_PAGES_OWN of another host range, imported as a dma-buf */
-	PACCEL_PAGES_FOREIGN,	/* a dma-buf that is not host memory of this driver */
+	PACCEL_PAGES_IMPORTED,	/* a dma-buf that is not host memory of this driver */
 };
 
 /* A place in the segments of a mapping. @sg is NULL: nowhere yet. */
@@ -35,7 +35,7 @@ struct paccel_cursor {
  * @length: bytes
  * @dir: what the card may do: DMA_TO_DEVICE or DMA_BIDIRECTIONAL
  * @lender: PACCEL_PAGES_LENT: the host range that owns the pages, a counted reference
- * @foreign: PACCEL_PAGES_FOREIGN: the import
+ * @import: PACCEL_PAGES_IMPORTED: the import
  * @revoked: the exporter has revoked the dma-buf: no DMA request to it is started any more, and
  *	jobs that use it fail with -EFAULT. Set at any time, never cleared
  * @pd: the card
@@ -45,7 +45,7 @@ struct paccel_cursor {
  * @marks: places in @sgt, every 64 segments, if it has more than 64
  * @nr_marks: how many
  * @sync: some segments of @sgt need dma_sync_*() before and after a DMA request
- * @give_ups: value of pd->give_ups when the pages were mapped
+ * @unsafe_seq: value of pd->unsafe_seq when the pages were mapped
  */
 struct paccel_pages {
 	enum paccel_pages_kind kind;
@@ -55,7 +55,7 @@ struct paccel_pages {
 	u64 length;
 	enum dma_data_direction dir;
 	struct paccel_host *lender;
-	struct paccel_foreign *foreign;
+	struct paccel_import *import;
 	bool revoked;
 	struct paccel_device *pd;
 	struct list_head mapped;
@@ -63,7 +63,7 @@ struct paccel_pages {
 	struct paccel_cursor *marks;
 	unsigned int nr_marks;
 	bool sync;
-	unsigned int give_ups;
+	unsigned int unsafe_seq;
 };
 
 int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr, u64 length,
@@ -86,7 +86,7 @@ void paccel_pages_read(struct paccel_pages *p, u64 off, void *to, u32 len);
 void paccel_pages_write(struct paccel_pages *p, u64 off, const void *from, u32 len);
 /* Returns whether the CPU can read the pages; false for a dma-buf that is mapped for the device. */
 bool paccel_pages_readable(const struct paccel_pages *p);
-/* CRC32C of bytes that the device accesses without the bounce buffer. Not PACCEL_PAGES_FOREIGN. */
+/* CRC32C of bytes that the device accesses without the bounce buffer. Not PACCEL_PAGES_IMPORTED. */
 u32 paccel_pages_crc32c(struct paccel_pages *p, u64 off, u32 len);
 
 /*
@@ -94,7 +94,7 @@ u32 paccel_pages_crc32c(struct paccel_pages *p, u64 off, u32 len);
  * limited only then. Memory that two devices share must not be bounced, since copying one device's
  * bounce buffer back overwrites what the other device has written.
  */
-static inline bool paccel_bounces(struct device *dev)
+static inline bool paccel_swiotlb_possible(struct device *dev)
 {
 	return dma_max_mapping_size(dev) != SIZE_MAX;
 }

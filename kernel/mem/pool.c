@@ -539,14 +539,14 @@ static void scrub_work(struct work_struct *work)
 }
 
 /* The device is gone or out of service: no request waits any more. */
-void paccel_pool_wake(struct paccel_device *pd)
+void paccel_pool_answer(struct paccel_device *pd)
 {
 	mutex_lock(&pd->pool->lock);
 	pool_answer(pd);
 	mutex_unlock(&pd->pool->lock);
 }
 
-void paccel_pool_retry(struct paccel_device *pd)
+void paccel_pool_rescrub(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *buf, *next;
@@ -591,7 +591,7 @@ static int pool_make_dirty(struct paccel_pool *pool)
 }
 
 /* The device has lost its memory: what was free, or is being scrubbed, may hold anything. */
-void paccel_pool_soil(struct paccel_device *pd)
+void paccel_pool_mark_dirty(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = pd->pool;
 

@@ -32,7 +32,7 @@ enum paccel_buf_state {
 };
 
 /* A reference of one context to one allocation. MEM_FREE decrements @count and removes it at 0. */
-struct paccel_map {
+struct paccel_mem_ref {
 	struct paccel_range range;
 	struct paccel_buf *buf;
 	u64 count;
@@ -67,7 +67,7 @@ struct paccel_buf {
 			struct kref ref;
 			struct paccel_user *user;
 			struct paccel_device *pd;
-			struct paccel_map first;
+			struct paccel_mem_ref first;
 		};
 		struct pool_range range;
 	};
@@ -146,15 +146,15 @@ int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 le
 void paccel_buf_put(struct paccel_buf *buf);
 void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 		       struct paccel_mem_stats *stats);
-void paccel_pool_wake(struct paccel_device *pd);
+void paccel_pool_answer(struct paccel_device *pd);
 /*
  * The fill that paccel_mem_ops.scrub() has begun has ended with @error, or 0. Any context, also
  * with pool->lock or the lock of an engine held.
  */
 void paccel_pool_scrubbed(struct paccel_device *pd, int error);
 /* A reset has lost device memory: new generation; free ranges become dirty, if scrub is set. */
-void paccel_pool_soil(struct paccel_device *pd);
+void paccel_pool_mark_dirty(struct paccel_device *pd);
 /* After a reset: quarantined ranges are scrubbed again. */
-void paccel_pool_retry(struct paccel_device *pd);
+void paccel_pool_rescrub(struct paccel_device *pd);
 
 #endif

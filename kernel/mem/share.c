@@ -16,7 +16,7 @@
 #include "core/compat.h"
 #include "core/ctx.h"
 #include "core/device.h"
-#include "mem/foreign.h"
+#include "mem/import.h"
 #include "mem/host.h"
 #include "mem/mem.h"
 #include "mem/pages.h"
@@ -46,7 +46,7 @@ struct paccel_shared_map {
 
 static int shared_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
-	return paccel_bounces(attach->dev) ? -EOPNOTSUPP : 0;
+	return paccel_swiotlb_possible(attach->dev) ? -EOPNOTSUPP : 0;
 }
 
 static int shared_sgt(struct paccel_shared *shared, struct paccel_shared_map *map)
@@ -209,7 +209,7 @@ static const struct dma_buf_ops shared_ops = {
 
 /* --- export --- */
 
-struct dma_buf *paccel_dmabuf(const struct dma_buf_ops *ops, void *priv, u64 size)
+struct dma_buf *paccel_dmabuf_create(const struct dma_buf_ops *ops, void *priv, u64 size)
 {
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
 
@@ -220,7 +220,7 @@ struct dma_buf *paccel_dmabuf(const struct dma_buf_ops *ops, void *priv, u64 siz
 	return dma_buf_export(&info);
 }
 
-struct dma_buf *paccel_share_mem(struct paccel_ctx *ctx, u64 addr)
+struct dma_buf *paccel_export_mem(struct paccel_ctx *ctx, u64 addr)
 {
 	struct dma_buf *dmabuf = ERR_PTR(-ENOENT);
 	struct paccel_buf *buf;
@@ -237,7 +237,7 @@ struct dma_buf *paccel_share_mem(struct paccel_ctx *ctx, u64 addr)
 	return dmabuf;
 }
 
-struct dma_buf *paccel_share_host(struct paccel_ctx *ctx, u64 addr)
+struct dma_buf *paccel_export_host(struct paccel_ctx *ctx, u64 addr)
 {
 	struct paccel_host *host = paccel_host_get_own(ctx, addr);
 	struct paccel_shared *shared;
@@ -253,7 +253,7 @@ struct dma_buf *paccel_share_host(struct paccel_ctx *ctx, u64 addr)
 	shared->host = host;
 	mutex_init(&shared->lock);
 	INIT_LIST_HEAD(&shared->maps);
-	dmabuf = paccel_dmabuf(&shared_ops, shared, host->pages.length);
+	dmabuf = paccel_dmabuf_create(&shared_ops, shared, host->pages.length);
 	if (IS_ERR(dmabuf))
 		shared_free(shared);
 	return dmabuf;
@@ -265,14 +265,14 @@ struct dma_buf *paccel_share_host(struct paccel_ctx *ctx, u64 addr)
  * A counted reference on the device memory of @pd that @fd stands for, or an ERR_PTR. A context
  * that a reset comes upon after this look is lost, and one that is opened later looks later.
  */
-struct paccel_buf *paccel_share_buf(struct paccel_device *pd, int fd)
+struct paccel_buf *paccel_import_buf(struct paccel_device *pd, int fd)
 {
 	struct dma_buf *dmabuf = dma_buf_get(fd);
 	struct paccel_buf *buf;
 
 	if (IS_ERR(dmabuf))
 		return ERR_PTR(-EINVAL);
-	buf = paccel_exported_buf(dmabuf);
+	buf = paccel_dmabuf_to_buf(dmabuf);
 	if (!buf || buf->pd != pd)
 		buf = ERR_PTR(-EXDEV);
 	else if (buf->generation != READ_ONCE(pd->pool->generation))
@@ -286,7 +286,7 @@ struct paccel_buf *paccel_share_buf(struct paccel_device *pd, int fd)
 /* May the dma-buf be registered with the device? */
 int paccel_import_check(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length, bool write)
 {
-	struct paccel_buf *buf = paccel_exported_buf(dmabuf);
+	struct paccel_buf *buf = paccel_dmabuf_to_buf(dmabuf);
 
 	/* The card would write to its own BAR. */
 	if (buf && buf->pd == pd)
@@ -305,7 +305,7 @@ unsigned long paccel_import_cost(struct paccel_device *pd, struct dma_buf *dmabu
 
 	/* Device memory is not pinned. Of other memory all is, however little is registered. */
 	if (dmabuf->ops != &shared_ops)
-		return paccel_exported_buf(dmabuf) ? 0 : PAGE_ALIGN(dmabuf->size) >> PAGE_SHIFT;
+		return paccel_dmabuf_to_buf(dmabuf) ? 0 : PAGE_ALIGN(dmabuf->size) >> PAGE_SHIFT;
 	/* Each mapping of our own memory for another device is one more. */
 	return shared->host->pages.pd == pd ? 0 : PAGE_ALIGN(length) >> PAGE_SHIFT;
 }
@@ -321,7 +321,7 @@ int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct
 	struct paccel_shared *shared = dmabuf->priv;
 
 	if (dmabuf->ops != &shared_ops)
-		return paccel_foreign_get(p, pd, dmabuf, length, write);
+		return paccel_import_get(p, pd, dmabuf, length, write);
 	paccel_pages_borrow(p, pd, shared->host, length, write);
 	paccel_pages_map(p);
 	return 0;

@@ -260,7 +260,7 @@ static bool suits_engine_of(const struct paccel_stream_job *job,
 {
 	struct paccel_engine *eng = leader->base.eng;
 
-	return paccel_engine_takes(eng, paccel_job_needs(&job->base, eng->pd));
+	return paccel_engine_takes(eng, paccel_job_op_mask(&job->base, eng->pd));
 }
 
 /*

@@ -14,7 +14,7 @@
 #include "core/ctx.h"
 #include "core/device.h"
 #include "exec/job.h"
-#include "mem/foreign.h"
+#include "mem/import.h"
 #include "mem/host.h"
 #include "mem/mem.h"
 #include "mem/pages.h"
@@ -167,7 +167,7 @@ static struct paccel_job *job_of(struct paccel_ctx *ctx, const struct paccel_tra
 static int use_host(struct paccel_job *job, const struct paccel_transfer *t)
 {
 	struct paccel_rect *side = dst_is_host(t) ? &job->dst : &job->src;
-	int ret = paccel_host_use(t->host, dst_is_host(t));
+	int ret = paccel_host_validate(t->host, dst_is_host(t));
 
 	side->start -= t->host->addr.start;
 	/* No CPU can copy it, so it must be aligned, too. Its first byte is. */
@@ -175,7 +175,7 @@ static int use_host(struct paccel_job *job, const struct paccel_transfer *t)
 	    !is_aligned(side, t->rows, paccel_dma_align(t->host->pages.pd)))
 		ret = -EINVAL;
 	if (!ret)
-		ret = paccel_foreign_begin_cpu(&t->host->pages, dst_is_host(t));
+		ret = paccel_import_begin_cpu(&t->host->pages, dst_is_host(t));
 	if (ret)
 		return ret;
 	kref_get(&t->host->ref);
@@ -212,7 +212,7 @@ static int run_whole(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 
 	if (ret)
 		return ret;
-	if (job->op == PACCEL_JOB_D2D && !paccel_job_inside(job, ctx->pd)) {
+	if (job->op == PACCEL_JOB_D2D && !paccel_job_is_on_device(job, ctx->pd)) {
 		job->stage = paccel_job_stage(job);
 		if (!job->stage) {
 			paccel_job_drop(job);

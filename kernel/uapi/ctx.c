@@ -77,7 +77,7 @@ static struct paccel_ctx *ctx_new(struct paccel_device *pd)
 	INIT_LIST_HEAD(&ctx->releasing);
 	INIT_LIST_HEAD(&ctx->node);
 	INIT_WORK(&ctx->end, ctx_end_work);
-	INIT_WORK(&ctx->release, paccel_jobs_release);
+	INIT_WORK(&ctx->release, paccel_ctx_release_jobs);
 	return ctx;
 }
 
@@ -96,7 +96,7 @@ struct paccel_ctx *paccel_ctx_open(struct paccel_device *pd)
 	ctx->notifier.ops = &ctx_notifier_ops;
 	ret = mmu_notifier_register(&ctx->notifier, ctx->mm);
 	if (ret) {
-		ret = paccel_from_the_start(ret);
+		ret = paccel_restart_on_eintr(ret);
 		goto put_user;
 	}
 	mmgrab(ctx->mm);

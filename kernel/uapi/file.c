@@ -84,7 +84,7 @@ static int paccel_mmap(struct file *filp, struct vm_area_struct *vma)
 	ret = may_use(filp, ctx);
 	if (ret)
 		return ret;
-	if (paccel_map_is_ours(vma))
+	if (paccel_map_owns_vma(vma))
 		return paccel_map_mmap(ctx, vma);
 	if (vma->vm_pgoff == PACCEL_PAGE_COOKIE)
 		return paccel_page_mmap(ctx, vma);

@@ -22,7 +22,7 @@ static int alloc_check(const struct paccel_mem_alloc *cmd)
 }
 
 /* The program has the answer before the memory counts for the context. */
-static int mem_reply(struct paccel_ucmd *ucmd, struct paccel_map *map)
+static int mem_reply(struct paccel_ucmd *ucmd, struct paccel_mem_ref *map)
 {
 	int ret = paccel_reply(ucmd);
 
@@ -35,7 +35,7 @@ static int mem_reply(struct paccel_ucmd *ucmd, struct paccel_map *map)
 static int mem_alloc(struct paccel_ucmd *ucmd)
 {
 	struct paccel_mem_alloc *cmd = ucmd->cmd;
-	struct paccel_map *map = paccel_mem_alloc(ucmd->ctx, cmd->length, cmd->align);
+	struct paccel_mem_ref *map = paccel_mem_alloc(ucmd->ctx, cmd->length, cmd->align);
 
 	if (IS_ERR(map))
 		return PTR_ERR(map);
@@ -106,9 +106,9 @@ int paccel_ioctl_mem_export(struct paccel_ucmd *ucmd)
 	if (cmd->flags)
 		return -EINVAL;
 	if (cmd->kind == PACCEL_EXPORT_DEVICE)
-		dmabuf = paccel_share_mem(ucmd->ctx, cmd->addr);
+		dmabuf = paccel_export_mem(ucmd->ctx, cmd->addr);
 	else if (cmd->kind == PACCEL_EXPORT_HOST)
-		dmabuf = paccel_share_host(ucmd->ctx, cmd->addr);
+		dmabuf = paccel_export_host(ucmd->ctx, cmd->addr);
 	else
 		return -EINVAL;
 	if (IS_ERR(dmabuf))
@@ -119,7 +119,7 @@ int paccel_ioctl_mem_export(struct paccel_ucmd *ucmd)
 int paccel_ioctl_mem_import(struct paccel_ucmd *ucmd)
 {
 	struct paccel_mem_import *cmd = ucmd->cmd;
-	struct paccel_map *map;
+	struct paccel_mem_ref *map;
 
 	if (cmd->flags || cmd->reserved)
 		return -EINVAL;

@@ -108,7 +108,7 @@ static int write_job(struct paccel_stream *stream, const struct paccel_op *op,
 	mutex_unlock(&stream->ctx->lock);
 	if (!host)
 		return -EFAULT;
-	ret = host->own ? paccel_host_use(host, true) : -EFAULT;
+	ret = host->own ? paccel_host_validate(host, true) : -EFAULT;
 	if (ret)
 		goto put;
 	ret = -ENOMEM;
@@ -233,7 +233,7 @@ static int make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
 		if (ret)
 			return ret;
 		list_add_tail(&paccel_stream_job_of(job)->in_stream, jobs);
-		if (job->op == PACCEL_JOB_D2D && !paccel_job_inside(job, stream->ctx->pd))
+		if (job->op == PACCEL_JOB_D2D && !paccel_job_is_on_device(job, stream->ctx->pd))
 			ret = give_stage(stream, job);
 		if (ret)
 			return ret;

@@ -22,13 +22,13 @@
 #include "core/compat.h"
 #include "core/device.h"
 #include "core/module.h"
-#include "mem/foreign.h"
+#include "mem/import.h"
 #include "mem/pages.h"
 #include "mem/pool.h"
 #include "mem/share.h"
 
 /**
- * struct paccel_foreign - an import: a dma-buf as host memory
+ * struct paccel_import - an import: a dma-buf as host memory
  * @pd: the device; a counted reference, and one on the module
  * @dmabuf: a counted reference
  * @pages: the pages of the host range that uses the import; NULL when they have ended. Under the
@@ -37,18 +37,18 @@
  * @sgt: its mapping, which belongs to the other driver; NULL if that has taken it away. Under the
  *	reservation lock. Its addresses are in the pages' own table, for whoever looks at any time
  * @dir: what the device may do
- * @give_ups: of the device, before it was mapped
+ * @unsafe_seq: of the device, before it was mapped
  * @kept: in kept_imports
  * @map: where the CPU sees it, else null
  */
-struct paccel_foreign {
+struct paccel_import {
 	struct paccel_device *pd;
 	struct dma_buf *dmabuf;
 	struct paccel_pages *pages;
 	struct dma_buf_attachment *attach;
 	struct sg_table *sgt;
 	enum dma_data_direction dir;
-	unsigned int give_ups;
+	unsigned int unsafe_seq;
 	struct list_head kept;
 	struct iosys_map map;
 };
@@ -79,9 +79,9 @@ static bool is_usable(struct sg_table *sgt, u64 length, u32 align)
  * May the device still write to the mapping? The answer no is final, unless the device goes out of
  * service again.
  */
-static bool import_is_written(const struct paccel_foreign *f)
+static bool import_is_written(const struct paccel_import *imp)
 {
-	return READ_ONCE(f->sgt) && paccel_may_write(f->pd, f->give_ups);
+	return READ_ONCE(imp->sgt) && paccel_may_write(imp->pd, imp->unsafe_seq);
 }
 
 /*
@@ -92,19 +92,19 @@ static bool import_is_written(const struct paccel_foreign *f)
  */
 static void import_invalidate(struct dma_buf_attachment *attach)
 {
-	struct paccel_foreign *f = attach->importer_priv;
+	struct paccel_import *imp = attach->importer_priv;
 
-	if (!f->sgt)
+	if (!imp->sgt)
 		return;
-	if (f->pages) {
-		WRITE_ONCE(f->pages->revoked, true);
-		f->pd->mem_ops->evict(f->pd, f->pages);
+	if (imp->pages) {
+		WRITE_ONCE(imp->pages->revoked, true);
+		imp->pd->mem_ops->evict(imp->pd, imp->pages);
 	}
-	if (import_is_written(f))
-		dev_err(&f->pd->dev, "cannot be stopped, and may go on in memory of another device\n");
-	dma_buf_unmap_attachment(attach, f->sgt, f->dir);
-	WRITE_ONCE(f->sgt, NULL);
-	paccel_foreign_release_kept();
+	if (import_is_written(imp))
+		dev_err(&imp->pd->dev, "cannot be stopped, and may go on in memory of another device\n");
+	dma_buf_unmap_attachment(attach, imp->sgt, imp->dir);
+	WRITE_ONCE(imp->sgt, NULL);
+	paccel_import_release_kept();
 }
 
 static const struct dma_buf_attach_ops attach_ops = {
@@ -138,33 +138,33 @@ static int copy_addresses(struct paccel_pages *p, struct sg_table *from)
  * is charged for it. Device memory of another of our devices never moves, so it is not pinned: if
  * it is revoked, the range is dead. The reservation lock is held.
  */
-static int import_pin(struct paccel_foreign *f)
+static int import_pin(struct paccel_import *imp)
 {
-	return paccel_exported_buf(f->dmabuf) ? 0 : dma_buf_pin(f->attach);
+	return paccel_dmabuf_to_buf(imp->dmabuf) ? 0 : dma_buf_pin(imp->attach);
 }
 
-static void import_unpin(struct paccel_foreign *f)
+static void import_unpin(struct paccel_import *imp)
 {
-	if (!paccel_exported_buf(f->dmabuf))
-		dma_buf_unpin(f->attach);
+	if (!paccel_dmabuf_to_buf(imp->dmabuf))
+		dma_buf_unpin(imp->attach);
 }
 
 /* The reservation lock is held. */
 static int map_locked(struct paccel_pages *p)
 {
-	struct paccel_foreign *f = p->foreign;
+	struct paccel_import *imp = p->import;
 	struct sg_table *sgt;
-	long ret = import_pin(f);
+	long ret = import_pin(imp);
 
 	if (ret)
 		return ret;
-	sgt = dma_buf_map_attachment(f->attach, p->dir);
+	sgt = dma_buf_map_attachment(imp->attach, p->dir);
 	if (IS_ERR(sgt)) {
 		ret = PTR_ERR(sgt);
 		goto unpin;
 	}
 	/* For an importer that can be told of moves nobody else waits until the last is over. */
-	ret = dma_resv_wait_timeout(f->dmabuf->resv, DMA_RESV_USAGE_KERNEL, true,
+	ret = dma_resv_wait_timeout(imp->dmabuf->resv, DMA_RESV_USAGE_KERNEL, true,
 				    MAX_SCHEDULE_TIMEOUT);
 	if (ret < 0)
 		goto unmap;
@@ -172,13 +172,13 @@ static int map_locked(struct paccel_pages *p)
 								    -EOPNOTSUPP;
 	if (ret)
 		goto unmap;
-	f->sgt = sgt;
+	imp->sgt = sgt;
 	return 0;
 
 unmap:
-	dma_buf_unmap_attachment(f->attach, sgt, p->dir);
+	dma_buf_unmap_attachment(imp->attach, sgt, p->dir);
 unpin:
-	import_unpin(f);
+	import_unpin(imp);
 	return ret;
 }
 
@@ -186,18 +186,18 @@ unpin:
 static int map_for_card(struct paccel_pages *p)
 {
 	struct device *dev = &p->pd->hw.pdev->dev;
-	struct paccel_foreign *f = p->foreign;
+	struct paccel_import *imp = p->import;
 	int ret;
 
-	f->give_ups = READ_ONCE(p->pd->give_ups);
-	f->attach = dma_buf_dynamic_attach(f->dmabuf, dev, &attach_ops, f);
-	if (IS_ERR(f->attach))
-		return PTR_ERR(f->attach);
-	dma_resv_lock(f->dmabuf->resv, NULL);
+	imp->unsafe_seq = READ_ONCE(p->pd->unsafe_seq);
+	imp->attach = dma_buf_dynamic_attach(imp->dmabuf, dev, &attach_ops, imp);
+	if (IS_ERR(imp->attach))
+		return PTR_ERR(imp->attach);
+	dma_resv_lock(imp->dmabuf->resv, NULL);
 	ret = map_locked(p);
-	dma_resv_unlock(f->dmabuf->resv);
+	dma_resv_unlock(imp->dmabuf->resv);
 	if (ret) {
-		dma_buf_detach(f->dmabuf, f->attach);
+		dma_buf_detach(imp->dmabuf, imp->attach);
 		return ret;
 	}
 	mutex_lock(&p->pd->detach_lock);
@@ -223,7 +223,7 @@ static int map_somehow(struct paccel_pages *p)
 	}
 	first = ret;
 	if (ret && !interrupted(ret))
-		ret = dma_buf_vmap_unlocked(p->foreign->dmabuf, &p->foreign->map);
+		ret = dma_buf_vmap_unlocked(p->import->dmabuf, &p->import->map);
 	/* It is not that it cannot be done, if the card's way wanted memory alone. */
 	if (ret && !interrupted(ret) && first == -ENOMEM)
 		ret = first;
@@ -234,76 +234,76 @@ static int map_somehow(struct paccel_pages *p)
 }
 
 /* Takes its own reference on @dmabuf. On failure there is nothing to release. */
-int paccel_foreign_get(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
-		       u64 length, bool write)
+int paccel_import_get(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
+		      u64 length, bool write)
 {
-	struct paccel_foreign *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	struct paccel_import *imp = kzalloc(sizeof(*imp), GFP_KERNEL_ACCOUNT);
 	int ret;
 
-	if (!f)
+	if (!imp)
 		return -ENOMEM;
-	f->pd = pd;
-	f->dmabuf = dmabuf;
-	f->pages = p;
-	f->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
-	p->foreign = f;
+	imp->pd = pd;
+	imp->dmabuf = dmabuf;
+	imp->pages = p;
+	imp->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	p->import = imp;
 	p->nr = PAGE_ALIGN(length) >> PAGE_SHIFT;
 	p->offset = 0;
 	p->length = length;
-	p->dir = f->dir;
+	p->dir = imp->dir;
 	p->pd = pd;
 	INIT_LIST_HEAD(&p->mapped);
 	ret = map_somehow(p);
 	if (ret) {
-		p->foreign = NULL;
-		kfree(f);
+		p->import = NULL;
+		kfree(imp);
 		return ret;
 	}
 	get_dma_buf(dmabuf);
 	get_device(&pd->dev);
 	__module_get(THIS_MODULE);
-	p->kind = PACCEL_PAGES_FOREIGN;
+	p->kind = PACCEL_PAGES_IMPORTED;
 	return 0;
 }
 
 /* No DMA request of the device uses the mapping. */
-static void import_detach(struct paccel_foreign *f)
+static void import_detach(struct paccel_import *imp)
 {
-	dma_resv_lock(f->dmabuf->resv, NULL);
-	if (f->sgt)
-		dma_buf_unmap_attachment(f->attach, f->sgt, f->dir);
-	WRITE_ONCE(f->sgt, NULL);
-	import_unpin(f);
-	dma_resv_unlock(f->dmabuf->resv);
-	dma_buf_detach(f->dmabuf, f->attach);
+	dma_resv_lock(imp->dmabuf->resv, NULL);
+	if (imp->sgt)
+		dma_buf_unmap_attachment(imp->attach, imp->sgt, imp->dir);
+	WRITE_ONCE(imp->sgt, NULL);
+	import_unpin(imp);
+	dma_resv_unlock(imp->dmabuf->resv);
+	dma_buf_detach(imp->dmabuf, imp->attach);
 }
 
 /*
  * The device writes nothing any more, and is about to be unbound or was unbound before. No mapping
  * for it is left when this returns. None of our locks is held.
  */
-void paccel_foreign_detach_all(struct paccel_device *pd)
+void paccel_import_detach_all(struct paccel_device *pd)
 {
 	struct paccel_pages *p, *next;
 
 	mutex_lock(&pd->detach_lock);
 	list_for_each_entry_safe(p, next, &pd->attached, mapped) {
 		list_del_init(&p->mapped);
-		import_detach(p->foreign);
+		import_detach(p->import);
 	}
 	mutex_unlock(&pd->detach_lock);
 	/* Under the lock an import either is attached or is kept, and then the work sees it. */
-	paccel_foreign_release_kept();
+	paccel_import_release_kept();
 	flush_work(&kept_work);
 }
 
-static void import_free(struct paccel_foreign *f)
+static void import_free(struct paccel_import *imp)
 {
-	if (iosys_map_is_set(&f->map))
-		dma_buf_vunmap_unlocked(f->dmabuf, &f->map);
-	dma_buf_put(f->dmabuf);
-	put_device(&f->pd->dev);
-	kfree(f);
+	if (iosys_map_is_set(&imp->map))
+		dma_buf_vunmap_unlocked(imp->dmabuf, &imp->map);
+	dma_buf_put(imp->dmabuf);
+	put_device(&imp->pd->dev);
+	kfree(imp);
 	/*
 	 * This code stays loaded until it has returned: it is called with a file open, or by work
 	 * on paccel_release_wq, which the module's exit drains.
@@ -312,14 +312,14 @@ static void import_free(struct paccel_foreign *f)
 }
 
 /* The pages of the import end. Returns whether the device may still write to the mapping. */
-static bool import_leave_pages(struct paccel_foreign *f)
+static bool import_leave_pages(struct paccel_import *imp)
 {
 	bool written;
 
-	dma_resv_lock(f->dmabuf->resv, NULL);
-	f->pages = NULL;
-	written = import_is_written(f);
-	dma_resv_unlock(f->dmabuf->resv);
+	dma_resv_lock(imp->dmabuf->resv, NULL);
+	imp->pages = NULL;
+	written = import_is_written(imp);
+	dma_resv_unlock(imp->dmabuf->resv);
 	return written;
 }
 
@@ -327,69 +327,69 @@ static bool import_leave_pages(struct paccel_foreign *f)
  * Ends the attachment, if there is one. Returns false if the import is kept instead: then @f
  * belongs to kept_work.
  */
-static bool import_end(struct paccel_foreign *f, struct paccel_pages *p)
+static bool import_end(struct paccel_import *imp, struct paccel_pages *p)
 {
-	guard(mutex)(&f->pd->detach_lock);
+	guard(mutex)(&imp->pd->detach_lock);
 	if (list_empty(&p->mapped))
 		return true;
 	list_del_init(&p->mapped);
-	if (!import_leave_pages(f)) {
-		import_detach(f);
+	if (!import_leave_pages(imp)) {
+		import_detach(imp);
 		return true;
 	}
-	dev_warn(&f->pd->dev, "%lu pages of a dma-buf are kept: the device might still write\n",
+	dev_warn(&imp->pd->dev, "%lu pages of a dma-buf are kept: the device might still write\n",
 		 p->nr);
 	mutex_lock(&kept_lock);
-	list_add(&f->kept, &kept_imports);
+	list_add(&imp->kept, &kept_imports);
 	mutex_unlock(&kept_lock);
 	return false;
 }
 
-void paccel_foreign_put(struct paccel_pages *p)
+void paccel_import_put(struct paccel_pages *p)
 {
-	struct paccel_foreign *f = p->foreign;
-	bool ended = import_end(f, p);
+	struct paccel_import *imp = p->import;
+	bool ended = import_end(imp, p);
 
 	/* None where there was no mapping for the device. */
 	paccel_pages_forget_segs(p);
 	if (ended)
-		import_free(f);
+		import_free(imp);
 	else
 		/* The device may have been proven quiet before the import was in the list. */
-		paccel_foreign_release_kept();
+		paccel_import_release_kept();
 }
 
 /* A device has been proven to write nothing, or an exporter has revoked memory. Never sleeps. */
-void paccel_foreign_release_kept(void)
+void paccel_import_release_kept(void)
 {
 	queue_work(paccel_release_wq, &kept_work);
 }
 
 static void kept_imports_release(struct work_struct *work)
 {
-	struct paccel_foreign *f, *next;
+	struct paccel_import *imp, *next;
 	LIST_HEAD(over);
 
 	mutex_lock(&kept_lock);
-	list_for_each_entry_safe(f, next, &kept_imports, kept)
-		if (!import_is_written(f))
-			list_move(&f->kept, &over);
+	list_for_each_entry_safe(imp, next, &kept_imports, kept)
+		if (!import_is_written(imp))
+			list_move(&imp->kept, &over);
 	mutex_unlock(&kept_lock);
-	list_for_each_entry_safe(f, next, &over, kept) {
-		import_detach(f);
-		import_free(f);
+	list_for_each_entry_safe(imp, next, &over, kept) {
+		import_detach(imp);
+		import_free(imp);
 	}
 }
 
 /* Only what goes through the bounce buffer. */
-bool paccel_foreign_readable(const struct paccel_pages *p)
+bool paccel_import_is_readable(const struct paccel_pages *p)
 {
-	return iosys_map_is_set(&p->foreign->map);
+	return iosys_map_is_set(&p->import->map);
 }
 
 static bool copied_by_cpu(const struct paccel_pages *p)
 {
-	return p->kind == PACCEL_PAGES_FOREIGN && paccel_foreign_readable(p);
+	return p->kind == PACCEL_PAGES_IMPORTED && paccel_import_is_readable(p);
 }
 
 /* What is written may be a part, and the rest must stay. */
@@ -398,30 +398,30 @@ static enum dma_data_direction access_dir(bool write)
 	return write ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE;
 }
 
-int paccel_foreign_begin_cpu(struct paccel_pages *p, bool write)
+int paccel_import_begin_cpu(struct paccel_pages *p, bool write)
 {
 	int ret;
 
 	if (!copied_by_cpu(p))
 		return 0;
-	ret = dma_buf_begin_cpu_access(p->foreign->dmabuf, access_dir(write));
+	ret = dma_buf_begin_cpu_access(p->import->dmabuf, access_dir(write));
 	if (interrupted(ret))
 		return -ERESTARTNOINTR;
 	return !ret || ret == -ENOMEM ? ret : -EIO;
 }
 
-void paccel_foreign_end_cpu(struct paccel_pages *p, bool write)
+void paccel_import_end_cpu(struct paccel_pages *p, bool write)
 {
 	if (copied_by_cpu(p))
-		dma_buf_end_cpu_access(p->foreign->dmabuf, access_dir(write));
+		dma_buf_end_cpu_access(p->import->dmabuf, access_dir(write));
 }
 
-void paccel_foreign_read(struct paccel_pages *p, u64 off, void *to, u32 len)
+void paccel_import_read(struct paccel_pages *p, u64 off, void *to, u32 len)
 {
-	iosys_map_memcpy_from(to, &p->foreign->map, off, len);
+	iosys_map_memcpy_from(to, &p->import->map, off, len);
 }
 
-void paccel_foreign_write(struct paccel_pages *p, u64 off, const void *from, u32 len)
+void paccel_import_write(struct paccel_pages *p, u64 off, const void *from, u32 len)
 {
-	iosys_map_memcpy_to(&p->foreign->map, off, from, len);
+	iosys_map_memcpy_to(&p->import->map, off, from, len);
 }

@@ -30,7 +30,7 @@ static void report_stream(struct list_head *ended)
 }
 
 /* Tells the streams of jobs that were in eng->issued and eng->ended. In a worker, without locks. */
-void paccel_turn_report(struct list_head *issued, struct list_head *ended)
+void paccel_sched_report(struct list_head *issued, struct list_head *ended)
 {
 	struct paccel_job *job, *next;
 
@@ -52,13 +52,13 @@ void paccel_turn_report(struct list_head *issued, struct list_head *ended)
  * A context that has work is behind all others that have; or, while the card has something of it,
  * among those that get a turn only if there is no other.
  */
-void paccel_turn_take(struct paccel_engine *eng, struct paccel_queue *queue)
+void paccel_sched_add_queue(struct paccel_engine *eng, struct paccel_queue *queue)
 {
 	if (!list_empty(&queue->jobs) && list_empty(&queue->node))
 		list_add_tail(&queue->node, queue->in_flight ? &eng->served : &eng->queues);
 }
 
-void paccel_turn_enqueue(struct paccel_engine *eng, struct paccel_job *job)
+void paccel_sched_enqueue(struct paccel_engine *eng, struct paccel_job *job)
 {
 	job->waits = true;
 	if (job->op == PACCEL_JOB_SCRUB) {
@@ -66,10 +66,10 @@ void paccel_turn_enqueue(struct paccel_engine *eng, struct paccel_job *job)
 		return;
 	}
 	list_add_tail(&job->node, &job->queue->jobs);
-	paccel_turn_take(eng, job->queue);
+	paccel_sched_add_queue(eng, job->queue);
 }
 
-void paccel_turn_dequeue(struct paccel_engine *eng, struct paccel_job *job)
+void paccel_sched_dequeue(struct paccel_engine *eng, struct paccel_job *job)
 {
 	job->waits = false;
 	if (job->op == PACCEL_JOB_SCRUB) {
@@ -84,7 +84,7 @@ void paccel_turn_dequeue(struct paccel_engine *eng, struct paccel_job *job)
 /* A leader has to be directly before it in the card, or out of it. */
 static bool behind_leader(struct paccel_engine *eng, struct paccel_job *job)
 {
-	struct paccel_tag *last = last_tag(eng);
+	struct paccel_tag *last = engine_last_tag(eng);
 
 	return last && last->job == job->leader && !job->leader->waits;
 }
@@ -102,7 +102,7 @@ static struct paccel_job *first_job(struct paccel_engine *eng, struct list_head 
 }
 
 /* Is there one context only that has anything waiting or in flight? It is in @served then. */
-bool paccel_turn_is_alone(struct paccel_engine *eng)
+bool paccel_sched_is_alone(struct paccel_engine *eng)
 {
 	return list_empty(&eng->queues) && list_is_singular(&eng->served) &&
 	       list_first_entry(&eng->served, struct paccel_queue, node)->in_flight ==
@@ -113,14 +113,14 @@ bool paccel_turn_is_alone(struct paccel_engine *eng)
  * Scrubbing waits for an idle engine, unless an allocation waits for it. Then a piece goes ahead of
  * copies; the next piece is submitted when it has ended, and meanwhile copies are started.
  */
-struct paccel_job *paccel_turn_next(struct paccel_engine *eng)
+struct paccel_job *paccel_sched_next(struct paccel_engine *eng)
 {
 	struct paccel_job *job;
 
 	if (eng->scrub && !list_empty(&eng->pd->pool->waiting))
 		return eng->scrub;
 	job = first_job(eng, &eng->queues);
-	if (!job && paccel_turn_is_alone(eng))
+	if (!job && paccel_sched_is_alone(eng))
 		job = first_job(eng, &eng->served);
 	return job ?: eng->scrub;
 }
@@ -137,7 +137,7 @@ static void job_over(struct paccel_engine *eng, struct paccel_job *job)
 
 	/* All done is done, whatever wanted to stop it meanwhile. */
 	if (job->complete)
-		job->error = is_revoked(job) ? -EFAULT : 0;
+		job->error = job_is_revoked(job) ? -EFAULT : 0;
 	else if (!job->error)
 		job->error = job->stop;
 	job->over = true;
@@ -165,15 +165,15 @@ static void job_over(struct paccel_engine *eng, struct paccel_job *job)
 	if (!follower->stop)
 		follower->stop = -ECANCELED;
 	if (follower->waits)
-		paccel_turn_dequeue(eng, follower);
+		paccel_sched_dequeue(eng, follower);
 	if (!follower->in_flight)
 		job_over(eng, follower);
 }
 
 /* A waiting job gets no turn any more; what is in flight of it is the last. */
-void paccel_turn_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error)
+void paccel_sched_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error)
 {
-	paccel_turn_dequeue(eng, job);
+	paccel_sched_dequeue(eng, job);
 	if (!job->stop)
 		job->stop = error;
 	if (!job->in_flight)
@@ -181,12 +181,12 @@ void paccel_turn_withdraw(struct paccel_engine *eng, struct paccel_job *job, int
 }
 
 /* A transfer of the job has left the ring: the job ends, or goes on. */
-void paccel_turn_settle(struct paccel_engine *eng, struct paccel_job *job)
+void paccel_sched_settle(struct paccel_engine *eng, struct paccel_job *job)
 {
 	bool over = job->complete || job->error || job->stop;
 
 	if (over && job->waits)
-		paccel_turn_dequeue(eng, job);
+		paccel_sched_dequeue(eng, job);
 	if (job->in_flight) {
 		/* Whoever came meanwhile is first. */
 		if (job->waits && job->queue)
@@ -197,13 +197,13 @@ void paccel_turn_settle(struct paccel_engine *eng, struct paccel_job *job)
 	if (over)
 		job_over(eng, job);
 	else if (!job->waits)
-		paccel_turn_enqueue(eng, job);
+		paccel_sched_enqueue(eng, job);
 	else if (job->queue)
 		list_move_tail(&job->node, &job->queue->jobs);
 }
 
 /* The transfer is not in flight any more. */
-void paccel_turn_over(struct paccel_engine *eng, struct paccel_tag *tag)
+void paccel_sched_retire(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	struct paccel_queue *queue = tag->job->queue;
 
@@ -211,7 +211,7 @@ void paccel_turn_over(struct paccel_engine *eng, struct paccel_tag *tag)
 	if (tag->step.bounce)
 		eng->bouncing = false;
 	tag->job->in_flight--;
-	if (is_revoked(tag->job))
+	if (job_is_revoked(tag->job))
 		wake_up(&eng->pd->evicted);
 	if (!queue)
 		return;
