@@ -169,11 +169,14 @@ FIXTURE(power_loss) {
 FIXTURE_VARIANT(power_loss) {
 	int (*sleep)(void);
 	const char *needs[2];
+	/* Another kernel may have used the device before an image is read back. */
+	bool keeps_nonvolatile;
 };
 
 FIXTURE_VARIANT_ADD(power_loss, to_ram) {
 	.sleep = sleep_to_ram,
 	.needs = { "/sys/power/mem_sleep", "/sys/class/rtc/rtc0/wakealarm" },
+	.keeps_nonvolatile = true,
 };
 
 FIXTURE_VARIANT_ADD(power_loss, to_disk) {
@@ -221,6 +224,36 @@ TEST_F(power_loss, loses_contexts)
 	test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE);
 	test_cmd_copy_d2h(self->fd, self->got, self->mem, SIZE);
 	EXPECT_EQ(-1, pattern_diff(self->got, SIZE, 5));
+}
+
+/* The card's own flags of <linux/paccel.h>, and PACCEL_HW_MEM_NONVOLATILE. */
+static const char *nonvolatile(void)
+{
+	return strcmp(card_kind(), "ring") ? "card=edu set=flags=0x83" : "card=ring set=flags=0xfd";
+}
+
+/* A card whose memory survives suspend to RAM: what has been allocated there stays, with its bytes. */
+TEST_F(power_loss, keeps_nonvolatile_memory)
+{
+	close(self->fd);
+	ASSERT_EQ(0, backend_load(nonvolatile()));
+	self->fd = card_open();
+	ASSERT_LE(0, self->fd);
+	test_cmd_mem_alloc(self->fd, SIZE, 0, &self->mem);
+	pattern_fill(self->host, SIZE, 5);
+	test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE);
+	EXPECT_EQ(0, variant->sleep());
+	if (variant->keeps_nonvolatile) {
+		test_cmd_copy_d2h(self->fd, self->got, self->mem, SIZE);
+		EXPECT_EQ(-1, pattern_diff(self->got, SIZE, 5));
+		EXPECT_EQ(in_granules(self->fd, SIZE), stats_of(self->fd).mine);
+	} else {
+		test_err_copy_d2h(ESTALE, self->fd, self->got, self->mem, SIZE);
+	}
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_TRUE(WAIT_FOR(!backend_unload(), 5000));
+	EXPECT_EQ(0, driver_bind(card_bdf()));
 }
 
 /* --- streams at work ----------------------------------------------------- */
