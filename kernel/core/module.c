@@ -88,5 +88,6 @@ module_param_cb(p2p, &paccel_p2p_ops, NULL, 0444);
 MODULE_PARM_DESC(p2p, "other devices reach device memory: auto, as the bus allows; force; off (auto)");
 
 struct workqueue_struct *paccel_wq;
+struct workqueue_struct *paccel_stream_wq;
 struct workqueue_struct *paccel_recovery_wq;
 struct workqueue_struct *paccel_release_wq;

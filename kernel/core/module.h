@@ -19,8 +19,13 @@ enum paccel_p2p {
 
 extern enum paccel_p2p paccel_p2p;
 
-/* Runs engines and streams; nothing on it waits for user space, for memory or for a reset. */
+/* Runs engines; nothing on it waits for user space, for memory or for a reset. */
 extern struct workqueue_struct *paccel_wq;
+/*
+ * Runs streams and notifies of the end of their jobs. How long that takes, and how much of it there
+ * is, programs decide: code that ends a DMA request never waits for this queue.
+ */
+extern struct workqueue_struct *paccel_stream_wq;
 /* Resets engines and cards that hang; waits for work of paccel_wq. */
 extern struct workqueue_struct *paccel_recovery_wq;
 /*

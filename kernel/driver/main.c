@@ -17,6 +17,7 @@ static void paccel_end(void)
 	paccel_devices_wait_released();
 	destroy_workqueue(paccel_release_wq);
 	destroy_workqueue(paccel_recovery_wq);
+	destroy_workqueue(paccel_stream_wq);
 	destroy_workqueue(paccel_wq);
 	paccel_devices_exit();
 	/* Fences that were released just now. */
@@ -31,9 +32,12 @@ static int __init paccel_init(void)
 	paccel_wq = alloc_workqueue("paccel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!paccel_wq)
 		return ret;
+	paccel_stream_wq = alloc_workqueue("paccel_stream", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!paccel_stream_wq)
+		goto destroy_wq;
 	paccel_recovery_wq = alloc_workqueue("paccel_recovery", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!paccel_recovery_wq)
-		goto destroy_wq;
+		goto destroy_stream_wq;
 	paccel_release_wq = alloc_workqueue("paccel_release", WQ_UNBOUND, 0);
 	if (!paccel_release_wq)
 		goto destroy_recovery_wq;
@@ -50,6 +54,8 @@ destroy_release_wq:
 	destroy_workqueue(paccel_release_wq);
 destroy_recovery_wq:
 	destroy_workqueue(paccel_recovery_wq);
+destroy_stream_wq:
+	destroy_workqueue(paccel_stream_wq);
 destroy_wq:
 	destroy_workqueue(paccel_wq);
 	return ret;

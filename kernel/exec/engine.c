@@ -7,8 +7,9 @@
  * in that order. Each is in the hands of one party: the lock's holder (PICKED, DONE), the worker
  * (FILLING, EMPTYING) or the card (BUSY, HUNG). Where the CPU has no byte to move the next transfer
  * is started in the interrupt itself; else the worker moves the bytes first. It also verifies
- * bytes, and reports to streams which of their jobs have ended. There is one bounce buffer, so one
- * transfer at a time can need it.
+ * bytes. There is one bounce buffer, so one transfer at a time can need it. Streams are told by a
+ * work item of its own which of their jobs have ended: programs decide how long that takes, and no
+ * transfer and no reset waits for it.
  */
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
@@ -407,16 +408,12 @@ static struct paccel_tag *take_work(struct paccel_engine *eng)
 static bool engine_turn(struct paccel_engine *eng)
 {
 	struct paccel_tag *tag;
-	LIST_HEAD(issued);
-	LIST_HEAD(ended);
 
 	spin_lock_irq(&eng->lock);
 	go_on(eng);
 	tag = take_work(eng);
-	list_splice_init(&eng->issued, &issued);
-	list_splice_init(&eng->ended, &ended);
+	engine_report_later(eng);
 	spin_unlock_irq(&eng->lock);
-	paccel_sched_report(&issued, &ended);
 	if (!tag)
 		return false;
 	move_bytes(eng, tag);
@@ -428,6 +425,7 @@ static bool engine_turn(struct paccel_engine *eng)
 		tag->state = PACCEL_TAG_DONE;
 	}
 	go_on(eng);
+	engine_report_later(eng);
 	spin_unlock_irq(&eng->lock);
 	return true;
 }
@@ -460,6 +458,21 @@ static void engine_work(struct work_struct *work)
 		if (++turns >= PACCEL_TURNS && put_off(eng))
 			break;
 	}
+	dma_fence_end_signalling(cookie);
+}
+
+static void engine_report(struct work_struct *work)
+{
+	struct paccel_engine *eng = container_of(work, struct paccel_engine, report);
+	bool cookie = dma_fence_begin_signalling();
+	LIST_HEAD(issued);
+	LIST_HEAD(ended);
+
+	spin_lock_irq(&eng->lock);
+	list_splice_init(&eng->issued, &issued);
+	list_splice_init(&eng->ended, &ended);
+	spin_unlock_irq(&eng->lock);
+	paccel_sched_report(&issued, &ended);
 	dma_fence_end_signalling(cookie);
 }
 
@@ -728,6 +741,7 @@ int paccel_engines_init(struct paccel_device *pd)
 		INIT_LIST_HEAD(&eng->issued);
 		INIT_LIST_HEAD(&eng->ended);
 		INIT_WORK(&eng->work, engine_work);
+		INIT_WORK(&eng->report, engine_report);
 		INIT_DELAYED_WORK(&eng->watchdog, engine_watchdog);
 	}
 	return 0;
@@ -814,6 +828,7 @@ void paccel_engines_free(struct paccel_device *pd)
 	for (eng = pd->engines; eng < engines_end(pd); eng++) {
 		cancel_delayed_work_sync(&eng->watchdog);
 		cancel_work_sync(&eng->work);
+		cancel_work_sync(&eng->report);
 		free_coherent(pd, pd->bounce_size, eng->bounce, eng->bounce_dma);
 		free_coherent(pd, lists_size(pd), eng->lists, eng->lists_dma);
 		kfree(eng->tags);

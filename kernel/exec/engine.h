@@ -78,8 +78,8 @@ enum paccel_engine_state {
  * @queues: round-robin list of queues with jobs and without requests in flight
  * @served: queues with jobs and with requests in flight; used only if one context is alone
  * @scrub: the scrub job while it waits, else NULL; see paccel_sched_next()
- * @issued: jobs of streams whose last request has been started, each with a reference, until @work
- *	tells the streams
+ * @issued: jobs of streams whose last request has been started, each with a reference, until
+ *	@report tells the streams
  * @ended: jobs of streams that have ended, with the engine's reference, likewise
  * @deadline: time by which the oldest request in flight must have completed, once it is announced
  * @alarm: expiry of @watchdog in jiffies, if @armed
@@ -90,7 +90,8 @@ enum paccel_engine_state {
  * @bounce_dma: bus address of @bounce
  * @lists: coherent, info.list_size bytes for each entry of @tags
  * @lists_dma: bus address of @lists
- * @work: fills and empties the bounce buffer, verifies checksums, starts requests, tells streams
+ * @work: fills and empties the bounce buffer, verifies checksums, starts requests
+ * @report: tells streams which jobs have been started or have ended
  * @watchdog: checks @deadline
  */
 struct paccel_engine {
@@ -121,6 +122,7 @@ struct paccel_engine {
 	void *lists;
 	dma_addr_t lists_dma;
 	struct work_struct work;
+	struct work_struct report;
 	struct delayed_work watchdog;
 };
 

@@ -17,11 +17,11 @@ static inline void engine_queue_work(struct paccel_engine *eng)
 	queue_work(paccel_wq, &eng->work);
 }
 
-/* Before eng->lock is released: eng->work tells streams what has become of their jobs. */
+/* Before eng->lock is released: eng->report tells streams what has become of their jobs. */
 static inline void engine_report_later(struct paccel_engine *eng)
 {
 	if (!list_empty(&eng->issued) || !list_empty(&eng->ended))
-		engine_queue_work(eng);
+		queue_work(paccel_stream_wq, &eng->report);
 }
 
 /* --- the ring of tags; eng->lock is held --- */

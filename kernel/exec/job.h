@@ -56,7 +56,7 @@ enum paccel_job_op {
  * @ended: the listed jobs of one stream have ended; takes over the engine's references
  * @release: drop the references that only jobs in a stream have. May sleep
  *
- * In eng->work, with no lock held.
+ * In eng->report, with no lock held.
  */
 struct paccel_job_ops {
 	void (*issued)(struct paccel_job *job);

@@ -128,7 +128,7 @@ struct paccel_job *paccel_sched_next(struct paccel_engine *eng)
 /* --- the end of jobs; eng->lock is held --- */
 
 /*
- * Nothing of it is in flight or waits. Its stream gets it later, from eng->work. If it is in none,
+ * Nothing of it is in flight or waits. Its stream gets it later, from eng->report. If it is in none,
  * its waiters are woken now, and it may be freed then.
  */
 static void job_over(struct paccel_engine *eng, struct paccel_job *job)

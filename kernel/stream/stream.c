@@ -2,7 +2,7 @@
 /*
  * Streams: jobs one after the other, and what tells that a point has been reached.
  *
- * stream_run() takes a stream as far as it goes: in the worker of an engine that has ended jobs of
+ * stream_run() takes a stream as far as it goes: in eng->report of an engine that has ended jobs of
  * it, in stream->work, and in a SUBMIT to an empty stream. One of them at a time has the stream
  * (stream->running); the others may leave at once, for the one who has it looks again before it
  * lets go. Under the lock it takes out what has ended and gives transfers to the engine; fences,
@@ -31,8 +31,11 @@
 #include "stream/fence.h"
 #include "stream/stream.h"
 
-/* Rounds of one stream_run(): a long queue holds up no other work. */
-#define PACCEL_STREAM_ROUNDS 64
+/*
+ * Rounds of one stream_run(): a long queue holds up no other stream, however long it takes to
+ * signal an eventfd. The first takes out a transfer that has ended, the second starts the next.
+ */
+#define PACCEL_STREAM_ROUNDS 2
 /* Jobs that are taken out in a round, or given to the engine: with the lock held. */
 #define PACCEL_STREAM_JOBS 32
 
@@ -147,7 +150,7 @@ static void reach(struct paccel_stream *stream, u64 point, struct stream_todo *t
 		if (waiter->what_point > point)
 			continue;
 		list_del_init(&waiter->waiter);
-		queue_work(paccel_wq, &waiter->stream->work);
+		queue_work(paccel_stream_wq, &waiter->stream->work);
 	}
 }
 
@@ -299,7 +302,7 @@ static void start_transfer(struct paccel_stream *stream, struct paccel_stream_jo
 		return;
 	job->base.error = ret;
 	job->state = PACCEL_JOB_ENDED;
-	queue_work(paccel_wq, &stream->work);
+	queue_work(paccel_stream_wq, &stream->work);
 }
 
 /* Gives the engine what it can have; true if there may be more. */
@@ -360,7 +363,7 @@ static void fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 	job->fence_error = fence->error;
 	/* Pairs with wait_is_over(). */
 	smp_store_release(&job->fence_done, true);
-	queue_work(paccel_wq, &job->stream->work);
+	queue_work(paccel_stream_wq, &job->stream->work);
 }
 
 /*
@@ -437,7 +440,7 @@ static void stream_run(struct paccel_stream *stream)
 		cond_resched();
 		spin_lock(&ctx->work_lock);
 		if (!--rounds) {
-			queue_work(paccel_wq, &stream->work);
+			queue_work(paccel_stream_wq, &stream->work);
 			break;
 		}
 	}
@@ -456,7 +459,7 @@ static void stream_work(struct work_struct *work)
 static void start_more(struct paccel_stream *stream)
 {
 	if (!stream->running && start_transfers(stream))
-		queue_work(paccel_wq, &stream->work);
+		queue_work(paccel_stream_wq, &stream->work);
 }
 
 /* In a worker, no lock held; the caller has a reference. */
@@ -674,7 +677,7 @@ void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_stat
 			paccel_engine_cancel(&job->base, error);
 			paccel_job_put(&job->base);
 		}
-		queue_work(paccel_wq, &stream->work);
+		queue_work(paccel_stream_wq, &stream->work);
 		paccel_stream_put(stream);
 	}
 }

@@ -3,6 +3,9 @@
  * Transfers that are verified by checksum, on a ring card that gets a bit wrong and says that all
  * went well. The parameters are the module's: nothing else may run meanwhile.
  */
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
 #include "dmabuf.h"
 #include "ring_test.h"
 
@@ -373,6 +376,53 @@ TEST_F(verify_one, scrub)
 	EXPECT_TRUE(card_settle(self->r.fd));
 	EXPECT_EQ(0, stats_of(self->r.fd).set_aside);
 	EXPECT_EQ(total, stats_of(self->r.fd).total);
+}
+
+#define EVENTFDS 1000
+#define LISTENERS 2000
+
+/* An eventfd that takes long to signal: an epoll instance listens to many descriptors of it. */
+static int slow_eventfd(void)
+{
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct rlimit limit = { LISTENERS + 100, LISTENERS + 100 };
+	struct epoll_event in = { .events = EPOLLIN };
+
+	if (event < 0 || epoll < 0 || setrlimit(RLIMIT_NOFILE, &limit))
+		return -1;
+	for (int i = 0; i < LISTENERS; i++)
+		if (epoll_ctl(epoll, EPOLL_CTL_ADD, dup(event), &in))
+			return -1;
+	return event;
+}
+
+/*
+ * The worker that verifies does not signal: while the driver signals a slow eventfd of one program
+ * over and over, copies of others go on.
+ */
+TEST_F(verify_one, beside_slow_eventfds)
+{
+	static struct paccel_op ops[1 + EVENTFDS];
+	int event = slow_eventfd(), fd = card_open(), copies = 0;
+	u64 mem, more, signals = 0;
+	struct paccel_op op;
+
+	ASSERT_LE(0, event);
+	ASSERT_LE(0, fd);
+	test_cmd_mem_alloc(fd, SMALL, 0, &mem);
+	op = verified(op_h2d(mem, map_pages(SMALL / page_size + 1), SMALL));
+	ops[0] = op_copy(PACCEL_COPY_D2D, self->r.mem, self->r.mem + SMALL / 2, 8);
+	for (int i = 1; i <= EVENTFDS; i++)
+		ops[i] = op_eventfd(event, 0);
+	ASSERT_LT(0, _test_cmd_submit(self->r.fd, self->r.stream, ops, 1 + EVENTFDS));
+	ASSERT_TRUE(WAIT_FOR(read(event, &more, 8) == 8, 5000));
+	for (signals = more; signals < EVENTFDS; copies++) {
+		ASSERT_EQ(0, call(fd, &op));
+		signals += read(event, &more, 8) == 8 ? more : 0;
+	}
+	EXPECT_LE(10, copies);
+	TH_LOG("%d copies", copies);
+	close(fd);
 }
 
 /* What the card alone can access cannot be compared with anything. */
