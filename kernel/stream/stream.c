@@ -2,13 +2,13 @@
 /*
  * Streams: jobs one after the other, and what tells that a point has been reached.
  *
- * stream_run() takes a stream as far as it goes: in eng->report of an engine that has ended jobs of
- * it, in stream->work, and in a SUBMIT to an empty stream. One of them at a time has the stream
- * (stream->running); the others may leave at once, for the one who has it looks again before it
- * lets go. Under the lock it takes out what has ended and gives transfers to the engine; fences,
- * eventfds and sleepers it talks to with no lock held. A SUBMIT to a stream that is not empty only
- * gives transfers to the engine. Nothing here allocates, so that every fence is signalled however
- * short memory is.
+ * stream_run() takes a stream as far as it goes, in eng->report of an engine that has ended jobs of
+ * it and in stream->work. One of them at a time has the stream (stream->running); the other may
+ * leave at once, for the one that has it looks again before it lets go. Under the lock it takes out
+ * what has ended and gives transfers to the engine; fences, eventfds and sleepers it signals with no
+ * lock held. SUBMIT does what is done under the lock, and leaves it to stream->work to signal: its
+ * thread may run seldom, and no fence may wait for that. Nothing here allocates, so that every fence
+ * is signalled however short memory is.
  *
  * Of transfers in a row the engine gets the next one as soon as nothing is left to start of the one
  * before, its leader: it knows what to do if that fails. Everything else waits for what is before
@@ -38,14 +38,6 @@
 #define PACCEL_STREAM_ROUNDS 2
 /* Jobs that are taken out in a round, or given to the engine: with the lock held. */
 #define PACCEL_STREAM_JOBS 32
-
-/* What is left to do once the lock is dropped. */
-struct stream_todo {
-	struct list_head ended;		/* jobs */
-	struct list_head fences;
-	struct paccel_stream_job *watch;	/* start_watching() it, or NULL */
-	bool wake;
-};
 
 static void stream_free(struct kref *ref)
 {
@@ -128,8 +120,9 @@ static void fail(struct paccel_stream *stream, int error, u64 point)
 }
 
 /* Whose fences and waiters it was, and the completion page, hear of it. */
-static void reach(struct paccel_stream *stream, u64 point, struct stream_todo *todo)
+static void reach(struct paccel_stream *stream, u64 point)
 {
+	struct paccel_stream_todo *todo = &stream->todo;
 	struct paccel_ctx *ctx = stream->ctx;
 	struct paccel_fence *fence, *next_fence;
 	struct paccel_stream_job *waiter, *next;
@@ -154,8 +147,7 @@ static void reach(struct paccel_stream *stream, u64 point, struct stream_todo *t
 	}
 }
 
-static void take_out(struct paccel_stream *stream, struct paccel_stream_job *job,
-		     struct stream_todo *todo)
+static void take_out(struct paccel_stream *stream, struct paccel_stream_job *job)
 {
 	struct paccel_ctx *ctx = stream->ctx;
 
@@ -170,9 +162,9 @@ static void take_out(struct paccel_stream *stream, struct paccel_stream_job *job
 	if (job->what)
 		job->what->dependents--;
 	list_del_init(&job->waiter);
-	list_move_tail(&job->in_stream, &todo->ended);
+	list_move_tail(&job->in_stream, &stream->todo.ended);
 	if (job->last)
-		reach(stream, job->base.point, todo);
+		reach(stream, job->base.point);
 }
 
 /* --- what comes next; ctx->work_lock is held --- */
@@ -223,8 +215,7 @@ static u64 time_of(const struct paccel_stream *stream, const struct paccel_strea
 }
 
 /* Takes the first job as far as that goes under the lock: true if it has ended. */
-static bool advance(struct paccel_stream *stream, struct paccel_stream_job *job,
-		    struct stream_todo *todo)
+static bool advance(struct paccel_stream *stream, struct paccel_stream_job *job)
 {
 	if (job->state != PACCEL_JOB_QUEUED)
 		return job->state == PACCEL_JOB_ENDED;
@@ -241,7 +232,7 @@ static bool advance(struct paccel_stream *stream, struct paccel_stream_job *job,
 		if (job->watched)
 			return wait_is_over(job);
 		job->state = PACCEL_JOB_WATCHING;
-		todo->watch = job;
+		stream->todo.watch = job;
 		return false;
 	case PACCEL_JOB_WRITE:
 		write_value(job, job->value);
@@ -324,24 +315,46 @@ static bool start_transfers(struct paccel_stream *stream)
 	return !most;
 }
 
+/* An eventfd is signalled before what comes behind it is started. */
+static bool stream_may_start(struct paccel_stream *stream)
+{
+	return list_empty(&stream->todo.ended);
+}
+
 /* Does what can be done under the lock; false if nothing is left to do outside or after that. */
-static bool look(struct paccel_stream *stream, struct stream_todo *todo)
+static bool look(struct paccel_stream *stream, bool signalling)
 {
 	unsigned int jobs = PACCEL_STREAM_JOBS;
 	struct paccel_stream_job *job;
 
-	todo->watch = NULL;
-	todo->wake = false;
 	while (jobs-- && !list_empty(&stream->jobs)) {
 		job = list_first_entry(&stream->jobs, struct paccel_stream_job, in_stream);
-		if (!advance(stream, job, todo))
+		if (!advance(stream, job))
 			break;
-		take_out(stream, job, todo);
+		take_out(stream, job);
 	}
-	/* An eventfd is signalled before what comes behind it is started. */
-	if (!list_empty(&todo->ended))
+	if (signalling || !stream_may_start(stream))
 		return true;
-	return start_transfers(stream) || todo->watch;
+	return start_transfers(stream) || stream->todo.watch;
+}
+
+static void stream_todo_init(struct paccel_stream_todo *todo)
+{
+	INIT_LIST_HEAD(&todo->ended);
+	INIT_LIST_HEAD(&todo->fences);
+	todo->watch = NULL;
+	todo->wake = false;
+}
+
+/* Moves what is to be signalled. */
+static void stream_todo_take(struct paccel_stream_todo *from, struct paccel_stream_todo *to)
+{
+	list_splice_init(&from->ended, &to->ended);
+	list_splice_init(&from->fences, &to->fences);
+	to->watch = from->watch;
+	to->wake = from->wake;
+	from->watch = NULL;
+	from->wake = false;
 }
 
 /* Drained and destroyed: the number can be given again. The caller drops the reference. */
@@ -386,7 +399,7 @@ static void start_watching(struct paccel_ctx *ctx, struct paccel_stream_job *job
 	spin_unlock(&ctx->work_lock);
 }
 
-static void tell(struct paccel_stream *stream, struct stream_todo *todo)
+static void tell(struct paccel_stream *stream, struct paccel_stream_todo *todo)
 {
 	struct paccel_device *pd = stream->ctx->pd;
 	struct paccel_fence *fence, *next_fence;
@@ -417,18 +430,17 @@ static void tell(struct paccel_stream *stream, struct stream_todo *todo)
 static void stream_run(struct paccel_stream *stream)
 {
 	struct paccel_ctx *ctx = stream->ctx;
-	struct stream_todo todo = {
-		.ended = LIST_HEAD_INIT(todo.ended),
-		.fences = LIST_HEAD_INIT(todo.fences),
-	};
 	bool cookie = dma_fence_begin_signalling(), forgotten;
 	unsigned int rounds = PACCEL_STREAM_ROUNDS;
+	struct paccel_stream_todo todo;
 
+	stream_todo_init(&todo);
 	spin_lock(&ctx->work_lock);
 	if (stream->running)
 		goto unlock;
 	stream->running = true;
-	while (look(stream, &todo)) {
+	while (look(stream, false)) {
+		stream_todo_take(&stream->todo, &todo);
 		forgotten = forget(stream);
 		spin_unlock(&ctx->work_lock);
 		/* Before the jobs' references, so that it is not the last one. */
@@ -458,7 +470,7 @@ static void stream_work(struct work_struct *work)
 /* May the engine have more? Else the worker that has the stream looks itself. Under the lock. */
 static void start_more(struct paccel_stream *stream)
 {
-	if (!stream->running && start_transfers(stream))
+	if (!stream->running && stream_may_start(stream) && start_transfers(stream))
 		queue_work(paccel_stream_wq, &stream->work);
 }
 
@@ -557,7 +569,6 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 	struct paccel_ctx *ctx = stream->ctx;
 	struct paccel_stream_job *job;
 	u64 now = ktime_get_ns();
-	bool was_empty;
 	int ret = 0;
 
 	spin_lock(&ctx->work_lock);
@@ -589,13 +600,10 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 	ctx->queued += nr;
 	stream->submitted = point;
 	trace_paccel_submit(ctx, stream->id, point, nr, stream->queued);
-	was_empty = stream->queued == nr;
-	if (!was_empty)
-		start_more(stream);
+	/* stream_run() looks again itself before it ends. */
+	if (look(stream, stream->running) && !stream->running)
+		queue_work(paccel_stream_wq, &stream->work);
 	spin_unlock(&ctx->work_lock);
-	/* No fence and no job of before waits for this thread, however seldom it runs. */
-	if (was_empty)
-		stream_run(stream);
 	return 0;
 }
 
@@ -734,6 +742,7 @@ static struct paccel_stream *stream_new(struct paccel_ctx *ctx)
 	INIT_LIST_HEAD(&stream->jobs);
 	INIT_LIST_HEAD(&stream->fences);
 	INIT_LIST_HEAD(&stream->waiters);
+	stream_todo_init(&stream->todo);
 	INIT_WORK(&stream->work, stream_work);
 	stream->fence_context = dma_fence_context_alloc(1);
 	return stream;

@@ -19,6 +19,14 @@ struct vm_area_struct;
 #define PACCEL_MAX_QUEUED	4096
 #define PACCEL_MAX_QUEUED_ALL	16384
 
+/* What has been taken out of a stream under the lock and is signalled without it. */
+struct paccel_stream_todo {
+	struct list_head ended;			/* jobs */
+	struct list_head fences;
+	struct paccel_stream_job *watch;	/* a WAIT_FENCE whose callback is to be added */
+	bool wake;				/* ctx->wait */
+};
+
 /**
  * struct paccel_stream - operations one after the other
  * @ref: the context's table, jobs in it, jobs that wait for it, calls that use it
@@ -38,6 +46,7 @@ struct vm_area_struct;
  * @error: the error of @failed_point, 0 if none
  * @open: STREAM_CREATE has returned its number, and STREAM_DESTROY has not been called
  * @ended_ns: when the job before the first one ended, if that was a transfer, else 0
+ * @todo: what the next round of stream_run() signals
  * @running: stream_run() is in progress; another call returns at once
  * @fence_context: dma_fence context of its fences
  * @work: calls stream_run() when a job is ready that no engine has
@@ -60,6 +69,7 @@ struct paccel_stream {
 	int error;
 	bool open;
 	u64 ended_ns;
+	struct paccel_stream_todo todo;
 	bool running;
 	u64 fence_context;
 	struct work_struct work;
