@@ -32,6 +32,9 @@
 /* Jobs whose memory is revoked that are ended at once, with interrupts off. */
 #define PACCEL_REVOKED 16
 
+/* Transfers that are started at once, with interrupts off; each can fail and make room. */
+#define PACCEL_STARTED (2 * PACCEL_MAX_DEPTH)
+
 /* Turns of the worker until it lets other works of its queue run. */
 #define PACCEL_TURNS 64
 
@@ -342,8 +345,9 @@ static struct paccel_tag *pick(struct paccel_engine *eng)
 static void go_on_unkicked(struct paccel_engine *eng)
 {
 	struct paccel_tag *tag;
+	unsigned int i;
 
-	for (;;) {
+	for (i = 0; i < PACCEL_STARTED; i++) {
 		retire_all(eng);
 		tag = pick(eng);
 		if (!tag)
@@ -354,6 +358,7 @@ static void go_on_unkicked(struct paccel_engine *eng)
 		}
 		start_tag(eng, tag);
 	}
+	engine_queue_work(eng);
 }
 
 static void go_on(struct paccel_engine *eng)

@@ -170,6 +170,7 @@ static void engine_withdraw(struct paccel_engine *eng, int error)
 		}
 		engine_report_later(eng);
 		spin_unlock_irq(&eng->lock);
+		cond_resched();
 	} while (job);
 }
 
