@@ -148,9 +148,10 @@ static void poll_done(struct paccel_job *job)
 {
 	u64 usual = READ_ONCE(job->eng->usual_ns), end = ktime_get_ns() + 2 * usual;
 
-	if (usual > PACCEL_POLL_NS || READ_ONCE(job->eng->load) > 1)
+	if (usual > PACCEL_POLL_NS)
 		return;
-	while (!completion_done(&job->done) && !need_resched() && ktime_get_ns() < end)
+	while (!completion_done(&job->done) && !need_resched() &&
+	       READ_ONCE(job->eng->load) <= 1 && ktime_get_ns() < end)
 		cpu_relax();
 }
 
