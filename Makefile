@@ -41,7 +41,7 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 # needs its set. A make that is called by this one has no other needs.
 GOALS := $(filter-out help clean,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
-RUN_GOALS := all lib tools ringdev run shell install run-paddle check-paddle check-paddle-all check-torch $(MODULE)
+RUN_GOALS := all lib tools ringdev run shell install install-module run-paddle check-paddle check-paddle-all check-torch $(MODULE)
 OWN_SETS := check-quick check-full coverage fuzz bench
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
 	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
@@ -60,7 +60,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian \
-	run-paddle bench coverage install clean FORCE
+	run-paddle bench coverage install install-module clean FORCE
 
 all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
 
@@ -166,6 +166,9 @@ fuzz: ## random programs against the driver: SECONDS=60 KERNEL=debug
 bench: $(MODULE) ## ratios against the card's limit, a table and build/bench.json
 
 install: install-lib ## library, headers and tools: make install DESTDIR= PREFIX=
+
+install-module: $(BUILD)/kernel/$(or $(KERNEL),6.12)/paccel.ko ## paccel.ko, and the interface for backends: KERNEL=6.12 DESTDIR= PREFIX=
+	kernel/install-module $(<D) "$$(qemu/setup print $(or $(KERNEL),6.12) version)" "$(DESTDIR)" "$(PREFIX)"
 
 clean: ## removes all that was built
 	@rm -rf $(BUILD)

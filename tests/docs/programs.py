@@ -108,14 +108,15 @@ def check_card(top):
     for name, text in (("tern.c", source), ("Kbuild", kbuild)):
         with open(os.path.join(out, name), "w", encoding="utf-8") as file:
             file.write(text)
-    built = os.path.join(top, os.environ.get("BUILD") or "build", "kernel/6.12/Module.symvers")
+    built = os.path.abspath(os.path.join(top, os.environ.get("BUILD") or "build",
+                                         "kernel/6.12/Module.symvers"))
     if not os.path.exists(built):
         return [f"{built} is not there: make kernel"]
-    driver = os.path.join(out, "driver")
-    shutil.rmtree(driver, ignore_errors=True)
-    os.makedirs(driver)
-    shutil.copy(built, driver)
-    os.symlink(os.path.abspath(os.path.join(top, "kernel/include")), os.path.join(driver, "include"))
+    installed = os.path.join(out, "installed")
+    shutil.rmtree(installed, ignore_errors=True)
+    subprocess.run(["kernel/install-module", os.path.dirname(built), "6.12", installed, "/usr"],
+                   cwd=top, check=True)
+    driver = os.path.join(installed, "usr/src/paccel-6.12")
     tree = subprocess.run(["qemu/setup", "print", "6.12", "kdir"], cwd=top, capture_output=True,
                           text=True, check=True).stdout.strip()
     environment = {name: value for name, value in os.environ.items()
