@@ -144,6 +144,8 @@ static int sleep_to_ram(void)
 {
 	return file_write("/sys/power/pm_test", "none") ?:
 	       file_write("/sys/power/mem_sleep", "deep") ?:
+	       /* The alarm of an earlier sleep. */
+	       file_write("/sys/class/rtc/rtc0/wakealarm", "0") ?:
 	       file_write("/sys/class/rtc/rtc0/wakealarm", "+2") ?:
 	       file_write("/sys/power/state", "mem");
 }
