@@ -205,6 +205,17 @@ static const struct dma_buf_ops export_ops = {
 	.release = export_release,
 };
 
+struct dma_buf *paccel_dmabuf_create(const struct dma_buf_ops *ops, void *priv, u64 size)
+{
+	DEFINE_DMA_BUF_EXPORT_INFO(info);
+
+	info.ops = ops;
+	info.priv = priv;
+	info.size = size;
+	info.flags = O_RDWR;
+	return dma_buf_export(&info);
+}
+
 /* A dma-buf of the memory, whose reference it takes unless this fails. */
 struct dma_buf *paccel_export_buf(struct paccel_buf *buf)
 {
@@ -236,6 +247,28 @@ struct paccel_buf *paccel_dmabuf_to_buf(struct dma_buf *dmabuf)
 	struct paccel_export *export = dmabuf->priv;
 
 	return dmabuf->ops == &export_ops ? export->buf : NULL;
+}
+
+/*
+ * A counted reference on the device memory of @pd that @fd stands for, or an ERR_PTR. A context
+ * that a reset comes upon after this look is lost, and one that is opened later looks later.
+ */
+struct paccel_buf *paccel_dmabuf_get_buf(struct paccel_device *pd, int fd)
+{
+	struct dma_buf *dmabuf = dma_buf_get(fd);
+	struct paccel_buf *buf;
+
+	if (IS_ERR(dmabuf))
+		return ERR_PTR(-EINVAL);
+	buf = paccel_dmabuf_to_buf(dmabuf);
+	if (!buf || buf->pd != pd)
+		buf = ERR_PTR(-EXDEV);
+	else if (buf->generation != READ_ONCE(pd->pool->generation))
+		buf = ERR_PTR(-ESTALE);
+	else
+		kref_get(&buf->ref);
+	dma_buf_put(dmabuf);
+	return buf;
 }
 
 /*

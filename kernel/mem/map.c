@@ -21,9 +21,9 @@
 #include "core/compat.h"
 #include "core/ctx.h"
 #include "core/device.h"
+#include "core/range.h"
 #include "include/paccel.h"
 #include "mem/map.h"
-#include "mem/mem.h"
 #include "mem/pool.h"
 
 #define PACCEL_FS_MAGIC 0x70616363
@@ -152,6 +152,23 @@ static vm_fault_t insert_pages(struct vm_fault *vmf, const struct paccel_buf *bu
 	return ret;
 }
 
+/*
+ * Returns the allocation of the context at @addr, or NULL, and marks its map so that
+ * paccel_mem_drop() zaps it. ctx->lock is held until the page has been inserted.
+ */
+static const struct paccel_buf *map_touch(struct paccel_ctx *ctx, u64 addr)
+{
+	struct paccel_mem_ref *map;
+	/* A whole page belongs to the allocation: a granule is a page or more. */
+	struct paccel_range *range = paccel_range_find(&ctx->maps, addr, 1);
+
+	if (!range)
+		return NULL;
+	map = container_of(range, struct paccel_mem_ref, range);
+	map->touched = true;
+	return map->buf;
+}
+
 static vm_fault_t map_fault(struct vm_fault *vmf)
 {
 	struct paccel_ctx *ctx = vmf->vma->vm_private_data;
@@ -163,7 +180,7 @@ static vm_fault_t map_fault(struct vm_fault *vmf)
 	if (!paccel_enter(ctx->pd, &idx))
 		return VM_FAULT_SIGBUS;
 	mutex_lock(&ctx->lock);
-	buf = READ_ONCE(ctx->lost) ? NULL : paccel_mem_get_for_fault(ctx, addr);
+	buf = READ_ONCE(ctx->lost) ? NULL : map_touch(ctx, addr);
 	if (buf)
 		ret = insert_pages(vmf, buf);
 	mutex_unlock(&ctx->lock);

@@ -26,23 +26,6 @@ struct paccel_buf *paccel_mem_get(struct paccel_ctx *ctx, u64 addr, u64 length)
 	return map->buf;
 }
 
-/*
- * The allocation that a page at this address is all of, or NULL: whatever takes it out of the
- * context zaps the page. ctx->lock is held, and is until the page has been put in.
- */
-const struct paccel_buf *paccel_mem_get_for_fault(struct paccel_ctx *ctx, u64 addr)
-{
-	struct paccel_mem_ref *map;
-
-	lockdep_assert_held(&ctx->lock);
-	/* Bytes are the program's own up to the end of the granule, and that is a page at least. */
-	map = to_map(paccel_range_find(&ctx->maps, addr, 1));
-	if (!map)
-		return NULL;
-	map->touched = true;
-	return map->buf;
-}
-
 static void map_set(struct paccel_mem_ref *map, struct paccel_buf *buf)
 {
 	map->buf = buf;
@@ -91,7 +74,7 @@ struct paccel_mem_ref *paccel_mem_alloc(struct paccel_ctx *ctx, u64 length, u64 
 
 struct paccel_mem_ref *paccel_mem_import(struct paccel_ctx *ctx, int fd)
 {
-	struct paccel_buf *buf = paccel_import_buf(ctx->pd, fd);
+	struct paccel_buf *buf = paccel_dmabuf_get_buf(ctx->pd, fd);
 	struct paccel_mem_ref *map;
 
 	if (IS_ERR(buf))
@@ -103,6 +86,23 @@ struct paccel_mem_ref *paccel_mem_import(struct paccel_ctx *ctx, int fd)
 	}
 	map_set(map, buf);
 	return map;
+}
+
+struct dma_buf *paccel_mem_export(struct paccel_ctx *ctx, u64 addr)
+{
+	struct dma_buf *dmabuf = ERR_PTR(-ENOENT);
+	struct paccel_buf *buf;
+
+	mutex_lock(&ctx->lock);
+	buf = paccel_mem_get(ctx, addr, 1);
+	mutex_unlock(&ctx->lock);
+	if (!buf)
+		return dmabuf;
+	if (buf->start == addr)
+		dmabuf = paccel_export_buf(buf);
+	if (IS_ERR(dmabuf))
+		paccel_buf_put(buf);
+	return dmabuf;
 }
 
 /* Takes the allocation out of the context; ctx->lock is held. The caller drops it. */

@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct dma_buf;
 struct paccel_buf;
 struct paccel_ctx;
 struct paccel_mem_ref;
@@ -27,11 +28,10 @@ int paccel_mem_free(struct paccel_ctx *ctx, u64 addr, u64 length);
 void paccel_mem_end(struct paccel_ctx *ctx);
 /* A counted reference on the allocation that wholly holds the range, or NULL; ctx->lock is held. */
 struct paccel_buf *paccel_mem_get(struct paccel_ctx *ctx, u64 addr, u64 length);
-
 /*
- * For a page fault: returns the allocation of the context at @addr, or NULL, and marks its map so
- * that paccel_mem_drop() zaps it. ctx->lock is held until the page has been inserted.
+ * Exports the allocation that begins at @addr. Returns a new dma-buf with one reference, which the
+ * caller owns, or an ERR_PTR; -ENOENT if there is no such allocation.
  */
-const struct paccel_buf *paccel_mem_get_for_fault(struct paccel_ctx *ctx, u64 addr);
+struct dma_buf *paccel_mem_export(struct paccel_ctx *ctx, u64 addr);
 
 #endif

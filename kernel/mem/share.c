@@ -18,7 +18,6 @@
 #include "core/device.h"
 #include "mem/import.h"
 #include "mem/host.h"
-#include "mem/mem.h"
 #include "mem/pages.h"
 #include "mem/pool.h"
 #include "mem/share.h"
@@ -209,35 +208,7 @@ static const struct dma_buf_ops shared_ops = {
 
 /* --- export --- */
 
-struct dma_buf *paccel_dmabuf_create(const struct dma_buf_ops *ops, void *priv, u64 size)
-{
-	DEFINE_DMA_BUF_EXPORT_INFO(info);
-
-	info.ops = ops;
-	info.priv = priv;
-	info.size = size;
-	info.flags = O_RDWR;
-	return dma_buf_export(&info);
-}
-
-struct dma_buf *paccel_export_mem(struct paccel_ctx *ctx, u64 addr)
-{
-	struct dma_buf *dmabuf = ERR_PTR(-ENOENT);
-	struct paccel_buf *buf;
-
-	mutex_lock(&ctx->lock);
-	buf = paccel_mem_get(ctx, addr, 1);
-	mutex_unlock(&ctx->lock);
-	if (!buf)
-		return dmabuf;
-	if (buf->start == addr)
-		dmabuf = paccel_export_buf(buf);
-	if (IS_ERR(dmabuf))
-		paccel_buf_put(buf);
-	return dmabuf;
-}
-
-struct dma_buf *paccel_export_host(struct paccel_ctx *ctx, u64 addr)
+struct dma_buf *paccel_host_export(struct paccel_ctx *ctx, u64 addr)
 {
 	struct paccel_host *host = paccel_host_get_own(ctx, addr);
 	struct paccel_shared *shared;
@@ -260,28 +231,6 @@ struct dma_buf *paccel_export_host(struct paccel_ctx *ctx, u64 addr)
 }
 
 /* --- and back --- */
-
-/*
- * A counted reference on the device memory of @pd that @fd stands for, or an ERR_PTR. A context
- * that a reset comes upon after this look is lost, and one that is opened later looks later.
- */
-struct paccel_buf *paccel_import_buf(struct paccel_device *pd, int fd)
-{
-	struct dma_buf *dmabuf = dma_buf_get(fd);
-	struct paccel_buf *buf;
-
-	if (IS_ERR(dmabuf))
-		return ERR_PTR(-EINVAL);
-	buf = paccel_dmabuf_to_buf(dmabuf);
-	if (!buf || buf->pd != pd)
-		buf = ERR_PTR(-EXDEV);
-	else if (buf->generation != READ_ONCE(pd->pool->generation))
-		buf = ERR_PTR(-ESTALE);
-	else
-		kref_get(&buf->ref);
-	dma_buf_put(dmabuf);
-	return buf;
-}
 
 /* May the dma-buf be registered with the device? */
 int paccel_import_check(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length, bool write)

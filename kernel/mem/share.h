@@ -15,23 +15,17 @@ struct work_struct;
 
 /* --- export.c: of device memory --- */
 
+struct dma_buf *paccel_dmabuf_create(const struct dma_buf_ops *ops, void *priv, u64 size);
 struct dma_buf *paccel_export_buf(struct paccel_buf *buf);
 struct paccel_buf *paccel_dmabuf_to_buf(struct dma_buf *dmabuf);
+struct paccel_buf *paccel_dmabuf_get_buf(struct paccel_device *pd, int fd);
 void paccel_exports_revoke(struct paccel_device *pd);
 void paccel_exports_revoke_work(struct work_struct *work);
 
 /* --- share.c --- */
 
-struct dma_buf *paccel_dmabuf_create(const struct dma_buf_ops *ops, void *priv, u64 size);
-
-/*
- * Exports the allocation that begins at @addr, or the HOST_ALLOC memory whose mapping begins at
- * @addr. Returns a new dma-buf with one reference, which the caller owns, or an ERR_PTR; -ENOENT if
- * there is no such memory.
- */
-struct dma_buf *paccel_export_mem(struct paccel_ctx *ctx, u64 addr);
-struct dma_buf *paccel_export_host(struct paccel_ctx *ctx, u64 addr);
-struct paccel_buf *paccel_import_buf(struct paccel_device *pd, int fd);
+/* Exports the HOST_ALLOC memory whose mapping begins at @addr, as paccel_mem_export() does. */
+struct dma_buf *paccel_host_export(struct paccel_ctx *ctx, u64 addr);
 int paccel_import_check(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length, bool write);
 unsigned long paccel_import_cost(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length);
 int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,

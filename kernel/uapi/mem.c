@@ -106,9 +106,9 @@ int paccel_ioctl_mem_export(struct paccel_ucmd *ucmd)
 	if (cmd->flags)
 		return -EINVAL;
 	if (cmd->kind == PACCEL_EXPORT_DEVICE)
-		dmabuf = paccel_export_mem(ucmd->ctx, cmd->addr);
+		dmabuf = paccel_mem_export(ucmd->ctx, cmd->addr);
 	else if (cmd->kind == PACCEL_EXPORT_HOST)
-		dmabuf = paccel_export_host(ucmd->ctx, cmd->addr);
+		dmabuf = paccel_host_export(ucmd->ctx, cmd->addr);
 	else
 		return -EINVAL;
 	if (IS_ERR(dmabuf))
