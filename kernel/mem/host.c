@@ -8,7 +8,6 @@
  * notifier only takes notes: it never sleeps and never waits for the card.
  */
 #include <linux/capability.h>
-#include <linux/dma-buf.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
@@ -20,7 +19,6 @@
 #include "core/range.h"
 #include "mem/host.h"
 #include "mem/pages.h"
-#include "mem/share.h"
 
 static struct paccel_host *addr_to_host(struct paccel_range *r)
 {
@@ -107,23 +105,6 @@ int paccel_host_validate(struct paccel_host *host, bool write)
 
 /* --- beginning and end --- */
 
-/* The context has counted it. */
-static struct paccel_host *host_init(struct paccel_ctx *ctx)
-{
-	struct paccel_host *host = kzalloc(sizeof(*host), GFP_KERNEL_ACCOUNT);
-
-	if (!host)
-		return NULL;
-	kref_init(&host->ref);
-	spin_lock_init(&host->lock);
-	host->mm = ctx->mm;
-	mmgrab(host->mm);
-	/* Outlives the context where a mapping does, and its pages know the card. */
-	get_device(&ctx->pd->dev);
-	host->pages.pd = ctx->pd;
-	return host;
-}
-
 /* Adds @pages to @counter, unless RLIMIT_MEMLOCK is exceeded together with @others. */
 static int charge(atomic_long_t *counter, unsigned long others, unsigned long pages)
 {
@@ -163,8 +144,8 @@ static int try_charge(struct paccel_host *host, unsigned long pages, bool own)
 	return 0;
 }
 
-/* @own: the driver's own memory. Memory may still be charged to work that has just ended. */
-static int host_charge(struct paccel_ctx *ctx, struct paccel_host *host, unsigned long pages,
+/* Memory may still be charged to work that has just ended. */
+int paccel_host_charge(struct paccel_ctx *ctx, struct paccel_host *host, unsigned long pages,
 		       bool own)
 {
 	u64 mark = paccel_ctx_releasing(ctx);
@@ -184,6 +165,8 @@ static void host_release(struct kref *ref)
 	if (host->watched)
 		mmu_interval_notifier_remove(&host->notifier);
 	paccel_pages_release(&host->pages);
+	if (host->lender)
+		paccel_host_put(host->lender);
 	atomic64_sub(host->charged, &host->mm->pinned_vm);
 	if (host->payer) {
 		atomic_long_sub(host->charged, &host->payer->locked_vm);
@@ -212,31 +195,37 @@ static int host_count(struct paccel_ctx *ctx)
 	return 0;
 }
 
-static void host_uncount(struct paccel_ctx *ctx)
+struct paccel_host *paccel_host_new(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only)
 {
-	guard(mutex)(&ctx->lock);
-	ctx->nr_hosts--;
-}
+	struct paccel_host *host = kzalloc(sizeof(*host), GFP_KERNEL_ACCOUNT);
+	int ret;
 
-/* A range that the context counts and does not have yet, or an ERR_PTR. */
-static struct paccel_host *host_new(struct paccel_ctx *ctx)
-{
-	struct paccel_host *host;
-	int ret = host_count(ctx);
-
-	if (ret)
+	if (!host)
+		return ERR_PTR(-ENOMEM);
+	ret = host_count(ctx);
+	if (ret) {
+		kfree(host);
 		return ERR_PTR(ret);
-	host = host_init(ctx);
-	if (host)
-		return host;
-	host_uncount(ctx);
-	return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&host->ref);
+	spin_lock_init(&host->lock);
+	host->addr.start = addr;
+	host->addr.last = addr + length - 1;
+	host->read_only = read_only;
+	host->mm = ctx->mm;
+	mmgrab(host->mm);
+	/* Outlives the context where a mapping does, and its pages know the card. */
+	get_device(&ctx->pd->dev);
+	host->pages.pd = ctx->pd;
+	return host;
 }
 
 void paccel_host_discard(struct paccel_ctx *ctx, struct paccel_host *host)
 {
 	paccel_host_put(host);
-	host_uncount(ctx);
+	mutex_lock(&ctx->lock);
+	ctx->nr_hosts--;
+	mutex_unlock(&ctx->lock);
 }
 
 /*
@@ -342,7 +331,7 @@ static int register_pin(struct paccel_host *host, u64 addr, u64 length)
 	return ret;
 }
 
-static int register_publish(struct paccel_ctx *ctx, struct paccel_host *host)
+int paccel_host_place(struct paccel_ctx *ctx, struct paccel_host *host)
 {
 	int ret;
 
@@ -362,7 +351,7 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	unsigned long first = addr & PAGE_MASK, bytes = PAGE_ALIGN(addr + length) - first;
 	int ret;
 
-	ret = host_charge(ctx, host, bytes >> PAGE_SHIFT, false);
+	ret = paccel_host_charge(ctx, host, bytes >> PAGE_SHIFT, false);
 	if (ret)
 		return ret;
 	/* Watched before it is pinned, so that no change goes unseen. */
@@ -377,41 +366,17 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	if (ret)
 		return ret;
 	paccel_pages_map(&host->pages);
-	return register_publish(ctx, host);
+	return paccel_host_place(ctx, host);
 }
 
-/* A dma-buf under the range: nothing of the caller's memory is looked at. */
-static int register_dmabuf(struct paccel_ctx *ctx, struct paccel_host *host, int fd)
+int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only)
 {
-	u64 length = host->addr.last - host->addr.start + 1;
-	struct dma_buf *dmabuf = dma_buf_get(fd);
-	unsigned long cost;
-	int ret;
-
-	if (IS_ERR(dmabuf))
-		return -EINVAL;
-	ret = paccel_import_check(ctx->pd, dmabuf, length, !host->read_only);
-	cost = paccel_import_cost(ctx->pd, dmabuf, length);
-	if (!ret && cost)
-		ret = host_charge(ctx, host, cost, false);
-	if (!ret)
-		ret = paccel_pages_import(&host->pages, ctx->pd, dmabuf, length, !host->read_only);
-	dma_buf_put(dmabuf);
-	return ret ?: register_publish(ctx, host);
-}
-
-int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only,
-			 const int *dmabuf)
-{
-	struct paccel_host *host = host_new(ctx);
+	struct paccel_host *host = paccel_host_new(ctx, addr, length, read_only);
 	int ret;
 
 	if (IS_ERR(host))
 		return PTR_ERR(host);
-	host->addr.start = addr;
-	host->addr.last = addr + length - 1;
-	host->read_only = read_only;
-	ret = dmabuf ? register_dmabuf(ctx, host, *dmabuf) : register_build(ctx, host);
+	ret = register_build(ctx, host);
 	if (ret)
 		paccel_host_discard(ctx, host);
 	return ret;
@@ -433,7 +398,7 @@ static int cookie_reserve(struct paccel_ctx *ctx, struct paccel_host *host)
 
 static int alloc_build(struct paccel_ctx *ctx, struct paccel_host *host, u64 length)
 {
-	int ret = host_charge(ctx, host, length >> PAGE_SHIFT, true);
+	int ret = paccel_host_charge(ctx, host, length >> PAGE_SHIFT, true);
 
 	if (ret)
 		return ret;
@@ -446,7 +411,7 @@ static int alloc_build(struct paccel_ctx *ctx, struct paccel_host *host, u64 len
 
 struct paccel_host *paccel_host_alloc(struct paccel_ctx *ctx, u64 length)
 {
-	struct paccel_host *host = host_new(ctx);
+	struct paccel_host *host = paccel_host_new(ctx, 0, length, false);
 	int ret;
 
 	if (IS_ERR(host))

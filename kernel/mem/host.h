@@ -28,6 +28,7 @@ struct vm_area_struct;
  * @addr: node in ctx->hosts once the range has a user address; under ctx->lock
  * @cookie: in ctx->cookies (driver's own memory only), by mmap offset; under ctx->lock
  * @pages: the memory
+ * @lender: PACCEL_PAGES_LENT: the range that owns @pages, a counted reference; else NULL
  * @mm: whose addresses these are; charged for the pages
  * @charged: pages charged to @mm, and to @payer if there is one
  * @payer: the user who is charged for the driver's own memory, else NULL
@@ -47,6 +48,7 @@ struct paccel_host {
 	struct paccel_range addr;
 	struct paccel_range cookie;
 	struct paccel_pages pages;
+	struct paccel_host *lender;
 	struct mm_struct *mm;
 	unsigned long charged;
 	struct user_struct *payer;
@@ -62,11 +64,18 @@ struct paccel_host {
 };
 
 /*
- * Registers @length bytes at @addr. @dmabuf points to the file descriptor of a dma-buf whose first
- * @length bytes the range stands for; NULL: the range is the caller's own memory at @addr.
+ * For those that make ranges. paccel_host_new() returns a range that the context counts, but does
+ * not have yet, or an ERR_PTR. paccel_host_charge() charges the process for @pages; @own: the user,
+ * too. paccel_host_place() adds the range to the context by its address. A range that is not placed
+ * is passed to paccel_host_discard().
  */
-int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only,
-			 const int *dmabuf);
+struct paccel_host *paccel_host_new(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only);
+int paccel_host_charge(struct paccel_ctx *ctx, struct paccel_host *host, unsigned long pages,
+		       bool own);
+int paccel_host_place(struct paccel_ctx *ctx, struct paccel_host *host);
+
+/* Registers the caller's own memory: @length bytes at @addr. */
+int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only);
 /*
  * Allocates memory of the driver. Returns a range that is not in the context's trees yet, or an
  * ERR_PTR. The caller then calls paccel_host_publish(), and if that fails, or instead of it,

@@ -233,26 +233,22 @@ static int map_somehow(struct paccel_pages *p)
 	return !ret || ret == -ENOMEM ? ret : -EOPNOTSUPP;
 }
 
-/* Takes its own reference on @dmabuf. On failure there is nothing to release. */
-int paccel_import_get(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
-		      u64 length, bool write)
+/*
+ * For paccel_pages_import(), which has set up @p. Takes its own reference on @dmabuf. On failure
+ * there is nothing to release.
+ */
+int paccel_import_get(struct paccel_pages *p, struct dma_buf *dmabuf)
 {
 	struct paccel_import *imp = kzalloc(sizeof(*imp), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!imp)
 		return -ENOMEM;
-	imp->pd = pd;
+	imp->pd = p->pd;
 	imp->dmabuf = dmabuf;
 	imp->pages = p;
-	imp->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	imp->dir = p->dir;
 	p->import = imp;
-	p->nr = PAGE_ALIGN(length) >> PAGE_SHIFT;
-	p->offset = 0;
-	p->length = length;
-	p->dir = imp->dir;
-	p->pd = pd;
-	INIT_LIST_HEAD(&p->mapped);
 	ret = map_somehow(p);
 	if (ret) {
 		p->import = NULL;
@@ -260,9 +256,8 @@ int paccel_import_get(struct paccel_pages *p, struct paccel_device *pd, struct d
 		return ret;
 	}
 	get_dma_buf(dmabuf);
-	get_device(&pd->dev);
+	get_device(&imp->pd->dev);
 	__module_get(THIS_MODULE);
-	p->kind = PACCEL_PAGES_IMPORTED;
 	return 0;
 }
 

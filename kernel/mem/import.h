@@ -9,8 +9,7 @@ struct dma_buf;
 struct paccel_device;
 struct paccel_pages;
 
-int paccel_import_get(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
-		      u64 length, bool write);
+int paccel_import_get(struct paccel_pages *p, struct dma_buf *dmabuf);
 void paccel_import_put(struct paccel_pages *p);
 void paccel_import_detach_all(struct paccel_device *pd);
 void paccel_import_release_kept(void);

@@ -19,7 +19,6 @@
 #include "core/device.h"
 #include "include/paccel.h"
 #include "mem/import.h"
-#include "mem/host.h"
 #include "mem/pages.h"
 
 /* Pages that are compared at a time. */
@@ -29,13 +28,20 @@
 /* Our own pages are neighbours in blocks of so many, where there are any: 2 MiB of 4 KiB pages. */
 #define PACCEL_OWN_ORDER 9
 
-static int pages_init(struct paccel_pages *p, struct paccel_device *pd, u64 offset, u64 length)
+static void pages_init(struct paccel_pages *p, struct paccel_device *pd, u64 offset, u64 length,
+		       bool write)
 {
 	p->nr = PAGE_ALIGN(offset + length) >> PAGE_SHIFT;
 	p->offset = offset;
 	p->length = length;
+	p->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
 	p->pd = pd;
 	INIT_LIST_HEAD(&p->mapped);
+}
+
+/* An array for the pages. */
+static int pages_reserve(struct paccel_pages *p)
+{
 	p->pages = kvcalloc(p->nr, sizeof(*p->pages), GFP_KERNEL_ACCOUNT);
 	return p->pages ? 0 : -ENOMEM;
 }
@@ -73,12 +79,13 @@ static int pin_all(u64 addr, unsigned long nr, unsigned int gup_flags, struct pa
 int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr, u64 length,
 		     bool write, unsigned int gup_flags)
 {
-	int ret = pages_init(p, pd, offset_in_page(addr), length);
+	int ret;
 
+	pages_init(p, pd, offset_in_page(addr), length, write);
+	ret = pages_reserve(p);
 	if (ret)
 		return ret;
 	p->kind = PACCEL_PAGES_PINNED;
-	p->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
 	ret = pin_all(addr & PAGE_MASK, p->nr, gup_flags | (write ? FOLL_WRITE : 0), p->pages);
 	if (ret)
 		pages_forget(p);
@@ -110,13 +117,14 @@ static unsigned long alloc_neighbours(struct page **pages, unsigned long nr)
 /* Our own pages, all bytes 0. */
 int paccel_pages_alloc(struct paccel_pages *p, struct paccel_device *pd, u64 length)
 {
-	int ret = pages_init(p, pd, 0, length);
 	unsigned long i, got;
+	int ret;
 
+	pages_init(p, pd, 0, length, true);
+	ret = pages_reserve(p);
 	if (ret)
 		return ret;
 	p->kind = PACCEL_PAGES_OWN;
-	p->dir = DMA_BIDIRECTIONAL;
 	for (i = 0; i < p->nr; i += got) {
 		cond_resched();
 		/* Also if the OOM killer has chosen us for this very loop. */
@@ -134,20 +142,27 @@ free_pages:
 	return ret;
 }
 
-/* The first @length bytes of another range's own pages. */
+/* The first @length bytes of another range's own pages, which outlive @p. */
 void paccel_pages_borrow(struct paccel_pages *p, struct paccel_device *pd,
-			 struct paccel_host *from, u64 length, bool write)
+			 struct paccel_pages *lender, u64 length, bool write)
 {
-	kref_get(&from->ref);
+	pages_init(p, pd, 0, length, write);
 	p->kind = PACCEL_PAGES_LENT;
-	p->lender = from;
-	p->pages = from->pages.pages;
-	p->nr = PAGE_ALIGN(length) >> PAGE_SHIFT;
-	p->offset = 0;
-	p->length = length;
-	p->dir = write ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
-	p->pd = pd;
-	INIT_LIST_HEAD(&p->mapped);
+	p->lender = lender;
+	p->pages = lender->pages;
+}
+
+/* The first @length bytes of a dma-buf. On failure there is nothing to release. */
+int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
+			u64 length, bool write)
+{
+	int ret;
+
+	pages_init(p, pd, 0, length, write);
+	ret = paccel_import_get(p, dmabuf);
+	if (!ret)
+		p->kind = PACCEL_PAGES_IMPORTED;
+	return ret;
 }
 
 /*
@@ -331,17 +346,14 @@ static void pages_keep(struct paccel_pages *p)
 	}
 	for (i = 0; i < p->nr; i++)
 		get_page(p->pages[i]);
-	paccel_host_put(p->lender);
 }
 
 static void give_back(struct paccel_pages *p)
 {
 	unsigned long i;
 
-	if (p->kind == PACCEL_PAGES_LENT) {
-		paccel_host_put(p->lender);
+	if (p->kind == PACCEL_PAGES_LENT)
 		return;
-	}
 	if (p->kind == PACCEL_PAGES_PINNED)
 		unpin_user_pages_dirty_lock(p->pages, p->nr, p->dir == DMA_BIDIRECTIONAL);
 	else
@@ -368,13 +380,13 @@ void paccel_pages_release(struct paccel_pages *p)
 /* What is lent by a range of the same card is mapped for it already. */
 bool paccel_pages_shared(const struct paccel_pages *p)
 {
-	return p->kind == PACCEL_PAGES_LENT && p->lender->pages.pd == p->pd;
+	return p->kind == PACCEL_PAGES_LENT && p->lender->pd == p->pd;
 }
 
 /* Whose mapping it is. The pages that lend it have the same first byte, and live longer. */
 static struct paccel_pages *mapped(struct paccel_pages *p)
 {
-	return paccel_pages_shared(p) ? &p->lender->pages : p;
+	return paccel_pages_shared(p) ? p->lender : p;
 }
 
 /* The direction that it is mapped with. */

@@ -7,9 +7,9 @@
 #include <linux/scatterlist.h>
 #include <linux/types.h>
 
+struct dma_buf;
 struct paccel_device;
 struct paccel_import;
-struct paccel_host;
 struct paccel_xfer;
 
 enum paccel_pages_kind {
@@ -34,7 +34,7 @@ struct paccel_cursor {
  * @offset: of the first byte, inside the first page
  * @length: bytes
  * @dir: what the card may do: DMA_TO_DEVICE or DMA_BIDIRECTIONAL
- * @lender: PACCEL_PAGES_LENT: the host range that owns the pages, a counted reference
+ * @lender: PACCEL_PAGES_LENT: the pages of the host range that owns them
  * @import: PACCEL_PAGES_IMPORTED: the import
  * @revoked: the exporter has revoked the dma-buf: no DMA request to it is started any more, and
  *	jobs that use it fail with -EFAULT. Set at any time, never cleared
@@ -54,7 +54,7 @@ struct paccel_pages {
 	unsigned int offset;
 	u64 length;
 	enum dma_data_direction dir;
-	struct paccel_host *lender;
+	struct paccel_pages *lender;
 	struct paccel_import *import;
 	bool revoked;
 	struct paccel_device *pd;
@@ -70,7 +70,9 @@ int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr,
 		     bool write, unsigned int gup_flags);
 int paccel_pages_alloc(struct paccel_pages *p, struct paccel_device *pd, u64 length);
 void paccel_pages_borrow(struct paccel_pages *p, struct paccel_device *pd,
-			 struct paccel_host *from, u64 length, bool write);
+			 struct paccel_pages *lender, u64 length, bool write);
+int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
+			u64 length, bool write);
 int paccel_pages_same(struct paccel_pages *p, u64 addr);
 void paccel_pages_map(struct paccel_pages *p);
 bool paccel_pages_shared(const struct paccel_pages *p);

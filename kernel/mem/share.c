@@ -16,7 +16,6 @@
 #include "core/compat.h"
 #include "core/ctx.h"
 #include "core/device.h"
-#include "mem/import.h"
 #include "mem/host.h"
 #include "mem/pages.h"
 #include "mem/pool.h"
@@ -232,23 +231,21 @@ struct dma_buf *paccel_host_export(struct paccel_ctx *ctx, u64 addr)
 
 /* --- and back --- */
 
-/* May the dma-buf be registered with the device? */
-int paccel_import_check(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length, bool write)
+/* May the dma-buf be registered? */
+static int import_check(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
 {
 	struct paccel_buf *buf = paccel_dmabuf_to_buf(dmabuf);
 
 	/* The card would write to its own BAR. */
-	if (buf && buf->pd == pd)
+	if (buf && buf->pd == host->pages.pd)
 		return -EOPNOTSUPP;
 	if (length > dmabuf->size)
 		return -EINVAL;
-	if (write && !(dmabuf->file->f_mode & FMODE_WRITE))
-		return -EACCES;
-	return 0;
+	return host->read_only || dmabuf->file->f_mode & FMODE_WRITE ? 0 : -EACCES;
 }
 
-/* The pages that a registration of @length bytes costs its program. */
-unsigned long paccel_import_cost(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length)
+/* The pages that the registration costs its process. */
+static unsigned long import_cost(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
 {
 	struct paccel_shared *shared = dmabuf->priv;
 
@@ -256,24 +253,54 @@ unsigned long paccel_import_cost(struct paccel_device *pd, struct dma_buf *dmabu
 	if (dmabuf->ops != &shared_ops)
 		return paccel_dmabuf_to_buf(dmabuf) ? 0 : PAGE_ALIGN(dmabuf->size) >> PAGE_SHIFT;
 	/* Each mapping of our own memory for another device is one more. */
-	return shared->host->pages.pd == pd ? 0 : PAGE_ALIGN(length) >> PAGE_SHIFT;
+	return shared->host->pages.pd == host->pages.pd ? 0 : PAGE_ALIGN(length) >> PAGE_SHIFT;
 }
 
-/*
- * The first @length bytes of a dma-buf, which paccel_import_check() has allowed, as host pages of a
- * range. Our own host memory is lent, page by page, and needs no more of a dma-buf than its file.
- * On failure there is nothing to release.
- */
-int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
-			u64 length, bool write)
+/* Our own host memory is lent, page by page, and needs no more of a dma-buf than its file. */
+static int import_pages(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
 {
 	struct paccel_shared *shared = dmabuf->priv;
+	struct paccel_pages *p = &host->pages;
 
 	if (dmabuf->ops != &shared_ops)
-		return paccel_import_get(p, pd, dmabuf, length, write);
-	paccel_pages_borrow(p, pd, shared->host, length, write);
+		return paccel_pages_import(p, p->pd, dmabuf, length, !host->read_only);
+	kref_get(&shared->host->ref);
+	host->lender = shared->host;
+	paccel_pages_borrow(p, p->pd, &shared->host->pages, length, !host->read_only);
 	paccel_pages_map(p);
 	return 0;
+}
+
+/* Nothing of the caller's memory at the range's address is looked at. */
+static int import_build(struct paccel_ctx *ctx, struct paccel_host *host, u64 length, int fd)
+{
+	struct dma_buf *dmabuf = dma_buf_get(fd);
+	unsigned long cost;
+	int ret;
+
+	if (IS_ERR(dmabuf))
+		return -EINVAL;
+	ret = import_check(host, dmabuf, length);
+	cost = import_cost(host, dmabuf, length);
+	if (!ret && cost)
+		ret = paccel_host_charge(ctx, host, cost, false);
+	if (!ret)
+		ret = import_pages(host, dmabuf, length);
+	dma_buf_put(dmabuf);
+	return ret ?: paccel_host_place(ctx, host);
+}
+
+int paccel_host_import(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only, int fd)
+{
+	struct paccel_host *host = paccel_host_new(ctx, addr, length, read_only);
+	int ret;
+
+	if (IS_ERR(host))
+		return PTR_ERR(host);
+	ret = import_build(ctx, host, length, fd);
+	if (ret)
+		paccel_host_discard(ctx, host);
+	return ret;
 }
 
 PACCEL_IMPORT_NS(DMA_BUF);

@@ -10,7 +10,6 @@ struct dma_buf_ops;
 struct paccel_buf;
 struct paccel_ctx;
 struct paccel_device;
-struct paccel_pages;
 struct work_struct;
 
 /* --- export.c: of device memory --- */
@@ -26,9 +25,7 @@ void paccel_exports_revoke_work(struct work_struct *work);
 
 /* Exports the HOST_ALLOC memory whose mapping begins at @addr, as paccel_mem_export() does. */
 struct dma_buf *paccel_host_export(struct paccel_ctx *ctx, u64 addr);
-int paccel_import_check(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length, bool write);
-unsigned long paccel_import_cost(struct paccel_device *pd, struct dma_buf *dmabuf, u64 length);
-int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
-			u64 length, bool write);
+/* Registers the first @length bytes of the dma-buf @fd as a range at @addr. */
+int paccel_host_import(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only, int fd);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "core/ctx.h"
 #include "mem/host.h"
+#include "mem/share.h"
 #include "uapi/ucmd.h"
 
 int paccel_ioctl_host_alloc(struct paccel_ucmd *ucmd)
@@ -44,13 +45,14 @@ static int register_check(const struct paccel_host_register *cmd)
 int paccel_ioctl_host_register(struct paccel_ucmd *ucmd)
 {
 	struct paccel_host_register *cmd = ucmd->cmd;
+	bool read_only = cmd->flags & PACCEL_HOST_READ_ONLY;
 	int ret = register_check(cmd);
 
 	if (ret)
 		return ret;
-	return paccel_host_register(ucmd->ctx, cmd->addr, cmd->length,
-				    cmd->flags & PACCEL_HOST_READ_ONLY,
-				    cmd->flags & PACCEL_HOST_DMABUF ? &cmd->fd : NULL);
+	if (cmd->flags & PACCEL_HOST_DMABUF)
+		return paccel_host_import(ucmd->ctx, cmd->addr, cmd->length, read_only, cmd->fd);
+	return paccel_host_register(ucmd->ctx, cmd->addr, cmd->length, read_only);
 }
 
 int paccel_ioctl_host_free(struct paccel_ucmd *ucmd)
