@@ -25,6 +25,7 @@
 #include "mem/import.h"
 #include "mem/pages.h"
 #include "mem/pool.h"
+#include "mem/segs.h"
 #include "mem/share.h"
 
 /**
@@ -117,19 +118,19 @@ static int copy_addresses(struct paccel_pages *p, struct sg_table *from)
 {
 	struct scatterlist *sg, *to;
 	unsigned int i;
-	int ret = sg_alloc_table(&p->sgt, from->nents, GFP_KERNEL_ACCOUNT);
+	int ret = sg_alloc_table(&p->segs.sgt, from->nents, GFP_KERNEL_ACCOUNT);
 
 	if (ret)
 		return ret;
-	to = p->sgt.sgl;
+	to = p->segs.sgt.sgl;
 	for_each_sgtable_dma_sg(from, sg, i) {
 		sg_dma_address(to) = sg_dma_address(sg);
 		sg_dma_len(to) = sg_dma_len(sg);
 		to = sg_next(to);
 	}
-	ret = paccel_pages_mark(p);
+	ret = paccel_segs_mark(&p->segs);
 	if (ret)
-		paccel_pages_forget_segs(p);
+		paccel_segs_free(&p->segs);
 	return ret;
 }
 
@@ -346,7 +347,7 @@ void paccel_import_put(struct paccel_pages *p)
 	bool ended = import_end(imp, p);
 
 	/* None where there was no mapping for the device. */
-	paccel_pages_forget_segs(p);
+	paccel_segs_free(&p->segs);
 	if (ended)
 		import_free(imp);
 	else

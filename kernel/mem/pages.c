@@ -20,11 +20,10 @@
 #include "include/paccel.h"
 #include "mem/import.h"
 #include "mem/pages.h"
+#include "mem/segs.h"
 
 /* Pages that are compared at a time. */
 #define PACCEL_COMPARE 64
-/* Every so many segments of a mapping are marked, so that a byte is found in logarithmic time. */
-#define PACCEL_MARK 64
 /* Our own pages are neighbours in blocks of so many, where there are any: 2 MiB of 4 KiB pages. */
 #define PACCEL_OWN_ORDER 9
 
@@ -201,40 +200,10 @@ static bool needs_sync(struct paccel_pages *p)
 	struct scatterlist *sg;
 	unsigned int i;
 
-	for_each_sgtable_dma_sg(&p->sgt, sg, i)
+	for_each_sgtable_dma_sg(&p->segs.sgt, sg, i)
 		if (dma_need_sync(&p->pd->hw.pdev->dev, sg_dma_address(sg)))
 			return true;
 	return false;
-}
-
-/* Marks the segments of p->sgt, if they are many. On failure there is nothing to forget. */
-int paccel_pages_mark(struct paccel_pages *p)
-{
-	unsigned int nr = DIV_ROUND_UP(p->sgt.nents, PACCEL_MARK), i;
-	struct scatterlist *sg;
-	u64 base = 0;
-
-	if (nr <= 1)
-		return 0;
-	p->marks = kvmalloc_array(nr, sizeof(*p->marks), GFP_KERNEL_ACCOUNT);
-	if (!p->marks)
-		return -ENOMEM;
-	for_each_sgtable_dma_sg(&p->sgt, sg, i) {
-		if (i % PACCEL_MARK == 0)
-			p->marks[i / PACCEL_MARK] = (struct paccel_cursor){ sg, base };
-		base += sg_dma_len(sg);
-	}
-	p->nr_marks = nr;
-	return 0;
-}
-
-/* Frees p->sgt and its marks. Also of pages that have none. */
-void paccel_pages_forget_segs(struct paccel_pages *p)
-{
-	kvfree(p->marks);
-	p->marks = NULL;
-	p->nr_marks = 0;
-	sg_free_table(&p->sgt);
 }
 
 /* In a paccel_enter() section. */
@@ -242,13 +211,13 @@ static void map_for_device(struct paccel_pages *p)
 {
 	struct device *dev = &p->pd->hw.pdev->dev;
 
-	if (sg_alloc_table_from_pages_segment(&p->sgt, p->pages, p->nr, p->offset, p->length,
+	if (sg_alloc_table_from_pages_segment(&p->segs.sgt, p->pages, p->nr, p->offset, p->length,
 					      SZ_1G, GFP_KERNEL_ACCOUNT))
 		return;
 	/* Each transfer syncs its own bytes; the rest is the program's, which goes on writing. */
-	if (dma_map_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC))
+	if (dma_map_sgtable(dev, &p->segs.sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC))
 		goto free_segs;
-	if (paccel_pages_mark(p))
+	if (paccel_segs_mark(&p->segs))
 		goto unmap;
 	p->sync = needs_sync(p);
 	p->unsafe_seq = READ_ONCE(p->pd->unsafe_seq);
@@ -258,9 +227,9 @@ static void map_for_device(struct paccel_pages *p)
 	return;
 
 unmap:
-	dma_unmap_sgtable(dev, &p->sgt, p->dir, DMA_ATTR_SKIP_CPU_SYNC);
+	dma_unmap_sgtable(dev, &p->segs.sgt, p->dir, DMA_ATTR_SKIP_CPU_SYNC);
 free_segs:
-	paccel_pages_forget_segs(p);
+	paccel_segs_free(&p->segs);
 }
 
 /*
@@ -283,8 +252,8 @@ static void unmap_for_device(struct paccel_pages *p)
 	 * Every transfer has synced its own part; all of it again would undo what the CPU wrote
 	 * since.
 	 */
-	dma_unmap_sgtable(&p->pd->hw.pdev->dev, &p->sgt, p->dir, DMA_ATTR_SKIP_CPU_SYNC);
-	paccel_pages_forget_segs(p);
+	dma_unmap_sgtable(&p->pd->hw.pdev->dev, &p->segs.sgt, p->dir, DMA_ATTR_SKIP_CPU_SYNC);
+	paccel_segs_free(&p->segs);
 }
 
 /* The driver is being unbound, or was before: nothing stays mapped but what might be written. */
@@ -326,8 +295,8 @@ static bool unmap(struct paccel_pages *p)
 	srcu_read_unlock(&paccel_srcu, idx);
 	if (lost) {
 		paccel_count_leak(p->pd, p->nr);
-		kmemleak_not_leak(p->sgt.sgl);
-		kvfree(p->marks);
+		kmemleak_not_leak(p->segs.sgt.sgl);
+		kvfree(p->segs.marks);
 	}
 	return !lost;
 }
@@ -395,74 +364,6 @@ enum dma_data_direction paccel_pages_dir(struct paccel_pages *p)
 	return mapped(p)->dir;
 }
 
-/* The last mark that is not behind @off, by bisection. */
-static struct paccel_cursor mark_before(const struct paccel_pages *p, u64 off)
-{
-	unsigned int first = 0, end = p->nr_marks;
-
-	if (!end)
-		return (struct paccel_cursor){ .sg = p->sgt.sgl };
-	while (end - first > 1) {
-		unsigned int middle = first + (end - first) / 2;
-
-		if (p->marks[middle].base <= off)
-			first = middle;
-		else
-			end = middle;
-	}
-	return p->marks[first];
-}
-
-static bool is_at(const struct paccel_cursor *cursor, u64 off)
-{
-	return off >= cursor->base && off - cursor->base < sg_dma_len(cursor->sg);
-}
-
-static void next_seg(struct paccel_cursor *cursor)
-{
-	cursor->base += sg_dma_len(cursor->sg);
-	cursor->sg = sg_next(cursor->sg);
-}
-
-/* Most often it is where the last transfer began, or directly behind that. */
-static void seek(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off)
-{
-	if (cursor->sg && is_at(cursor, off))
-		return;
-	*cursor = mark_before(p, off);
-	while (!is_at(cursor, off))
-		next_seg(cursor);
-}
-
-/* How many of @len bytes, at least 1, are in one piece that begins at seg->addr. */
-static u32 piece(const struct paccel_seg *seg, u32 len)
-{
-	u64 to_boundary = seg->mask - (seg->addr & seg->mask);
-
-	return min_t(u64, to_boundary, min(len, seg->max) - 1) + 1;
-}
-
-bool paccel_seg_next(struct paccel_seg *seg)
-{
-	if (!seg->left)
-		return false;
-	if (!seg->sg) {
-		/* One piece, whose address is there already. */
-		seg->len = seg->left;
-	} else {
-		seg->addr = sg_dma_address(seg->sg) + seg->skip;
-		seg->len = piece(seg, min(sg_dma_len(seg->sg) - seg->skip, seg->left));
-		seg->skip += seg->len;
-		if (seg->skip == sg_dma_len(seg->sg)) {
-			seg->sg = sg_next(seg->sg);
-			seg->skip = 0;
-		}
-	}
-	seg->left -= seg->len;
-	return true;
-}
-EXPORT_SYMBOL_PACCEL(paccel_seg_next);
-
 /*
  * The host side of a transfer of x->len bytes at @off, if the pages are mapped and aligned as the
  * card demands. Where the card cannot take so many pieces it is shortened; or it is false, and the
@@ -480,7 +381,7 @@ bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 
 	p = mapped(p);
 	if (list_empty(&p->mapped))
 		return false;
-	seek(p, cursor, off);
+	paccel_segs_seek(&p->segs, cursor, off);
 	if (!IS_ALIGNED(sg_dma_address(cursor->sg) + off - cursor->base, paccel_dma_align(p->pd)))
 		return false;
 	x->segs = (struct paccel_seg) {

@@ -4,8 +4,9 @@
 #define PACCEL_PAGES_H
 
 #include <linux/dma-mapping.h>
-#include <linux/scatterlist.h>
 #include <linux/types.h>
+
+#include "mem/segs.h"
 
 struct dma_buf;
 struct paccel_device;
@@ -18,12 +19,6 @@ enum paccel_pages_kind {
 	PACCEL_PAGES_OWN,	/* allocated by the driver (HOST_ALLOC) */
 	PACCEL_PAGES_LENT,	/* PACCEL_PAGES_OWN of another host range, imported as a dma-buf */
 	PACCEL_PAGES_IMPORTED,	/* a dma-buf that is not host memory of this driver */
-};
-
-/* A place in the segments of a mapping. @sg is NULL: nowhere yet. */
-struct paccel_cursor {
-	struct scatterlist *sg;
-	u64 base;		/* offset of the first byte of @sg */
 };
 
 /**
@@ -39,12 +34,10 @@ struct paccel_cursor {
  * @revoked: the exporter has revoked the dma-buf: no DMA request to it is started any more, and
  *	jobs that use it fail with -EFAULT. Set at any time, never cleared
  * @pd: the card
- * @mapped: in pd->mapped while @sgt is mapped, under pd->mapped_lock; foreign ones in pd->attached
+ * @mapped: in pd->mapped while @segs is mapped, under pd->mapped_lock; foreign ones in pd->attached
  *	under pd->detach_lock
- * @sgt: the mapping
- * @marks: places in @sgt, every 64 segments, if it has more than 64
- * @nr_marks: how many
- * @sync: some segments of @sgt need dma_sync_*() before and after a DMA request
+ * @segs: the mapping
+ * @sync: some segments of @segs need dma_sync_*() before and after a DMA request
  * @unsafe_seq: value of pd->unsafe_seq when the pages were mapped
  */
 struct paccel_pages {
@@ -59,9 +52,7 @@ struct paccel_pages {
 	bool revoked;
 	struct paccel_device *pd;
 	struct list_head mapped;
-	struct sg_table sgt;
-	struct paccel_cursor *marks;
-	unsigned int nr_marks;
+	struct paccel_segs segs;
 	bool sync;
 	unsigned int unsafe_seq;
 };
@@ -79,8 +70,6 @@ bool paccel_pages_shared(const struct paccel_pages *p);
 enum dma_data_direction paccel_pages_dir(struct paccel_pages *p);
 bool paccel_pages_sync(struct paccel_pages *p);
 void paccel_pages_release(struct paccel_pages *p);
-int paccel_pages_mark(struct paccel_pages *p);
-void paccel_pages_forget_segs(struct paccel_pages *p);
 void paccel_pages_unmap_all(struct paccel_device *pd);
 bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off,
 		      struct paccel_xfer *x);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The segments of a DMA mapping: where a byte is, and in which pieces a card is given them. */
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+
+#include "core/compat.h"
+#include "include/paccel.h"
+#include "mem/segs.h"
+
+/* Every so many segments are marked, so that a byte is found in logarithmic time. */
+#define PACCEL_MARK 64
+
+/* Marks the segments, if they are many. On failure there is nothing to free. */
+int paccel_segs_mark(struct paccel_segs *segs)
+{
+	unsigned int nr = DIV_ROUND_UP(segs->sgt.nents, PACCEL_MARK), i;
+	struct scatterlist *sg;
+	u64 base = 0;
+
+	if (nr <= 1)
+		return 0;
+	segs->marks = kvmalloc_array(nr, sizeof(*segs->marks), GFP_KERNEL_ACCOUNT);
+	if (!segs->marks)
+		return -ENOMEM;
+	for_each_sgtable_dma_sg(&segs->sgt, sg, i) {
+		if (i % PACCEL_MARK == 0)
+			segs->marks[i / PACCEL_MARK] = (struct paccel_cursor){ sg, base };
+		base += sg_dma_len(sg);
+	}
+	segs->nr_marks = nr;
+	return 0;
+}
+
+/* Frees the segments and their marks. Also if there are none. */
+void paccel_segs_free(struct paccel_segs *segs)
+{
+	kvfree(segs->marks);
+	segs->marks = NULL;
+	segs->nr_marks = 0;
+	sg_free_table(&segs->sgt);
+}
+
+/* The last mark that is not behind @off, by bisection. */
+static struct paccel_cursor segs_find_mark(const struct paccel_segs *segs, u64 off)
+{
+	unsigned int first = 0, end = segs->nr_marks;
+
+	if (!end)
+		return (struct paccel_cursor){ .sg = segs->sgt.sgl };
+	while (end - first > 1) {
+		unsigned int middle = first + (end - first) / 2;
+
+		if (segs->marks[middle].base <= off)
+			first = middle;
+		else
+			end = middle;
+	}
+	return segs->marks[first];
+}
+
+static bool cursor_holds(const struct paccel_cursor *cursor, u64 off)
+{
+	return off >= cursor->base && off - cursor->base < sg_dma_len(cursor->sg);
+}
+
+static void cursor_next(struct paccel_cursor *cursor)
+{
+	cursor->base += sg_dma_len(cursor->sg);
+	cursor->sg = sg_next(cursor->sg);
+}
+
+/* Most often it is where the last transfer began, or directly behind that. */
+void paccel_segs_seek(const struct paccel_segs *segs, struct paccel_cursor *cursor, u64 off)
+{
+	if (cursor->sg && cursor_holds(cursor, off))
+		return;
+	*cursor = segs_find_mark(segs, off);
+	while (!cursor_holds(cursor, off))
+		cursor_next(cursor);
+}
+
+/* How many of @len bytes, at least 1, are in one piece that begins at seg->addr. */
+static u32 seg_piece_len(const struct paccel_seg *seg, u32 len)
+{
+	u64 to_boundary = seg->mask - (seg->addr & seg->mask);
+
+	return min_t(u64, to_boundary, min(len, seg->max) - 1) + 1;
+}
+
+bool paccel_seg_next(struct paccel_seg *seg)
+{
+	if (!seg->left)
+		return false;
+	if (!seg->sg) {
+		/* One piece, whose address is there already. */
+		seg->len = seg->left;
+	} else {
+		seg->addr = sg_dma_address(seg->sg) + seg->skip;
+		seg->len = seg_piece_len(seg, min(sg_dma_len(seg->sg) - seg->skip, seg->left));
+		seg->skip += seg->len;
+		if (seg->skip == sg_dma_len(seg->sg)) {
+			seg->sg = sg_next(seg->sg);
+			seg->skip = 0;
+		}
+	}
+	seg->left -= seg->len;
+	return true;
+}
+EXPORT_SYMBOL_PACCEL(paccel_seg_next);
