@@ -63,6 +63,50 @@ calls_go_down() { # folder of objects
 		}' | nothing
 }
 
+# Files of one folder that may call each other: each with all others of its line.
+mutual='exec/stop exec/job exec/sched exec/engine
+exec/dump exec/reset
+stream/fence stream/stream
+uapi/file uapi/device
+uapi/file uapi/host
+uapi/file uapi/mem
+uapi/file uapi/stream
+uapi/file uapi/submit
+uapi/file uapi/wait'
+
+# The calls between the files of a folder form no cycle: a file can be read with those below it.
+# Prints the first cycle.
+calls_have_no_cycle() { # folder of objects
+	(cd "$1" && nm -A -- */*.o) | awk -v mutual="$mutual" '
+		BEGIN {
+			lines = split(mutual, line, "\n")
+			for (i = 1; i <= lines; i++) {
+				files = split(line[i], file, " ")
+				for (j = 1; j <= files; j++)
+					for (k = 1; k <= files; k++)
+						allowed[file[j], file[k]]
+			}
+		}
+		{
+			sub(/\.o:.*/, "", $1)
+			if ($(NF - 1) == "U")
+				needs[$1 " " $NF]
+			else if ($(NF - 1) ~ /^[A-Z]$/)
+				home[$NF] = $1
+		}
+		END {
+			for (need in needs) {
+				split(need, word, " ")
+				from = word[1]
+				to = home[word[2]]
+				split(from, from_part, "/")
+				split(to, to_part, "/")
+				if (from != to && from_part[1] == to_part[1] && !((from, to) in allowed))
+					print from, to
+			}
+		}' | tsort 2>&1 >/dev/null | sed '2,${/contains a loop/Q}' | nothing
+}
+
 # Compile only: that tree has no Module.symvers.
 check_module_clang() {
 	local tree dir=$work/kernel
@@ -72,7 +116,7 @@ check_module_clang() {
 		tail -n 30 "$dir/log"
 		return 1
 	}
-	no_warnings "$dir/log" && calls_go_down "$dir"
+	no_warnings "$dir/log" && calls_go_down "$dir" && calls_have_no_cycle "$dir"
 }
 
 # As the documentation says that it can be built, in a copy of the tree, with sparse beside gcc.
