@@ -4,32 +4,34 @@
  * putting one in nor taking one out may fail: a free that needs memory can be made impossible by
  * the very shortage that it would end.
  */
+#include <linux/errno.h>
+
 #include "core/range.h"
 
-static struct paccel_range *to_range(struct rb_node *node)
+static struct paccel_range *to_range(const struct rb_node *node)
 {
 	return rb_entry_safe(node, struct paccel_range, node);
+}
+
+/* Ranges that overlap are equal. */
+static int range_cmp(const void *key, const struct rb_node *node)
+{
+	const struct paccel_range *r = key, *at = to_range(node);
+
+	if (r->last < at->start)
+		return -1;
+	return r->start > at->last;
+}
+
+static int range_cmp_node(struct rb_node *node, const struct rb_node *at)
+{
+	return range_cmp(to_range(node), at);
 }
 
 /* Returns -EEXIST, and changes nothing, if the range overlaps one that is there. */
 int paccel_range_insert(struct rb_root *root, struct paccel_range *r)
 {
-	struct rb_node **link = &root->rb_node, *parent = NULL;
-
-	while (*link) {
-		struct paccel_range *at = to_range(*link);
-
-		parent = *link;
-		if (r->last < at->start)
-			link = &parent->rb_left;
-		else if (r->start > at->last)
-			link = &parent->rb_right;
-		else
-			return -EEXIST;
-	}
-	rb_link_node(&r->node, parent, link);
-	rb_insert_color(&r->node, root);
-	return 0;
+	return rb_find_add(&r->node, root, range_cmp_node) ? -EEXIST : 0;
 }
 
 /*
@@ -38,19 +40,10 @@ int paccel_range_insert(struct rb_root *root, struct paccel_range *r)
  */
 struct paccel_range *paccel_range_find(struct rb_root *root, u64 start, u64 len)
 {
-	struct rb_node *node = root->rb_node;
+	const struct paccel_range key = { .start = start, .last = start };
+	struct paccel_range *r = to_range(rb_find(&key, root, range_cmp));
 
-	while (node) {
-		struct paccel_range *at = to_range(node);
-
-		if (start < at->start)
-			node = node->rb_left;
-		else if (start > at->last)
-			node = node->rb_right;
-		else
-			return len - 1 <= at->last - start ? at : NULL;
-	}
-	return NULL;
+	return r && len - 1 <= r->last - start ? r : NULL;
 }
 
 /* The range that begins at @start, or NULL. */
