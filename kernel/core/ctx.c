@@ -18,7 +18,7 @@ u64 paccel_ctx_releasing(struct paccel_ctx *ctx)
 	return mark;
 }
 
-static bool released(struct paccel_ctx *ctx, u64 mark)
+static bool ctx_has_released(struct paccel_ctx *ctx, u64 mark)
 {
 	struct paccel_ended *first;
 	bool past;
@@ -33,7 +33,7 @@ static bool released(struct paccel_ctx *ctx, u64 mark)
 /* Never waits for a card: those jobs have ended. 0, or -EINTR after a fatal signal. */
 int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark)
 {
-	int ret = wait_event_state(ctx->settled, released(ctx, mark),
+	int ret = wait_event_state(ctx->settled, ctx_has_released(ctx, mark),
 				   (TASK_KILLABLE | TASK_FREEZABLE));
 
 	return ret ? -EINTR : 0;

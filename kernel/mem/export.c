@@ -43,7 +43,7 @@ struct paccel_export {
  * Can the device reach memory in a BAR of ours? Who forces it knows more of the machine than the
  * kernel, or has a kernel that knows nothing (PCI_P2PDMA is off).
  */
-static bool reaches(struct paccel_device *pd, struct device *dev)
+static bool export_can_reach(struct paccel_device *pd, struct device *dev)
 {
 	switch (paccel_p2p) {
 	case PACCEL_P2P_FORCE:
@@ -65,7 +65,7 @@ static int export_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *atta
 		return -EOPNOTSUPP;
 	if (!paccel_enter(pd, &idx))
 		return -ENODEV;
-	ret = reaches(pd, attach->dev) ? 0 : -EOPNOTSUPP;
+	ret = export_can_reach(pd, attach->dev) ? 0 : -EOPNOTSUPP;
 	paccel_exit(idx);
 	return ret;
 }
@@ -81,7 +81,7 @@ static void export_unpin(struct dma_buf_attachment *attach)
 {
 }
 
-static void unmap_segments(struct device *dev, struct sg_table *sgt, enum dma_data_direction dir)
+static void export_unmap_segs(struct device *dev, struct sg_table *sgt, enum dma_data_direction dir)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -95,8 +95,8 @@ static void unmap_segments(struct device *dev, struct sg_table *sgt, enum dma_da
 }
 
 /* In segments, for their length has 32 bits. */
-static int map_segments(const struct paccel_buf *buf, struct device *dev, struct sg_table *sgt,
-			enum dma_data_direction dir)
+static int export_map_segs(const struct paccel_buf *buf, struct device *dev, struct sg_table *sgt,
+			   enum dma_data_direction dir)
 {
 	phys_addr_t phys = buf->pd->mem_phys + (buf->start - PACCEL_MEM_BASE);
 	u64 left = buf->size;
@@ -118,8 +118,8 @@ static int map_segments(const struct paccel_buf *buf, struct device *dev, struct
 	return 0;
 }
 
-static struct sg_table *map_for(const struct paccel_buf *buf, struct device *dev,
-				enum dma_data_direction dir)
+static struct sg_table *export_map_buf(const struct paccel_buf *buf, struct device *dev,
+				       enum dma_data_direction dir)
 {
 	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL_ACCOUNT);
 	int ret;
@@ -131,9 +131,9 @@ static struct sg_table *map_for(const struct paccel_buf *buf, struct device *dev
 		kfree(sgt);
 		return ERR_PTR(ret);
 	}
-	ret = map_segments(buf, dev, sgt, dir);
+	ret = export_map_segs(buf, dev, sgt, dir);
 	if (ret) {
-		unmap_segments(dev, sgt, dir);
+		export_unmap_segs(dev, sgt, dir);
 		return ERR_PTR(ret);
 	}
 	return sgt;
@@ -150,7 +150,7 @@ static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_d
 	if (!paccel_enter(buf->pd, &idx))
 		return sgt;
 	if (!export->revoked && buf->generation == READ_ONCE(buf->pd->pool->generation))
-		sgt = map_for(buf, attach->dev, dir);
+		sgt = export_map_buf(buf, attach->dev, dir);
 	paccel_exit(idx);
 	return sgt;
 }
@@ -159,7 +159,7 @@ static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_d
 static void export_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 			 enum dma_data_direction dir)
 {
-	unmap_segments(attach->dev, sgt, dir);
+	export_unmap_segs(attach->dev, sgt, dir);
 }
 
 /* There are no caches in between, only stores that wait to be combined. */
@@ -275,7 +275,7 @@ struct paccel_buf *paccel_dmabuf_get_buf(struct paccel_device *pd, int fd)
  * Nobody maps it any more, and who has, lets go. pd->exports_lock is held, so the dma-buf is there:
  * its release waits for that.
  */
-static void revoke(struct paccel_export *export)
+static void export_revoke(struct paccel_export *export)
 {
 	struct dma_resv *resv = export->dmabuf->resv;
 
@@ -301,7 +301,7 @@ void paccel_exports_revoke(struct paccel_device *pd)
 		if (!export->revoked &&
 		    (paccel_gone(pd) ||
 		     export->buf->generation != READ_ONCE(pd->pool->generation)))
-			revoke(export);
+			export_revoke(export);
 }
 
 void paccel_exports_revoke_work(struct work_struct *work)

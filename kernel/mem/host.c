@@ -106,7 +106,7 @@ int paccel_host_validate(struct paccel_host *host, bool write)
 /* --- beginning and end --- */
 
 /* Adds @pages to @counter, unless RLIMIT_MEMLOCK is exceeded together with @others. */
-static int charge(atomic_long_t *counter, unsigned long others, unsigned long pages)
+static int host_charge_counter(atomic_long_t *counter, unsigned long others, unsigned long pages)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	unsigned long now = atomic_long_read(counter);
@@ -126,15 +126,15 @@ static int charge(atomic_long_t *counter, unsigned long others, unsigned long pa
  * Our own memory outlives the address space in the mappings of forked children and in dma-bufs, so
  * the user is charged for it as well, as for the memory that io_uring and perf lock.
  */
-static int try_charge(struct paccel_host *host, unsigned long pages, bool own)
+static int host_try_charge(struct paccel_host *host, unsigned long pages, bool own)
 {
 	struct user_struct *user = current_user();
 	int ret;
 
-	ret = charge(&host->mm->pinned_vm, READ_ONCE(host->mm->locked_vm), pages);
+	ret = host_charge_counter(&host->mm->pinned_vm, READ_ONCE(host->mm->locked_vm), pages);
 	if (ret)
 		return ret;
-	if (own && charge(&user->locked_vm, 0, pages)) {
+	if (own && host_charge_counter(&user->locked_vm, 0, pages)) {
 		atomic64_sub(pages, &host->mm->pinned_vm);
 		return -ENOMEM;
 	}
@@ -149,12 +149,12 @@ int paccel_host_charge(struct paccel_ctx *ctx, struct paccel_host *host, unsigne
 		       bool own)
 {
 	u64 mark = paccel_ctx_releasing(ctx);
-	int ret = try_charge(host, pages, own);
+	int ret = host_try_charge(host, pages, own);
 
 	if (!ret || !mark)
 		return ret;
 	ret = paccel_ctx_wait_released(ctx, mark);
-	return ret ?: try_charge(host, pages, own);
+	return ret ?: host_try_charge(host, pages, own);
 }
 
 static void host_release(struct kref *ref)
@@ -317,7 +317,7 @@ void paccel_host_end(struct paccel_ctx *ctx)
  * a read-only pin of a private page that nobody has touched yet can stay on the zero page when
  * the program writes it later.
  */
-static int register_pin(struct paccel_host *host, u64 addr, u64 length)
+static int host_pin(struct paccel_host *host, u64 addr, u64 length)
 {
 	struct paccel_pages *p = &host->pages;
 	struct paccel_device *pd = p->pd;
@@ -345,7 +345,7 @@ int paccel_host_place(struct paccel_ctx *ctx, struct paccel_host *host)
 }
 
 /* Pins, watches and maps the range, then publishes it. On failure the caller discards it. */
-static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
+static int host_build(struct paccel_ctx *ctx, struct paccel_host *host)
 {
 	u64 addr = host->addr.start, length = host->addr.last - addr + 1;
 	unsigned long first = addr & PAGE_MASK, bytes = PAGE_ALIGN(addr + length) - first;
@@ -362,7 +362,7 @@ static int register_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	host->watched = true;
 	/* What had begun before the notifier was there was not told to it: let it end. */
 	mmu_interval_read_begin(&host->notifier);
-	ret = register_pin(host, addr, length);
+	ret = host_pin(host, addr, length);
 	if (ret)
 		return ret;
 	paccel_pages_map(&host->pages);
@@ -376,7 +376,7 @@ int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read
 
 	if (IS_ERR(host))
 		return PTR_ERR(host);
-	ret = register_build(ctx, host);
+	ret = host_build(ctx, host);
 	if (ret)
 		paccel_host_discard(ctx, host);
 	return ret;
@@ -385,7 +385,7 @@ int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read
 /* --- the driver's own memory and its mapping --- */
 
 /* An offset that was never given before; 32-bit programs have 32 bits of pages for it. */
-static int cookie_reserve(struct paccel_ctx *ctx, struct paccel_host *host)
+static int host_reserve_cookie(struct paccel_ctx *ctx, struct paccel_host *host)
 {
 	guard(mutex)(&ctx->lock);
 	if (ctx->next_cookie >> 32)
@@ -396,7 +396,7 @@ static int cookie_reserve(struct paccel_ctx *ctx, struct paccel_host *host)
 	return 0;
 }
 
-static int alloc_build(struct paccel_ctx *ctx, struct paccel_host *host, u64 length)
+static int host_build_own(struct paccel_ctx *ctx, struct paccel_host *host, u64 length)
 {
 	int ret = paccel_host_charge(ctx, host, length >> PAGE_SHIFT, true);
 
@@ -406,7 +406,7 @@ static int alloc_build(struct paccel_ctx *ctx, struct paccel_host *host, u64 len
 	if (ret)
 		return ret;
 	paccel_pages_map(&host->pages);
-	return cookie_reserve(ctx, host);
+	return host_reserve_cookie(ctx, host);
 }
 
 struct paccel_host *paccel_host_alloc(struct paccel_ctx *ctx, u64 length)
@@ -416,7 +416,7 @@ struct paccel_host *paccel_host_alloc(struct paccel_ctx *ctx, u64 length)
 
 	if (IS_ERR(host))
 		return host;
-	ret = alloc_build(ctx, host, PAGE_ALIGN(length));
+	ret = host_build_own(ctx, host, PAGE_ALIGN(length));
 	if (!ret)
 		return host;
 	paccel_host_discard(ctx, host);

@@ -62,7 +62,7 @@ static DEFINE_MUTEX(kept_lock);		/* kept_imports; innermost */
 static DECLARE_WORK(kept_work, kept_imports_release);
 
 /* Is it as long as it says, and aligned as the card demands? */
-static bool is_usable(struct sg_table *sgt, u64 length, u32 align)
+static bool import_sgt_usable(struct sg_table *sgt, u64 length, u32 align)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -108,13 +108,13 @@ static void import_invalidate(struct dma_buf_attachment *attach)
 	paccel_import_release_kept();
 }
 
-static const struct dma_buf_attach_ops attach_ops = {
+static const struct dma_buf_attach_ops import_attach_ops = {
 	.allow_peer2peer = true,
 	.invalidate_mappings = import_invalidate,
 };
 
 /* The addresses, so that they can be looked at without a lock. */
-static int copy_addresses(struct paccel_pages *p, struct sg_table *from)
+static int import_copy_segs(struct paccel_pages *p, struct sg_table *from)
 {
 	struct scatterlist *sg, *to;
 	unsigned int i;
@@ -151,7 +151,7 @@ static void import_unpin(struct paccel_import *imp)
 }
 
 /* The reservation lock is held. */
-static int map_locked(struct paccel_pages *p)
+static int import_map_locked(struct paccel_pages *p)
 {
 	struct paccel_import *imp = p->import;
 	struct sg_table *sgt;
@@ -169,8 +169,9 @@ static int map_locked(struct paccel_pages *p)
 				    MAX_SCHEDULE_TIMEOUT);
 	if (ret < 0)
 		goto unmap;
-	ret = is_usable(sgt, p->length, paccel_dma_align(p->pd)) ? copy_addresses(p, sgt) :
-								    -EOPNOTSUPP;
+	ret = -EOPNOTSUPP;
+	if (import_sgt_usable(sgt, p->length, paccel_dma_align(p->pd)))
+		ret = import_copy_segs(p, sgt);
 	if (ret)
 		goto unmap;
 	imp->sgt = sgt;
@@ -184,18 +185,18 @@ unpin:
 }
 
 /* In a paccel_enter() section: what the other driver does here waits for devices only. */
-static int map_for_card(struct paccel_pages *p)
+static int import_map_device(struct paccel_pages *p)
 {
 	struct device *dev = &p->pd->hw.pdev->dev;
 	struct paccel_import *imp = p->import;
 	int ret;
 
 	imp->unsafe_seq = READ_ONCE(p->pd->unsafe_seq);
-	imp->attach = dma_buf_dynamic_attach(imp->dmabuf, dev, &attach_ops, imp);
+	imp->attach = dma_buf_dynamic_attach(imp->dmabuf, dev, &import_attach_ops, imp);
 	if (IS_ERR(imp->attach))
 		return PTR_ERR(imp->attach);
 	dma_resv_lock(imp->dmabuf->resv, NULL);
-	ret = map_locked(p);
+	ret = import_map_locked(p);
 	dma_resv_unlock(imp->dmabuf->resv);
 	if (ret) {
 		dma_buf_detach(imp->dmabuf, imp->attach);
@@ -207,29 +208,29 @@ static int map_for_card(struct paccel_pages *p)
 	return 0;
 }
 
-static bool interrupted(int ret)
+static bool import_interrupted(int ret)
 {
 	return ret == -ERESTARTSYS || ret == -EINTR;
 }
 
-static int map_somehow(struct paccel_pages *p)
+static int import_map(struct paccel_pages *p)
 {
 	int ret = -EOPNOTSUPP, first, idx;
 
 	if (p->pd->direct) {
 		if (!paccel_enter(p->pd, &idx))
 			return -ENODEV;
-		ret = map_for_card(p);
+		ret = import_map_device(p);
 		paccel_exit(idx);
 	}
 	first = ret;
-	if (ret && !interrupted(ret))
+	if (ret && !import_interrupted(ret))
 		ret = dma_buf_vmap_unlocked(p->import->dmabuf, &p->import->map);
 	/* It is not that it cannot be done, if the card's way wanted memory alone. */
-	if (ret && !interrupted(ret) && first == -ENOMEM)
+	if (ret && !import_interrupted(ret) && first == -ENOMEM)
 		ret = first;
 	/* A wait for fences that anything interrupts: from the start, even without SA_RESTART. */
-	if (interrupted(ret))
+	if (import_interrupted(ret))
 		return -ERESTARTNOINTR;
 	return !ret || ret == -ENOMEM ? ret : -EOPNOTSUPP;
 }
@@ -250,7 +251,7 @@ int paccel_import_get(struct paccel_pages *p, struct dma_buf *dmabuf)
 	imp->pages = p;
 	imp->dir = p->dir;
 	p->import = imp;
-	ret = map_somehow(p);
+	ret = import_map(p);
 	if (ret) {
 		p->import = NULL;
 		kfree(imp);
@@ -383,13 +384,13 @@ bool paccel_import_is_readable(const struct paccel_pages *p)
 	return iosys_map_is_set(&p->import->map);
 }
 
-static bool copied_by_cpu(const struct paccel_pages *p)
+static bool import_is_copied(const struct paccel_pages *p)
 {
 	return p->kind == PACCEL_PAGES_IMPORTED && paccel_import_is_readable(p);
 }
 
 /* What is written may be a part, and the rest must stay. */
-static enum dma_data_direction access_dir(bool write)
+static enum dma_data_direction import_access_dir(bool write)
 {
 	return write ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE;
 }
@@ -398,18 +399,18 @@ int paccel_import_begin_cpu(struct paccel_pages *p, bool write)
 {
 	int ret;
 
-	if (!copied_by_cpu(p))
+	if (!import_is_copied(p))
 		return 0;
-	ret = dma_buf_begin_cpu_access(p->import->dmabuf, access_dir(write));
-	if (interrupted(ret))
+	ret = dma_buf_begin_cpu_access(p->import->dmabuf, import_access_dir(write));
+	if (import_interrupted(ret))
 		return -ERESTARTNOINTR;
 	return !ret || ret == -ENOMEM ? ret : -EIO;
 }
 
 void paccel_import_end_cpu(struct paccel_pages *p, bool write)
 {
-	if (copied_by_cpu(p))
-		dma_buf_end_cpu_access(p->import->dmabuf, access_dir(write));
+	if (import_is_copied(p))
+		dma_buf_end_cpu_access(p->import->dmabuf, import_access_dir(write));
 }
 
 void paccel_import_read(struct paccel_pages *p, u64 off, void *to, u32 len)

@@ -30,10 +30,10 @@
 /* What is put in with the page that was touched, if it is the same allocation's: bytes. */
 #define PACCEL_FAULT_AROUND SZ_64K
 
-static struct vfsmount *fs_mount;
-static int fs_count;
+static struct vfsmount *map_fs_mount;
+static int map_fs_count;
 
-static int fs_init_context(struct fs_context *fc)
+static int map_fs_init_context(struct fs_context *fc)
 {
 	return init_pseudo(fc, PACCEL_FS_MAGIC) ? 0 : -ENOMEM;
 }
@@ -42,9 +42,9 @@ static int fs_init_context(struct fs_context *fc)
  * Without an owner: the module would keep itself loaded as long as there is a card. The last card
  * unmounts it, and the module's exit waits for that one.
  */
-static struct file_system_type fs_type = {
+static struct file_system_type map_fs_type = {
 	.name = "paccel",
-	.init_fs_context = fs_init_context,
+	.init_fs_context = map_fs_init_context,
 	.kill_sb = kill_anon_super,
 };
 
@@ -52,13 +52,13 @@ static struct file_system_type fs_type = {
 int paccel_map_alloc(struct paccel_device *pd)
 {
 	struct inode *inode;
-	int ret = simple_pin_fs(&fs_type, &fs_mount, &fs_count);
+	int ret = simple_pin_fs(&map_fs_type, &map_fs_mount, &map_fs_count);
 
 	if (ret)
 		return ret;
-	inode = alloc_anon_inode(fs_mount->mnt_sb);
+	inode = alloc_anon_inode(map_fs_mount->mnt_sb);
 	if (IS_ERR(inode)) {
-		simple_release_fs(&fs_mount, &fs_count);
+		simple_release_fs(&map_fs_mount, &map_fs_count);
 		return PTR_ERR(inode);
 	}
 	pd->inode = inode;
@@ -71,7 +71,7 @@ void paccel_map_free(struct paccel_device *pd)
 	if (!pd->inode)
 		return;
 	iput(pd->inode);
-	simple_release_fs(&fs_mount, &fs_count);
+	simple_release_fs(&map_fs_mount, &map_fs_count);
 }
 
 /*
@@ -99,13 +99,13 @@ void paccel_map_disable(struct paccel_device *pd)
 }
 
 /* The same offset in every file, so that one range of the inode is one range of the card. */
-static u64 mmap_offset(u64 addr)
+static u64 map_offset(u64 addr)
 {
 	return PACCEL_MMAP_DEVICE + addr;
 }
 
 /* The device address that a user address of the mapping stands for. */
-static u64 vma_device(const struct vm_area_struct *vma, unsigned long user)
+static u64 map_device_addr(const struct vm_area_struct *vma, unsigned long user)
 {
 	return ((u64)vma->vm_pgoff << PAGE_SHIFT) - PACCEL_MMAP_DEVICE + (user - vma->vm_start);
 }
@@ -116,7 +116,7 @@ static u64 vma_device(const struct vm_area_struct *vma, unsigned long user)
  */
 void paccel_map_zap(struct paccel_device *pd, u64 addr, u64 size)
 {
-	unmap_mapping_range(pd->inode->i_mapping, mmap_offset(addr), size, 1);
+	unmap_mapping_range(pd->inode->i_mapping, map_offset(addr), size, 1);
 }
 
 /*
@@ -135,15 +135,15 @@ void paccel_map_zap_all(struct paccel_device *pd)
  * Puts in the page and those around it that are of the same allocation. What keeps @buf from being
  * given to somebody else is up to the caller.
  */
-static vm_fault_t insert_pages(struct vm_fault *vmf, const struct paccel_buf *buf)
+static vm_fault_t map_insert_pages(struct vm_fault *vmf, const struct paccel_buf *buf)
 {
 	struct vm_area_struct *vma = vmf->vma;
-	u64 at = vma_device(vma, vmf->address & PAGE_MASK);
+	u64 at = map_device_addr(vma, vmf->address & PAGE_MASK);
 	u64 from = max3(round_down(at, PACCEL_FAULT_AROUND), buf->start,
-			vma_device(vma, vma->vm_start));
+			map_device_addr(vma, vma->vm_start));
 	u64 to = min3(round_down(at, PACCEL_FAULT_AROUND) + PACCEL_FAULT_AROUND,
-		      buf->start + buf->size, vma_device(vma, vma->vm_end));
-	unsigned long user = vma->vm_start + (from - vma_device(vma, vma->vm_start));
+		      buf->start + buf->size, map_device_addr(vma, vma->vm_end));
+	unsigned long user = vma->vm_start + (from - map_device_addr(vma, vma->vm_start));
 	unsigned long pfn = PHYS_PFN(buf->pd->mem_phys + (from - PACCEL_MEM_BASE));
 	vm_fault_t ret = VM_FAULT_NOPAGE;
 
@@ -172,7 +172,7 @@ static const struct paccel_buf *map_touch(struct paccel_ctx *ctx, u64 addr)
 static vm_fault_t map_fault(struct vm_fault *vmf)
 {
 	struct paccel_ctx *ctx = vmf->vma->vm_private_data;
-	u64 addr = vma_device(vmf->vma, vmf->address & PAGE_MASK);
+	u64 addr = map_device_addr(vmf->vma, vmf->address & PAGE_MASK);
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	const struct paccel_buf *buf;
 	int idx;
@@ -182,7 +182,7 @@ static vm_fault_t map_fault(struct vm_fault *vmf)
 	mutex_lock(&ctx->lock);
 	buf = READ_ONCE(ctx->lost) ? NULL : map_touch(ctx, addr);
 	if (buf)
-		ret = insert_pages(vmf, buf);
+		ret = map_insert_pages(vmf, buf);
 	mutex_unlock(&ctx->lock);
 	paccel_exit(idx);
 	return ret;
@@ -230,7 +230,7 @@ static int map_prepare(struct vm_area_struct *vma, unsigned long flags)
  */
 int paccel_map_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
 {
-	u64 offset = vma_device(vma, vma->vm_start) - PACCEL_MEM_BASE;
+	u64 offset = map_device_addr(vma, vma->vm_start) - PACCEL_MEM_BASE;
 	u64 length = vma->vm_end - vma->vm_start;
 	struct paccel_device *pd = ctx->pd;
 	int ret;
@@ -253,7 +253,7 @@ int paccel_map_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
  * The dma-buf holds the memory, and the mapping the dma-buf. So whoever has either has it until the
  * card goes or loses it.
  */
-static vm_fault_t buf_fault(struct vm_fault *vmf)
+static vm_fault_t map_buf_fault(struct vm_fault *vmf)
 {
 	const struct paccel_buf *buf = vmf->vma->vm_private_data;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
@@ -262,13 +262,13 @@ static vm_fault_t buf_fault(struct vm_fault *vmf)
 	if (!paccel_enter(buf->pd, &idx))
 		return VM_FAULT_SIGBUS;
 	if (buf->generation == READ_ONCE(buf->pd->pool->generation))
-		ret = insert_pages(vmf, buf);
+		ret = map_insert_pages(vmf, buf);
 	paccel_exit(idx);
 	return ret;
 }
 
-static const struct vm_operations_struct buf_vm_ops = {
-	.fault = buf_fault,
+static const struct vm_operations_struct map_buf_vm_ops = {
+	.fault = map_buf_fault,
 };
 
 /* For a dma-buf, which has checked the range, and whose file has the card's inode. */
@@ -281,8 +281,8 @@ int paccel_map_buf(struct paccel_buf *buf, struct vm_area_struct *vma)
 	ret = map_prepare(vma, 0);
 	if (ret)
 		return ret;
-	vma->vm_pgoff += PHYS_PFN(mmap_offset(buf->start));
+	vma->vm_pgoff += PHYS_PFN(map_offset(buf->start));
 	vma->vm_private_data = buf;
-	vma->vm_ops = &buf_vm_ops;
+	vma->vm_ops = &map_buf_vm_ops;
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "mem/pool.h"
 #include "mem/share.h"
 
-static struct paccel_mem_ref *to_map(struct paccel_range *r)
+static struct paccel_mem_ref *to_mem_ref(struct paccel_range *r)
 {
 	return r ? container_of(r, struct paccel_mem_ref, range) : NULL;
 }
@@ -19,14 +19,14 @@ struct paccel_buf *paccel_mem_get(struct paccel_ctx *ctx, u64 addr, u64 length)
 	struct paccel_mem_ref *map;
 
 	lockdep_assert_held(&ctx->lock);
-	map = to_map(paccel_range_find(&ctx->maps, addr, length));
+	map = to_mem_ref(paccel_range_find(&ctx->maps, addr, length));
 	if (!map)
 		return NULL;
 	kref_get(&map->buf->ref);
 	return map->buf;
 }
 
-static void map_set(struct paccel_mem_ref *map, struct paccel_buf *buf)
+static void mem_ref_init(struct paccel_mem_ref *map, struct paccel_buf *buf)
 {
 	map->buf = buf;
 	map->count = 1;
@@ -50,7 +50,7 @@ static int mem_insert(struct paccel_ctx *ctx, struct paccel_mem_ref *map)
 }
 
 /* What was freed after a point had been reached is free, too, once the work has let go of it. */
-static int pool_alloc(struct paccel_ctx *ctx, u64 length, u64 align, struct paccel_buf **bufp)
+static int mem_alloc_buf(struct paccel_ctx *ctx, u64 length, u64 align, struct paccel_buf **bufp)
 {
 	u64 mark = paccel_ctx_releasing(ctx);
 	int ret = paccel_pool_alloc(ctx->pd, ctx->user, length, align, bufp);
@@ -64,11 +64,11 @@ static int pool_alloc(struct paccel_ctx *ctx, u64 length, u64 align, struct pacc
 struct paccel_mem_ref *paccel_mem_alloc(struct paccel_ctx *ctx, u64 length, u64 align)
 {
 	struct paccel_buf *buf;
-	int ret = pool_alloc(ctx, length, align, &buf);
+	int ret = mem_alloc_buf(ctx, length, align, &buf);
 
 	if (ret)
 		return ERR_PTR(ret);
-	map_set(&buf->first, buf);
+	mem_ref_init(&buf->first, buf);
 	return &buf->first;
 }
 
@@ -84,7 +84,7 @@ struct paccel_mem_ref *paccel_mem_import(struct paccel_ctx *ctx, int fd)
 		paccel_buf_put(buf);
 		return ERR_PTR(-ENOMEM);
 	}
-	map_set(map, buf);
+	mem_ref_init(map, buf);
 	return map;
 }
 
@@ -127,7 +127,7 @@ void paccel_mem_drop(struct paccel_mem_ref *map)
 /* The map to free, or an ERR_PTR; ctx->lock is held. */
 static struct paccel_mem_ref *mem_find(struct paccel_ctx *ctx, u64 addr, u64 length)
 {
-	struct paccel_mem_ref *map = to_map(paccel_range_at(&ctx->maps, addr));
+	struct paccel_mem_ref *map = to_mem_ref(paccel_range_at(&ctx->maps, addr));
 
 	if (!map)
 		return ERR_PTR(-ENOENT);
@@ -143,7 +143,7 @@ int paccel_mem_publish(struct paccel_ctx *ctx, struct paccel_mem_ref *map)
 	int ret = 0;
 
 	mutex_lock(&ctx->lock);
-	first = to_map(paccel_range_at(&ctx->maps, map->range.start));
+	first = to_mem_ref(paccel_range_at(&ctx->maps, map->range.start));
 	again = first && first->buf == map->buf;
 	if (again)
 		first->count++;

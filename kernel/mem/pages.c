@@ -53,7 +53,7 @@ static void pages_forget(struct paccel_pages *p)
 }
 
 /* Pins @nr pages from @addr on, or none. */
-static int pin_all(u64 addr, unsigned long nr, unsigned int gup_flags, struct page **pages)
+static int pages_pin_range(u64 addr, unsigned long nr, unsigned int gup_flags, struct page **pages)
 {
 	unsigned long got = 0;
 	int ret;
@@ -85,7 +85,9 @@ int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr,
 	if (ret)
 		return ret;
 	p->kind = PACCEL_PAGES_PINNED;
-	ret = pin_all(addr & PAGE_MASK, p->nr, gup_flags | (write ? FOLL_WRITE : 0), p->pages);
+	if (write)
+		gup_flags |= FOLL_WRITE;
+	ret = pages_pin_range(addr & PAGE_MASK, p->nr, gup_flags, p->pages);
 	if (ret)
 		pages_forget(p);
 	return ret;
@@ -95,7 +97,7 @@ int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr,
  * Up to @nr pages that are neighbours, each of which can be given back alone: as many as are to be
  * had without effort, for each piece of host memory costs a card time. Returns how many; 0: none.
  */
-static unsigned long alloc_neighbours(struct page **pages, unsigned long nr)
+static unsigned long pages_alloc_adjacent(struct page **pages, unsigned long nr)
 {
 	unsigned int order = min_t(unsigned int, ilog2(nr), PACCEL_OWN_ORDER);
 	gfp_t easy = __GFP_NOWARN | __GFP_NORETRY, gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO;
@@ -128,7 +130,7 @@ int paccel_pages_alloc(struct paccel_pages *p, struct paccel_device *pd, u64 len
 		cond_resched();
 		/* Also if the OOM killer has chosen us for this very loop. */
 		ret = fatal_signal_pending(current) ? -EINTR : -ENOMEM;
-		got = ret == -EINTR ? 0 : alloc_neighbours(p->pages + i, p->nr - i);
+		got = ret == -EINTR ? 0 : pages_alloc_adjacent(p->pages + i, p->nr - i);
 		if (!got)
 			goto free_pages;
 	}
@@ -177,7 +179,7 @@ int paccel_pages_same(struct paccel_pages *p, u64 addr)
 
 	for (done = 0; done < p->nr && !ret; done += nr) {
 		nr = min_t(unsigned long, p->nr - done, PACCEL_COMPARE);
-		ret = pin_all((addr & PAGE_MASK) + done * PAGE_SIZE, nr, 0, now);
+		ret = pages_pin_range((addr & PAGE_MASK) + done * PAGE_SIZE, nr, 0, now);
 		if (ret)
 			break;
 		for (i = 0; i < nr; i++)
@@ -195,7 +197,7 @@ int paccel_pages_same(struct paccel_pages *p, u64 addr)
  * page that is mapped twice for an error. What is foreign is synced by its driver, when programs
  * say so.
  */
-static bool needs_sync(struct paccel_pages *p)
+static bool pages_need_sync(struct paccel_pages *p)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -207,7 +209,7 @@ static bool needs_sync(struct paccel_pages *p)
 }
 
 /* In a paccel_enter() section. */
-static void map_for_device(struct paccel_pages *p)
+static void pages_map_device(struct paccel_pages *p)
 {
 	struct device *dev = &p->pd->hw.pdev->dev;
 
@@ -219,7 +221,7 @@ static void map_for_device(struct paccel_pages *p)
 		goto free_segs;
 	if (paccel_segs_mark(&p->segs))
 		goto unmap;
-	p->sync = needs_sync(p);
+	p->sync = pages_need_sync(p);
 	p->unsafe_seq = READ_ONCE(p->pd->unsafe_seq);
 	mutex_lock(&p->pd->mapped_lock);
 	list_add(&p->mapped, &p->pd->mapped);
@@ -242,11 +244,11 @@ void paccel_pages_map(struct paccel_pages *p)
 
 	if (paccel_pages_shared(p) || !p->pd->direct || !paccel_enter(p->pd, &idx))
 		return;
-	map_for_device(p);
+	pages_map_device(p);
 	paccel_exit(idx);
 }
 
-static void unmap_for_device(struct paccel_pages *p)
+static void pages_unmap_device(struct paccel_pages *p)
 {
 	/*
 	 * Every transfer has synced its own part; all of it again would undo what the CPU wrote
@@ -268,10 +270,10 @@ void paccel_pages_unmap_all(struct paccel_device *pd)
 		if (paccel_may_write(pd, p->unsafe_seq))
 			continue;
 		list_del_init(&p->mapped);
-		unmap_for_device(p);
+		pages_unmap_device(p);
 	}
 	mutex_unlock(&pd->mapped_lock);
-	/* What unmap() has taken out of the list before. */
+	/* What pages_unmap() has taken out of the list before. */
 	synchronize_srcu(&paccel_srcu);
 }
 
@@ -279,7 +281,7 @@ void paccel_pages_unmap_all(struct paccel_device *pd)
  * False if the device may still write the pages and cannot be stopped: they are lost, on purpose.
  * It has no request for pages that were mapped after it went out of service: its engines take none.
  */
-static bool unmap(struct paccel_pages *p)
+static bool pages_unmap(struct paccel_pages *p)
 {
 	/* The device stays bound as long as paccel_pages_unmap_all() waits for this. */
 	int idx = srcu_read_lock(&paccel_srcu);
@@ -291,7 +293,7 @@ static bool unmap(struct paccel_pages *p)
 	mutex_unlock(&p->pd->mapped_lock);
 	lost = is_mapped && paccel_may_write(p->pd, p->unsafe_seq);
 	if (is_mapped && !lost)
-		unmap_for_device(p);
+		pages_unmap_device(p);
 	srcu_read_unlock(&paccel_srcu, idx);
 	if (lost) {
 		paccel_count_leak(p->pd, p->nr);
@@ -317,7 +319,7 @@ static void pages_keep(struct paccel_pages *p)
 		get_page(p->pages[i]);
 }
 
-static void give_back(struct paccel_pages *p)
+static void pages_put(struct paccel_pages *p)
 {
 	unsigned long i;
 
@@ -338,8 +340,8 @@ void paccel_pages_release(struct paccel_pages *p)
 		return;
 	if (p->kind == PACCEL_PAGES_IMPORTED)
 		paccel_import_put(p);
-	else if (unmap(p))
-		give_back(p);
+	else if (pages_unmap(p))
+		pages_put(p);
 	else
 		pages_keep(p);
 	p->pages = NULL;
@@ -353,7 +355,7 @@ bool paccel_pages_shared(const struct paccel_pages *p)
 }
 
 /* Whose mapping it is. The pages that lend it have the same first byte, and live longer. */
-static struct paccel_pages *mapped(struct paccel_pages *p)
+static struct paccel_pages *pages_mapping(struct paccel_pages *p)
 {
 	return paccel_pages_shared(p) ? p->lender : p;
 }
@@ -361,7 +363,7 @@ static struct paccel_pages *mapped(struct paccel_pages *p)
 /* The direction that it is mapped with. */
 enum dma_data_direction paccel_pages_dir(struct paccel_pages *p)
 {
-	return mapped(p)->dir;
+	return pages_mapping(p)->dir;
 }
 
 /*
@@ -378,7 +380,7 @@ bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 
 	u32 got = 0, nr = 0;
 	struct paccel_seg seg;
 
-	p = mapped(p);
+	p = pages_mapping(p);
 	if (list_empty(&p->mapped))
 		return false;
 	paccel_segs_seek(&p->segs, cursor, off);
@@ -405,7 +407,7 @@ bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 
 /* Of what paccel_pages_dma() has been asked about. */
 bool paccel_pages_sync(struct paccel_pages *p)
 {
-	return mapped(p)->sync;
+	return pages_mapping(p)->sync;
 }
 
 /* --- by CPU --- */

@@ -79,13 +79,13 @@ static u64 buf_end(const struct paccel_buf *buf)
 /* --- ranges; pool->lock is held --- */
 
 /* Are they neighbours that make one piece? */
-static bool scrub_together(const struct paccel_buf *a, const struct paccel_buf *b)
+static bool buf_can_join(const struct paccel_buf *a, const struct paccel_buf *b)
 {
 	return (buf_end(a) == b->start || buf_end(b) == a->start) &&
 	       a->size + b->size <= POOL_SCRUB_BYTES;
 }
 
-static bool in_index(enum paccel_buf_state state)
+static bool buf_state_indexed(enum paccel_buf_state state)
 {
 	return state == PACCEL_BUF_DIRTY || state == PACCEL_BUF_SCRUBBING ||
 	       state == PACCEL_BUF_FREE;
@@ -118,9 +118,9 @@ static void buf_set_state(struct paccel_pool *pool, struct paccel_buf *buf,
 	buf->state = state;
 	if (old == PACCEL_BUF_DIRTY || old == PACCEL_BUF_QUARANTINED)
 		list_del(&buf->range.list);
-	if (in_index(old) && !in_index(state))
+	if (buf_state_indexed(old) && !buf_state_indexed(state))
 		pool_index_remove(&pool->index, &buf->range);
-	else if (!in_index(old) && in_index(state))
+	else if (!buf_state_indexed(old) && buf_state_indexed(state))
 		buf_add(pool, buf);
 	if (state == PACCEL_BUF_DIRTY)
 		list_add_tail(&buf->range.list, &pool->dirty);
@@ -140,7 +140,7 @@ static void buf_resize(struct paccel_pool *pool, struct paccel_buf *buf, u64 sta
 /* Ends a range whose bytes become a neighbour's. The caller counts them. */
 static void buf_dissolve(struct paccel_pool *pool, struct paccel_buf *buf)
 {
-	if (in_index(buf->state))
+	if (buf_state_indexed(buf->state))
 		pool_index_remove(&pool->index, &buf->range);
 	if (buf->state == PACCEL_BUF_DIRTY)
 		list_del(&buf->range.list);
@@ -166,7 +166,7 @@ static void buf_make_free(struct paccel_pool *pool, struct paccel_buf *buf)
 		buf_resize(pool, prev, prev->start, end);
 		return;
 	}
-	if (!in_index(buf->state)) {
+	if (!buf_state_indexed(buf->state)) {
 		buf->size = end - start;
 		buf->state = PACCEL_BUF_FREE;
 		buf_add(pool, buf);
@@ -187,7 +187,7 @@ static void buf_make_dirty(struct paccel_pool *pool, struct paccel_buf *buf)
 	struct paccel_buf *last = list_empty(&pool->dirty) ? NULL :
 				  list_last_entry(&pool->dirty, struct paccel_buf, range.list);
 
-	if (!last || !scrub_together(last, buf)) {
+	if (!last || !buf_can_join(last, buf)) {
 		buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
 		return;
 	}
@@ -463,7 +463,7 @@ static void scrub_finish(struct paccel_device *pd)
 	pool_answer(pd);
 }
 
-static bool is_dirty(const struct paccel_buf *buf)
+static bool buf_is_dirty(const struct paccel_buf *buf)
 {
 	return buf && buf->state == PACCEL_BUF_DIRTY;
 }
@@ -476,9 +476,9 @@ static void scrub_gather(struct paccel_pool *pool, struct paccel_buf *buf)
 
 	for (;;) {
 		other = to_buf(pool_index_next(&buf->range));
-		if (!is_dirty(other) || !scrub_together(buf, other))
+		if (!buf_is_dirty(other) || !buf_can_join(buf, other))
 			other = to_buf(pool_index_prev(&buf->range));
-		if (!is_dirty(other) || !scrub_together(buf, other))
+		if (!buf_is_dirty(other) || !buf_can_join(buf, other))
 			return;
 		start = min(buf->start, other->start);
 		end = max(buf_end(buf), buf_end(other));

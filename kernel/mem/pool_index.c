@@ -23,7 +23,7 @@ static struct pool_range *size_entry(struct rb_node *node)
 	return rb_entry_safe(node, struct pool_range, by_size);
 }
 
-static u64 align_up(u32 granule, unsigned int order)
+static u64 granule_align_up(u32 granule, unsigned int order)
 {
 	u64 unit = 1ULL << order;
 
@@ -31,9 +31,9 @@ static u64 align_up(u32 granule, unsigned int order)
 }
 
 /* Length of [@first, @end) from its first aligned granule on; 0 if it has none. */
-static u32 aligned_len(u32 first, u32 end, unsigned int order)
+static u32 run_aligned_len(u32 first, u32 end, unsigned int order)
 {
-	u64 at = align_up(first, order);
+	u64 at = granule_align_up(first, order);
 
 	return at < end ? end - at : 0;
 }
@@ -44,7 +44,7 @@ static void fit_add_run(struct pool_fit *fit, u32 first, u32 end)
 	u32 len;
 
 	for (order = 0; order < POOL_ALIGN_ORDERS; order++) {
-		len = aligned_len(first, end, order);
+		len = run_aligned_len(first, end, order);
 		/* What is aligned to more is aligned to this as well. */
 		if (!len)
 			return;
@@ -117,7 +117,7 @@ struct pool_range *pool_index_best_fit(struct pool_index *index, u32 len, unsign
 			at = left;
 			continue;
 		}
-		if (aligned_len(at->first, at->end, order) >= len)
+		if (run_aligned_len(at->first, at->end, order) >= len)
 			return at;
 		at = size_entry(at->by_size.rb_right);
 	}
@@ -134,7 +134,7 @@ u32 pool_index_largest(struct pool_index *index)
 /* Where an allocation in the range begins. */
 u64 pool_range_place(const struct pool_range *range, unsigned int order)
 {
-	return align_up(range->first, order);
+	return granule_align_up(range->first, order);
 }
 
 /* --- all ranges, by address --- */

@@ -232,7 +232,7 @@ struct dma_buf *paccel_host_export(struct paccel_ctx *ctx, u64 addr)
 /* --- and back --- */
 
 /* May the dma-buf be registered? */
-static int import_check(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
+static int host_import_check(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
 {
 	struct paccel_buf *buf = paccel_dmabuf_to_buf(dmabuf);
 
@@ -245,7 +245,7 @@ static int import_check(struct paccel_host *host, struct dma_buf *dmabuf, u64 le
 }
 
 /* The pages that the registration costs its process. */
-static unsigned long import_cost(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
+static unsigned long host_import_cost(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
 {
 	struct paccel_shared *shared = dmabuf->priv;
 
@@ -257,7 +257,7 @@ static unsigned long import_cost(struct paccel_host *host, struct dma_buf *dmabu
 }
 
 /* Our own host memory is lent, page by page, and needs no more of a dma-buf than its file. */
-static int import_pages(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
+static int host_import_pages(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
 {
 	struct paccel_shared *shared = dmabuf->priv;
 	struct paccel_pages *p = &host->pages;
@@ -272,7 +272,7 @@ static int import_pages(struct paccel_host *host, struct dma_buf *dmabuf, u64 le
 }
 
 /* Nothing of the caller's memory at the range's address is looked at. */
-static int import_build(struct paccel_ctx *ctx, struct paccel_host *host, u64 length, int fd)
+static int host_import_build(struct paccel_ctx *ctx, struct paccel_host *host, u64 length, int fd)
 {
 	struct dma_buf *dmabuf = dma_buf_get(fd);
 	unsigned long cost;
@@ -280,12 +280,12 @@ static int import_build(struct paccel_ctx *ctx, struct paccel_host *host, u64 le
 
 	if (IS_ERR(dmabuf))
 		return -EINVAL;
-	ret = import_check(host, dmabuf, length);
-	cost = import_cost(host, dmabuf, length);
+	ret = host_import_check(host, dmabuf, length);
+	cost = host_import_cost(host, dmabuf, length);
 	if (!ret && cost)
 		ret = paccel_host_charge(ctx, host, cost, false);
 	if (!ret)
-		ret = import_pages(host, dmabuf, length);
+		ret = host_import_pages(host, dmabuf, length);
 	dma_buf_put(dmabuf);
 	return ret ?: paccel_host_place(ctx, host);
 }
@@ -297,7 +297,7 @@ int paccel_host_import(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_o
 
 	if (IS_ERR(host))
 		return PTR_ERR(host);
-	ret = import_build(ctx, host, length, fd);
+	ret = host_import_build(ctx, host, length, fd);
 	if (ret)
 		paccel_host_discard(ctx, host);
 	return ret;
