@@ -18,6 +18,7 @@
 #include "core/device.h"
 #include "core/range.h"
 #include "mem/host.h"
+#include "mem/map.h"
 #include "mem/pages.h"
 
 static struct paccel_host *addr_to_host(struct paccel_range *r)
@@ -454,17 +455,6 @@ static void host_vm_close(struct vm_area_struct *vma)
 	paccel_host_put(host);
 }
 
-/* A part of the range would be neither mapped nor dead. */
-static int host_vm_may_split(struct vm_area_struct *vma, unsigned long addr)
-{
-	return -EINVAL;
-}
-
-static int host_vm_mremap(struct vm_area_struct *vma)
-{
-	return -EINVAL;
-}
-
 static vm_fault_t host_vm_fault(struct vm_fault *vmf)
 {
 	struct paccel_host *host = vmf->vma->vm_private_data;
@@ -480,8 +470,9 @@ static vm_fault_t host_vm_fault(struct vm_fault *vmf)
 static const struct vm_operations_struct host_vm_ops = {
 	.open = host_vm_open,
 	.close = host_vm_close,
-	.may_split = host_vm_may_split,
-	.mremap = host_vm_mremap,
+	/* A part of the range would be neither mapped nor dead. */
+	.may_split = paccel_map_may_split,
+	.mremap = paccel_map_mremap,
 	.fault = host_vm_fault,
 };
 

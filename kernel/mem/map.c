@@ -189,20 +189,20 @@ static vm_fault_t map_fault(struct vm_fault *vmf)
 }
 
 /* The addresses are what a program makes pointers of: they come and go, and stay, as a whole. */
-static int map_may_split(struct vm_area_struct *vma, unsigned long addr)
+int paccel_map_may_split(struct vm_area_struct *vma, unsigned long addr)
 {
 	return -EINVAL;
 }
 
-static int map_mremap(struct vm_area_struct *vma)
+int paccel_map_mremap(struct vm_area_struct *vma)
 {
 	return -EINVAL;
 }
 
 static const struct vm_operations_struct map_vm_ops = {
 	.fault = map_fault,
-	.may_split = map_may_split,
-	.mremap = map_mremap,
+	.may_split = paccel_map_may_split,
+	.mremap = paccel_map_mremap,
 };
 
 bool paccel_map_owns_vma(const struct vm_area_struct *vma)

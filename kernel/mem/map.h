@@ -15,6 +15,9 @@ void paccel_map_free(struct paccel_device *pd);
 void paccel_map_enable(struct paccel_device *pd);
 void paccel_map_disable(struct paccel_device *pd);
 bool paccel_map_owns_vma(const struct vm_area_struct *vma);
+/* For the vm_ops of mappings that exist as a whole: munmap() of a part and mremap() fail. */
+int paccel_map_may_split(struct vm_area_struct *vma, unsigned long addr);
+int paccel_map_mremap(struct vm_area_struct *vma);
 int paccel_map_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma);
 int paccel_map_buf(struct paccel_buf *buf, struct vm_area_struct *vma);
 void paccel_map_zap(struct paccel_device *pd, u64 addr, u64 size);
