@@ -4,30 +4,24 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
+#include "core/compat.h"
 #include "core/ctx.h"
 #include "core/device.h"
 
 /* 0, or a number to wait for. */
 u64 paccel_ctx_releasing(struct paccel_ctx *ctx)
 {
-	u64 mark;
-
-	spin_lock(&ctx->work_lock);
-	mark = list_empty(&ctx->releasing) ? 0 : ctx->nr_ended;
-	spin_unlock(&ctx->work_lock);
-	return mark;
+	guard(spinlock)(&ctx->work_lock);
+	return list_empty(&ctx->releasing) ? 0 : ctx->nr_ended;
 }
 
 static bool ctx_has_released(struct paccel_ctx *ctx, u64 mark)
 {
 	struct paccel_ended *first;
-	bool past;
 
-	spin_lock(&ctx->work_lock);
+	guard(spinlock)(&ctx->work_lock);
 	first = list_first_entry_or_null(&ctx->releasing, struct paccel_ended, node);
-	past = !first || first->nr > mark;
-	spin_unlock(&ctx->work_lock);
-	return past;
+	return !first || first->nr > mark;
 }
 
 /* Never waits for a card: those jobs have ended. 0, or -EINTR after a fatal signal. */

@@ -234,6 +234,12 @@ free_segs:
 	paccel_segs_free(&p->segs);
 }
 
+/* What is lent by a range of the same card is mapped for it already. */
+static bool pages_are_shared(const struct paccel_pages *p)
+{
+	return p->kind == PACCEL_PAGES_LENT && p->lender->pd == p->pd;
+}
+
 /*
  * Maps the pages for the card, if it can be given all memory. Otherwise, and if that fails, they go
  * through the bounce buffer, which is no error.
@@ -242,7 +248,7 @@ void paccel_pages_map(struct paccel_pages *p)
 {
 	int idx;
 
-	if (paccel_pages_shared(p) || !p->pd->direct || !paccel_enter(p->pd, &idx))
+	if (pages_are_shared(p) || !p->pd->direct || !paccel_enter(p->pd, &idx))
 		return;
 	pages_map_device(p);
 	paccel_exit(idx);
@@ -348,16 +354,10 @@ void paccel_pages_release(struct paccel_pages *p)
 	p->kind = PACCEL_PAGES_NONE;
 }
 
-/* What is lent by a range of the same card is mapped for it already. */
-bool paccel_pages_shared(const struct paccel_pages *p)
-{
-	return p->kind == PACCEL_PAGES_LENT && p->lender->pd == p->pd;
-}
-
 /* Whose mapping it is. The pages that lend it have the same first byte, and live longer. */
 static struct paccel_pages *pages_mapping(struct paccel_pages *p)
 {
-	return paccel_pages_shared(p) ? p->lender : p;
+	return pages_are_shared(p) ? p->lender : p;
 }
 
 /* The direction that it is mapped with. */

@@ -66,7 +66,6 @@ int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct
 			u64 length, bool write);
 int paccel_pages_same(struct paccel_pages *p, u64 addr);
 void paccel_pages_map(struct paccel_pages *p);
-bool paccel_pages_shared(const struct paccel_pages *p);
 enum dma_data_direction paccel_pages_dir(struct paccel_pages *p);
 bool paccel_pages_sync(struct paccel_pages *p);
 void paccel_pages_release(struct paccel_pages *p);

@@ -63,20 +63,16 @@ static bool cursor_holds(const struct paccel_cursor *cursor, u64 off)
 	return off >= cursor->base && off - cursor->base < sg_dma_len(cursor->sg);
 }
 
-static void cursor_next(struct paccel_cursor *cursor)
-{
-	cursor->base += sg_dma_len(cursor->sg);
-	cursor->sg = sg_next(cursor->sg);
-}
-
 /* Most often it is where the last transfer began, or directly behind that. */
 void paccel_segs_seek(const struct paccel_segs *segs, struct paccel_cursor *cursor, u64 off)
 {
 	if (cursor->sg && cursor_holds(cursor, off))
 		return;
 	*cursor = segs_find_mark(segs, off);
-	while (!cursor_holds(cursor, off))
-		cursor_next(cursor);
+	while (!cursor_holds(cursor, off)) {
+		cursor->base += sg_dma_len(cursor->sg);
+		cursor->sg = sg_next(cursor->sg);
+	}
 }
 
 /* How many of @len bytes, at least 1, are in one piece that begins at seg->addr. */
