@@ -14,6 +14,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
+#include "core/compat.h"
 #include "core/device.h"
 #include "core/module.h"
 #include "mem/pool.h"
@@ -150,32 +151,25 @@ static void buf_dissolve(struct paccel_pool *pool, struct paccel_buf *buf)
 /* A range that is clean becomes free, together with its free neighbours. */
 static void buf_make_free(struct paccel_pool *pool, struct paccel_buf *buf)
 {
-	u64 start = buf->start, end = buf_end(buf);
 	struct paccel_buf *prev, *next;
 
-	prev = to_buf(pool_index_before(&pool->index, pool_granule(pool, start)));
-	next = to_buf(pool_index_at(&pool->index, pool_granule(pool, end)));
-	gen_pool_free(pool->gen, start, buf->size);
+	gen_pool_free(pool->gen, buf->start, buf->size);
 	buf_count(pool, buf, PACCEL_BUF_FREE);
+	if (buf_state_indexed(buf->state))
+		pool_index_remove(&pool->index, &buf->range);
+	prev = to_buf(pool_index_before(&pool->index, pool_granule(pool, buf->start)));
+	next = to_buf(pool_index_at(&pool->index, pool_granule(pool, buf_end(buf))));
 	if (next && next->state == PACCEL_BUF_FREE) {
-		end = buf_end(next);
+		buf->size += next->size;
 		buf_dissolve(pool, next);
 	}
-	if (prev && prev->state == PACCEL_BUF_FREE && buf_end(prev) == start) {
-		buf_dissolve(pool, buf);
-		buf_resize(pool, prev, prev->start, end);
-		return;
+	if (prev && prev->state == PACCEL_BUF_FREE && buf_end(prev) == buf->start) {
+		buf->start = prev->start;
+		buf->size += prev->size;
+		buf_dissolve(pool, prev);
 	}
-	if (!buf_state_indexed(buf->state)) {
-		buf->size = end - start;
-		buf->state = PACCEL_BUF_FREE;
-		buf_add(pool, buf);
-		return;
-	}
-	if (end != buf_end(buf))
-		buf_resize(pool, buf, start, end);
 	buf->state = PACCEL_BUF_FREE;
-	pool_index_set_free(&pool->index, &buf->range);
+	buf_add(pool, buf);
 }
 
 /*
@@ -541,9 +535,8 @@ static void scrub_work(struct work_struct *work)
 /* The device is gone or out of service: no request waits any more. */
 void paccel_pool_answer(struct paccel_device *pd)
 {
-	mutex_lock(&pd->pool->lock);
+	guard(mutex)(&pd->pool->lock);
 	pool_answer(pd);
-	mutex_unlock(&pd->pool->lock);
 }
 
 void paccel_pool_rescrub(struct paccel_device *pd)
@@ -595,11 +588,10 @@ void paccel_pool_mark_dirty(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = pd->pool;
 
-	mutex_lock(&pool->lock);
+	guard(mutex)(&pool->lock);
 	WRITE_ONCE(pool->generation, pool->generation + 1);
 	if (paccel_scrub)
 		pool_make_dirty(pool);
-	mutex_unlock(&pool->lock);
 }
 
 /* --- users, numbers, beginning and end --- */
@@ -628,10 +620,9 @@ found:
 
 void paccel_user_put(struct paccel_device *pd, struct paccel_user *user)
 {
-	mutex_lock(&pd->pool->lock);
+	guard(mutex)(&pd->pool->lock);
 	user->files--;
 	user_forget(user);
-	mutex_unlock(&pd->pool->lock);
 }
 
 void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
@@ -639,7 +630,7 @@ void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 {
 	struct paccel_pool *pool = pd->pool;
 
-	mutex_lock(&pool->lock);
+	guard(mutex)(&pool->lock);
 	stats->total = pd->hw.info.mem_size;
 	stats->used = pool->bytes[PACCEL_BUF_USED];
 	stats->free = pool->bytes[PACCEL_BUF_FREE];
@@ -648,7 +639,6 @@ void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 	stats->user = user ? user->used : 0;
 	stats->user_max = pool->max_user_bytes;
 	stats->largest_free = (u64)pool_index_largest(&pool->index) << pool->shift;
-	mutex_unlock(&pool->lock);
 }
 
 /* All memory is dirty at first: it holds what an earlier driver's processes left in it. */

@@ -289,13 +289,6 @@ void pool_index_resize(struct pool_index *index, struct pool_range *range, u32 f
 		size_insert(index, range);
 }
 
-/* A range of the index that was not free can be allocated from now on. */
-void pool_index_set_free(struct pool_index *index, struct pool_range *range)
-{
-	range->free = true;
-	size_insert(index, range);
-}
-
 /* No range can be allocated any more. The caller has set @free of each to false. */
 void pool_index_set_none_free(struct pool_index *index)
 {

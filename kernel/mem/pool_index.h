@@ -77,7 +77,6 @@ struct pool_index {
 void pool_index_add(struct pool_index *index, struct pool_range *range);
 void pool_index_remove(struct pool_index *index, struct pool_range *range);
 void pool_index_resize(struct pool_index *index, struct pool_range *range, u32 first, u32 end);
-void pool_index_set_free(struct pool_index *index, struct pool_range *range);
 void pool_index_set_none_free(struct pool_index *index);
 struct pool_range *pool_index_best_fit(struct pool_index *index, u32 len, unsigned int order);
 bool pool_index_could_fit(struct pool_index *index, u32 len, unsigned int order);
