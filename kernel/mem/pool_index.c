@@ -7,6 +7,7 @@
  * found on one way down the tree of free ranges, and the root of the other tree tells whether a
  * request could be served if all ranges were free.
  */
+#include <linux/align.h>
 #include <linux/minmax.h>
 #include <linux/rbtree_augmented.h>
 #include <linux/string.h>
@@ -25,9 +26,7 @@ static struct pool_range *size_entry(struct rb_node *node)
 
 static u64 granule_align_up(u32 granule, unsigned int order)
 {
-	u64 unit = 1ULL << order;
-
-	return (granule + unit - 1) & ~(unit - 1);
+	return ALIGN((u64)granule, 1ULL << order);
 }
 
 /* Length of [@first, @end) from its first aligned granule on; 0 if it has none. */
