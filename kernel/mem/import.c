@@ -321,7 +321,7 @@ static bool import_leave_pages(struct paccel_import *imp)
 }
 
 /*
- * Ends the attachment, if there is one. Returns false if the import is kept instead: then @f
+ * Ends the attachment, if there is one. Returns false if the import is kept instead: then it
  * belongs to kept_work.
  */
 static bool import_end(struct paccel_import *imp, struct paccel_pages *p)
