@@ -35,8 +35,8 @@ def show_job(outcome, report):
     say(f"{word:5}{job.name:24}{minutes(outcome.seconds):>9}   {numbers}")
     if outcome.again:
         say(f"       run again, for a fault of QEMU: {outcome.again}")
-    if outcome.rebooted:
-        say(f"       booted twice: {outcome.rebooted}")
+    for reason in outcome.rebooted:
+        say(f"       booted twice: {reason}")
     for test, tries in report.tries.items():
         say(f"       {test}: {tries} tries")
     for name, reason in skipped:

@@ -24,12 +24,6 @@ FAULT = re.compile(r"^qemu/run: QEMU ended with signal 11"
 REBOOTED = "before the first program: once more\n"
 
 
-def reboot(text):
-    """Why a guest of this job was booted a second time, or ""."""
-    before, found, _ = text.partition(f", {REBOOTED}")
-    return before.rpartition("\n")[2].removeprefix("qemu/run: ") if found else ""
-
-
 def find(text):
     """The line that shows the fault in a job's output, or None."""
     text = text.rpartition(REBOOTED)[2]

@@ -117,8 +117,8 @@ def judge(job, text, code):
 @dataclass
 class Total:
     """Of all jobs: each test counts once, however many kernels, devices and compilers ran it. It has
-    passed if it passed somewhere and failed nowhere. `again` and `rebooted` are numbers of jobs that ran
-    twice, and of those with a guest that booted twice."""
+    passed if it passed somewhere and failed nowhere. `again` is the number of jobs that ran twice,
+    `rebooted` that of guests that booted twice."""
 
     outcomes: dict = field(default_factory=dict)
     results: int = 0
@@ -138,7 +138,7 @@ class Total:
     def note(self, outcome):
         """What a job met that is no failure of it."""
         self.again += bool(outcome.again)
-        self.rebooted += bool(outcome.rebooted)
+        self.rebooted += len(outcome.rebooted)
 
     def fail(self, why):
         self.outcomes.setdefault(why, set()).add(FAILED)

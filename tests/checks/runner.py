@@ -5,9 +5,10 @@ import os
 import queue
 import signal
 import subprocess
+import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from . import qemu_faults
 from .jobs import LOGS
@@ -18,8 +19,8 @@ ROOM = 4
 
 @dataclass
 class Outcome:
-    """Of one job: what it printed, its exit status, how long it took, why it ran twice, and why a guest
-    of it booted twice (or ""). `started` is false for a job that was not started for lack of time; `ended`
+    """Of one job: what it printed, its exit status, how long it took, why it ran twice (or ""), and for
+    each of its guests that booted twice the reason. `started` is false for a job that was not started for lack of time; `ended`
     is true for one that ran when the time was over."""
 
     job: object
@@ -27,7 +28,7 @@ class Outcome:
     code: int = 0
     seconds: float = 0
     again: str = ""
-    rebooted: str = ""
+    rebooted: list = field(default_factory=list)
     started: bool = True
     ended: bool = False
 
@@ -88,43 +89,48 @@ class Runner:
         while job := self._take():
             start = time.monotonic()
             outcome = Outcome(job)
-            outcome.text, outcome.code = self._run(job, job.name)
-            outcome.rebooted = qemu_faults.reboot(outcome.text)
+            self._run(outcome, job.name)
             outcome.again = qemu_faults.find(outcome.text) or ""
             if outcome.again and not self.stopped:
                 # Both logs are kept.
-                outcome.text, outcome.code = self._run(job, f"{job.name}.again")
-                outcome.rebooted = outcome.rebooted or qemu_faults.reboot(outcome.text)
+                self._run(outcome, f"{job.name}.again")
             outcome.ended = self.time_is_over
             outcome.seconds = time.monotonic() - start
             self._give_back(job)
             self.finished.put(outcome)
 
-    def _run(self, job, name):
-        with open(os.path.join(LOGS, name + ".log"), "w+b") as log:
+    def _run(self, outcome, name):
+        job = outcome.job
+        # qemu/run writes a line into the second file for each guest that it boots twice: the job's own
+        # output need not show it, since pytest keeps that of a test that passes.
+        with (open(os.path.join(LOGS, name + ".log"), "w+b") as log,
+              tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as booted_twice):
             with self.lock:
                 if self.stopped:
-                    return "", 1
-                process = self._start(job, name, log)
+                    outcome.text, outcome.code = "", 1
+                    return
+                process = self._start(job, name, log, booted_twice.name)
             try:
-                code = process.wait(timeout=job.limit)
+                outcome.code = process.wait(timeout=job.limit)
             except subprocess.TimeoutExpired:
                 end(process)
-                code = 124
+                outcome.code = 124
                 log.write(f"\nended after {job.limit} s\n".encode())
             with self.lock:
                 self.running.discard(process)
             log.seek(0)
-            return log.read().decode("utf-8", "replace"), code
+            outcome.text = log.read().decode("utf-8", "replace")
+            outcome.rebooted += booted_twice.read().splitlines()
 
-    def _start(self, job, name, log):
+    def _start(self, job, name, log, booted_twice):
         # The kernel log of a second run has a name of its own, too.
         command = [word.replace(f"{LOGS}/{job.name}.klog", f"{LOGS}/{name}.klog")
                    for word in job.command]
         try:
             # A session of its own, so that all of a job can be ended.
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
-                                       stderr=subprocess.STDOUT, start_new_session=True)
+                                       stderr=subprocess.STDOUT, start_new_session=True,
+                                       env={**os.environ, "PACCEL_BOOTED_TWICE": booted_twice})
         except OSError as error:
             process = subprocess.Popen(["sh", "-c", 'echo "$1"; exit 126', "sh", str(error)],
                                        stdout=log)

@@ -167,19 +167,26 @@ def test_a_kernel_that_dies_before_its_first_program():
     with tempfile.TemporaryDirectory() as directory:
         log = os.path.join(directory, "log")
         # One CPU: with more, QEMU's int3 fault (Documentation/testing.md) may end a boot before this does.
-        result = run("true", "--append", "rdinit=/none root=/dev/none maxcpus=1", "--log", log)
+        booted_twice = os.path.join(directory, "booted-twice")
+        result = run("true", "--append", "rdinit=/none root=/dev/none maxcpus=1", "--log", log,
+                     env={**os.environ, "PACCEL_BOOTED_TWICE": booted_twice})
         failed(result, FAILED, "before the first program: once more")
         # In what each guest leaves in its log, and as the reason.
         errors = result.stderr.decode()
         assert errors.count("Kernel panic - not syncing: VFS") == 4, errors
         with open(log, encoding="utf-8", errors="replace") as file:
             logs = file.read().split("\nqemu/run: booted once more\n")
+        with open(booted_twice, encoding="utf-8") as file:
+            reasons = file.readlines()
     equal([one.count("Kernel panic - not syncing: VFS") for one in logs], [1, 1])
+    equal([reason.startswith("Kernel panic - not syncing: VFS") for reason in reasons], [True])
 
 
 def test_a_qemu_that_crashes_before_the_first_program():
+    # Not one that tests/check is to count.
     process = subprocess.Popen(words("echo made it"), stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env={**os.environ, "PACCEL_BOOTED_TWICE": ""})
     wait_until(lambda: qemu_of(process), "QEMU runs")
     os.kill(qemu_of(process)[0], signal.SIGSEGV)
     output, errors = process.communicate(timeout=PATIENCE)
