@@ -9,6 +9,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from rows import ROWS
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OUT = os.path.join(TOP, os.environ.get("BUILD") or "build", "bench-short")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -68,6 +70,27 @@ def test_every_row_of_paddle_is_measured(rows):
                       capture_output=True).returncode:
         pytest.skip("the disk with PaddlePaddle 3.3.1 is not set up")
     assert goals(rows, True) == goals(documented_rows(), True)
+
+
+def test_rows_of_irqsoff():
+    """
+    The short run leaves this part out. It needs the kernel `latency`, which no other job uses and whose
+    build takes minutes, and 6 GiB of memory; no kernel of the other jobs has the irqsoff tracer. So the
+    table alone is tested here. `make bench-irqsoff` measures.
+    """
+    with open(os.path.join(TOP, "tests/bench/irqsoff.c"), encoding="utf-8") as file:
+        measured = set(re.findall(r'"(irqsoff\.\w+)"', file.read()))
+    with open(os.path.join(TOP, "Documentation/performance.md"), encoding="utf-8") as file:
+        documented = set(re.findall(r"^\| `(irqsoff\.\w+)`", file.read(), re.MULTILINE))
+    assert measured == documented and measured
+    middle = {name: 1000 * number for number, name in enumerate(sorted(measured), 1)}
+    found = {row["name"]: row for row in ROWS["irqsoff"](middle, {})}
+    assert set(found) == measured - {"irqsoff.small"}
+    for name, row in found.items():
+        assert set(row) == FIELDS
+        assert (row["unit"], row["value"]) == ("us", middle[name] / 1000)
+        assert row["ratio"] == middle[name] / middle["irqsoff.small"]
+        assert row["ok"] is None
 
 
 def test_rows_are_complete(rows):
