@@ -231,9 +231,12 @@ static void operations_of_a_context(const struct test *test, const struct comman
 
 /* ---- Signals ---- */
 
+static int signals;
+
 static void on_signal(int number)
 {
 	(void)number;
+	__atomic_add_fetch(&signals, 1, __ATOMIC_RELEASE);
 }
 
 /* A thread also sleeps for a lock, which no signal ends: it is signalled until the call has ended. */
@@ -254,15 +257,29 @@ static int end_by_signal(struct world *w, int (*call)(struct waiting *waiting))
 	return waiting.err;
 }
 
-static int wait_for_second(struct waiting *waiting)
+static int wait_until(struct waiting *waiting, uint64_t deadline)
 {
 	struct paccel_point point = { .stream = waiting->stream, .point = 2 };
 	struct paccel_wait cmd = {
-		.size = sizeof(cmd), .deadline_ns = UINT64_MAX, .points = (uintptr_t)&point,
+		.size = sizeof(cmd), .deadline_ns = deadline, .points = (uintptr_t)&point,
 		.nr_points = 1, .point_size = sizeof(point)
 	};
 
 	return ioctl(waiting->w->fd, PACCEL_IOC_WAIT, &cmd) ? errno : 0;
+}
+
+static int wait_for_second(struct waiting *waiting)
+{
+	return wait_until(waiting, UINT64_MAX);
+}
+
+/* With a deadline, which is too far away to be met. */
+static int wait_an_hour(struct waiting *waiting)
+{
+	struct paccel_device_info info = { .size = sizeof(info) };
+
+	MUST(!ioctl(waiting->w->fd, PACCEL_IOC_DEVICE_INFO, &info));
+	return wait_until(waiting, info.clock_ns + 3600000000000);
 }
 
 /* While it waits for room. Nothing is queued. */
@@ -299,6 +316,53 @@ static void wait_and_signal(const struct test *test, const struct command *comma
 	target_fence_signal(w.extra.fence);
 	ok(!outcome(w.fd, w.stream, 2));
 	world_close(&w);
+}
+
+/* A signal whose handler was set with SA_RESTART does not end a WAIT, with a deadline or without. */
+static void restarted(int (*call)(struct waiting *waiting))
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, old;
+	struct waiting waiting = { .call = call };
+	struct world w;
+
+	world_open(&w);
+	w.extra.fence = target_fence();
+	MUST(w.extra.fence >= 0);
+	ok(submit(&w, w.stream, op_fence(w.extra.fence)) == 2);
+	waiting.w = &w;
+	waiting.stream = w.stream;
+	MUST(!sigaction(SIGUSR1, &action, &old));
+	MUST(!pthread_create(&waiting.thread, NULL, call_waits, &waiting));
+	for (int i = 1, handled; i <= 5; i++) {
+		handled = __atomic_load_n(&signals, __ATOMIC_ACQUIRE);
+		while (!sleeps(&waiting) && !__atomic_load_n(&waiting.done, __ATOMIC_ACQUIRE))
+			;
+		if (__atomic_load_n(&waiting.done, __ATOMIC_ACQUIRE))
+			break;
+		pthread_kill(waiting.thread, SIGUSR1);
+		while (__atomic_load_n(&signals, __ATOMIC_ACQUIRE) == handled)
+			;
+	}
+	ok(!__atomic_load_n(&waiting.done, __ATOMIC_ACQUIRE));
+	target_fence_signal(w.extra.fence);
+	pthread_join(waiting.thread, NULL);
+	MUST(!sigaction(SIGUSR1, &old, NULL));
+	ok(!waiting.err);
+	world_close(&w);
+}
+
+static void wait_restarted(const struct test *test, const struct command *command)
+{
+	(void)test;
+	(void)command;
+	restarted(wait_for_second);
+}
+
+static void wait_with_a_deadline_restarted(const struct test *test, const struct command *command)
+{
+	(void)test;
+	(void)command;
+	restarted(wait_an_hour);
 }
 
 /* ---- Operations that run ---- */
@@ -419,6 +483,8 @@ const struct test queues[] = {
 	QUEUE(SUBMIT, operations_of_a_context, 0),
 	QUEUE(SUBMIT, submit_and_signal, EINTR),
 	QUEUE(WAIT, wait_and_signal, EINTR),
+	QUEUE(WAIT, wait_restarted, 0),
+	QUEUE(WAIT, wait_with_a_deadline_restarted, 0),
 	QUEUE(SUBMIT, engines, 0),
 	QUEUE(RESET, stream_that_runs, 0),
 	QUEUE(RESET, copy_that_runs, 0),

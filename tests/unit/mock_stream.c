@@ -43,9 +43,20 @@ struct job {
 	struct work works[];
 };
 
+/*
+ * Of a WAIT that sleeps. The engine wakes it: the kernel does not restart a futex with a timeout after a
+ * signal with SA_RESTART, but the driver's WAIT is restarted.
+ */
+struct deadline {
+	struct deadline *next;
+	struct timespec when; /* of CLOCK_MONOTONIC */
+	bool over;
+};
+
 static struct fence fences[FENCES];
 static pthread_t engine;
 static bool engine_runs, engine_idle;
+static struct deadline *deadlines;
 
 /* It is not idle before it has seen what it may go on with; lock held. */
 void wake_engine(void)
@@ -339,14 +350,45 @@ static bool run_all(void)
 	return any;
 }
 
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
+/* False if there is none. */
+static bool next_deadline(struct timespec *when)
+{
+	bool any = false;
+
+	for (const struct deadline *d = deadlines; d; d = d->next)
+		if (!d->over && (!any || is_later(when, &d->when))) {
+			*when = d->when;
+			any = true;
+		}
+	return any;
+}
+
+static void end_deadlines(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	for (struct deadline *d = deadlines; d; d = d->next)
+		d->over = !is_later(&d->when, &now);
+	has_moved();
+}
+
 static void *run_engine(void *arg)
 {
+	struct timespec until;
+
 	pthread_mutex_lock(&lock);
 	for (;;)
 		if (!run_all()) {
 			engine_idle = true;
 			has_moved();
-			wait_moved(NULL);
+			if (wait_moved(next_deadline(&until) ? &until : NULL) == ETIMEDOUT)
+				end_deadlines();
 		}
 	return arg;
 }
@@ -371,6 +413,7 @@ static void start_engine(void)
 void engine_lost(void)
 {
 	engine_runs = false;
+	deadlines = NULL;
 }
 
 /* ---- Streams ---- */
@@ -771,23 +814,54 @@ static struct timespec local_time(uint64_t deadline)
 	return when;
 }
 
-static int wait_points(struct file *file, struct paccel_wait *cmd, struct paccel_point *points)
+static void add_deadline(struct deadline *deadline)
 {
-	struct timespec when = local_time(cmd->deadline_ns);
+	deadline->next = deadlines;
+	deadlines = deadline;
+	start_engine();
+	wake_engine();
+}
+
+static void remove_deadline(const struct deadline *deadline)
+{
+	struct deadline **at = &deadlines;
+
+	while (*at != deadline)
+		at = &(*at)->next;
+	*at = deadline->next;
+}
+
+static int wait_points_until(struct file *file, struct paccel_wait *cmd, struct paccel_point *points,
+			     const struct deadline *deadline)
+{
 	int err = 0;
 
 	while (!all_ended(file, cmd, points)) {
-		if (err == EINTR)
-			return EINTR;
-		if (err || cmd->deadline_ns <= mock_clock())
+		if (err)
+			return err;
+		if (deadline->over || cmd->deadline_ns <= mock_clock())
 			return ETIME;
-		err = wait_moved(cmd->deadline_ns < INT64_MAX ? &when : NULL);
+		err = wait_moved(NULL);
 		if (is_gone(file))
 			return ENODEV;
 		if (file->lost)
 			return ESTALE;
 	}
 	return 0;
+}
+
+static int wait_points(struct file *file, struct paccel_wait *cmd, struct paccel_point *points)
+{
+	struct deadline deadline = { .when = local_time(cmd->deadline_ns) };
+	bool timed = cmd->deadline_ns > mock_clock() && cmd->deadline_ns < INT64_MAX;
+	int err;
+
+	if (timed)
+		add_deadline(&deadline);
+	err = wait_points_until(file, cmd, points, &deadline);
+	if (timed)
+		remove_deadline(&deadline);
+	return err;
 }
 
 int do_wait(struct file *file, struct paccel_wait *cmd)
