@@ -128,15 +128,15 @@ class Qmp:
             self._remove_channel(card)
 
     def _remove_channel(self, card):
+        """QEMU refuses it as long as the device has it open."""
         deadline = time.monotonic() + CHANNEL_TIMEOUT
-        while True:
-            try:
-                self.execute("chardev-remove", {"id": card.channel})
-                return
-            except RunnerError:
-                if time.monotonic() > deadline:
-                    raise
+        while self._is_open(card.channel) and time.monotonic() < deadline:
             time.sleep(0.05)
+        self.execute("chardev-remove", {"id": card.channel})
+
+    def _is_open(self, channel):
+        return any(one["label"] == channel and one["frontend-open"]
+                   for one in self.execute("query-chardev"))
 
     def device_add(self, card, slowdown):
         del slowdown  # QEMU does not wait for the guest

@@ -183,7 +183,7 @@ TEST_F(dump, of_a_card_that_was_reset)
 
 static bool reload(void)
 {
-	return WAIT_FOR(!module_loaded() || !module_unload(), 5000) && !module_load("") &&
+	return (!module_loaded() || !module_unload_unused(5000)) && !module_load("") &&
 	       WAIT_FOR(card_count() > 0, 5000);
 }
 

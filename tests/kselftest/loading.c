@@ -38,8 +38,7 @@ FIXTURE_SETUP(loading)
 	self->nth_fd = nth_open();
 	ASSERT_LE(0, self->nth_fd);
 	xfers_note();
-	/* A file that was just closed may take a moment to let the module go. */
-	ASSERT_TRUE(WAIT_FOR(module_unload() == 0, 10000));
+	ASSERT_EQ(0, module_unload_unused(10000));
 	override(self, "none");
 }
 

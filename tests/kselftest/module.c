@@ -14,11 +14,10 @@ static int cycles(void)
 	return text ? atoi(text) : 5;
 }
 
-/* A file that was just closed may take a moment to let go. */
 static bool unload(void)
 {
 	xfers_note();
-	return WAIT_FOR(module_unload() == 0, 10000);
+	return module_unload_unused(10000) == 0;
 }
 
 FIXTURE(module) {

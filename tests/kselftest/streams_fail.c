@@ -337,6 +337,8 @@ TEST_F(fail, with_a_full_queue)
 	doomed_fail(&self->d);
 	ASSERT_TRUE(WAIT_FOR(side_call_done(&c.call) && side_call_done(&clear.call), 5000));
 	EXPECT_EQ(0, side_call_end(&clear.call));
+	if (clear.busy)
+		printf("# tries: fail.with_a_full_queue %d\n", clear.busy + 1);
 	/* In virtual time the CPUs run in turn, and it may be empty after one turn. */
 	EXPECT_TRUE(clear.busy || !strcmp(getenv("PACCEL_CLOCK") ?: "", "virtual"));
 	/* Cleared, therefore empty. */

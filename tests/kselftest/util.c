@@ -364,6 +364,20 @@ int module_unload(void)
 	return syscall(SYS_delete_module, "paccel", O_NONBLOCK) ? -errno : 0;
 }
 
+static bool module_is_unused(void)
+{
+	char users[16];
+
+	return file_read("/sys/module/paccel/refcnt", users, sizeof(users)) > 0 && !strcmp(users, "0");
+}
+
+int module_unload_unused(unsigned int ms)
+{
+	if (!WAIT_FOR(module_is_unused() || !module_loaded(), ms))
+		fprintf(stderr, "# the driver still has users after %u ms\n", ms);
+	return module_unload();
+}
+
 static int driver_override(const char *driver)
 {
 	char path[128];

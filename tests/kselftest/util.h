@@ -60,6 +60,11 @@ bool module_loaded(void);
 int module_load(const char *parameters);
 int module_unload(void);
 /*
+ * Waits until the driver has no users, at most so many milliseconds times slow_factor(), and unloads it
+ * once. 0, or -errno.
+ */
+int module_unload_unused(unsigned int ms);
+/*
  * The card is given to the backend for tests (kernel/hw/test.c), which is loaded with these parameters. 0,
  * or -errno. What that backend says of the card may be refused: then the card has no driver.
  */

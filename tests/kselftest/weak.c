@@ -14,7 +14,7 @@
 static bool reload(const char *parameters)
 {
 	xfers_note();
-	return WAIT_FOR(!module_loaded() || !module_unload(), 5000) &&
+	return (!module_loaded() || !module_unload_unused(5000)) &&
 	       !module_load(parameters) && WAIT_FOR(card_count() > 0, 5000);
 }
 

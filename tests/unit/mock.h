@@ -61,6 +61,8 @@ int mock_fence(void);
 void mock_fence_signal(int fd, int err);
 /* A dma-buf of another driver; its contents are those of the file. */
 int mock_dmabuf(size_t size);
+/* The next memory of a device file that is mapped replaces what is mapped at this address. */
+void mock_map_at(void *addr);
 /* Copies inside the card get one bit wrong. */
 void mock_corrupt(unsigned int node);
 /* The node belongs to another driver: every command is -ENOTTY. */

@@ -200,12 +200,25 @@ CATCH(int, ioctl, int fd, unsigned long request, ...)
 	return err ? fails(err) : 0;
 }
 
+static void *next_map;
+
+void mock_map_at(void *addr)
+{
+	next_map = addr;
+}
+
 static void *map_host(void *addr, size_t length, int prot, int flags, int fd, off64_t offset)
 {
 	uint64_t at;
-	int memfd = mock_sys_map(fd, (uint64_t)offset, addr, length, prot, flags, &at);
+	int memfd;
 	void *map;
 
+	if (next_map) {
+		addr = next_map;
+		flags |= MAP_FIXED;
+		next_map = NULL;
+	}
+	memfd = mock_sys_map(fd, (uint64_t)offset, addr, length, prot, flags, &at);
 	if (memfd < 0) {
 		errno = -memfd;
 		return MAP_FAILED;
