@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Points as sync_files, and sync_files of others as what work waits for. Runs with
- * scrub=0; one test alone needs transfers.
+ * scrub=0. No test needs transfers, so it runs on one kind of device.
  */
 #include <sys/resource.h>
 #include <sys/socket.h>
-
-#include <linux/dma-buf.h>
 
 #include "stream_test.h"
 
@@ -532,78 +530,6 @@ TEST_F(fence, of_a_process_that_is_killed)
 	EXPECT_EQ(-ECANCELED, outcome(self->r.fd, self->r.stream, 1));
 	EXPECT_EQ(0, self->r.own[0]);
 	close(fence);
-}
-
-/* --- a wait that follows a transfer --------------------------------------- */
-
-#define UNPRIVILEGED 65534
-
-/*
- * A sync_file of a dma-buf that has no fence holds the kernel's stub fence, which is signalled. All
- * stub fences share one lock, which dma_fence_get_stub() takes with interrupts enabled.
- */
-static int stub_fence(int dmabuf)
-{
-	struct dma_buf_export_sync_file sync = { .flags = DMA_BUF_SYNC_RW };
-
-	return ioctl(dmabuf, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &sync) ? -errno : sync.fd;
-}
-
-struct stub_thread {
-	pthread_t id;
-	int dmabuf;
-	bool stop;
-	int rc;
-};
-
-static void *make_stub_fences(void *arg)
-{
-	struct stub_thread *t = arg;
-
-	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED) && !t->rc) {
-		int fence = stub_fence(t->dmabuf);
-
-		if (fence < 0)
-			t->rc = fence;
-		else
-			close(fence);
-	}
-	return NULL;
-}
-
-/*
- * The completion handler of a transfer advances the stream to an operation that waits for a fence
- * of another driver. It must not take that fence's lock: a process without privileges would lock up
- * the CPU whose interrupt finds the lock taken.
- */
-TEST(fence_lock_is_not_taken_in_interrupts)
-{
-	int rounds = strcmp(card_kind(), "edu") ? 4000 / slow_factor() : 5;
-	struct stub_thread thread[2] = {};
-	struct rig r;
-	int fence;
-
-	ASSERT_EQ(0, rig_open(&r, 64));
-	ASSERT_EQ(0, setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED));
-	for (int i = 0; i < 2; i++) {
-		test_cmd_mem_export(r.fd, PACCEL_EXPORT_HOST, (uintptr_t)r.own, &thread[i].dmabuf);
-		ASSERT_EQ(0, pthread_create(&thread[i].id, NULL, make_stub_fences, &thread[i]));
-	}
-	fence = stub_fence(thread[0].dmabuf);
-	EXPECT_EQ(1, fence_status(fence));
-	for (int i = 1; i <= rounds; i++) {
-		ASSERT_EQ(i, submit(r.fd, r.stream, op_fill(r.mem, 64, i & 0xff, 1),
-				    op_fence(fence)));
-		ASSERT_EQ(0, outcome(r.fd, r.stream, i));
-	}
-	for (int i = 0; i < 2; i++) {
-		__atomic_store_n(&thread[i].stop, true, __ATOMIC_RELAXED);
-		pthread_join(thread[i].id, NULL);
-		EXPECT_EQ(0, thread[i].rc);
-		close(thread[i].dmabuf);
-	}
-	close(fence);
-	rig_close(&r);
 }
 
 PACCEL_TEST_MAIN
