@@ -144,7 +144,7 @@ void move_fence(struct engine *e, struct transfer *t);
 void move_copy(const struct ring_descriptor *d, uint8_t *dst, const uint8_t *src, uint64_t len,
 	       const uint8_t *next);
 void move_fill(const struct ring_descriptor *d, uint8_t *dst, uint64_t len);
-/* Is it one byte again and again? */
+/* True if the pattern of this fill is one byte again and again. */
 bool is_uniform(const struct ring_descriptor *d);
 
 /*

@@ -13,7 +13,7 @@
 bool target_next(void);
 /* Stands before the names of tests: "edu.", "ring.", or empty where the runner adds the kind. */
 const char *target_prefix(void);
-/* Are thousands of calls too many? */
+/* True if thousands of calls are too many. */
 bool target_is_slow(void);
 /* A test begins. */
 void target_begin(const char *test);
@@ -24,7 +24,7 @@ int target_open(int flags);
 void target_quota(uint64_t bytes);
 void target_unplug(void);
 void target_plug(void);
-/* Can the tests of target_lose(), a reset that loses memory, run beside the others? */
+/* True if the tests of target_lose(), a reset that loses memory, can run beside the others. */
 bool target_loses(void);
 /* Before tests of target_lose() alone. */
 void target_weaken(void);

@@ -65,7 +65,7 @@ struct call_type {
 
 /* grammar.c */
 extern const struct call_type call_types[NR_CALLS];
-/* Can a result of that kind be given where this kind is wanted? */
+/* True if a result of the second kind can be given where the first kind is wanted. */
 bool kind_accepts(enum kind wanted, enum kind result);
 
 /* args[i] of a result: the number of the call and 1, or 0 for none. */

@@ -69,8 +69,8 @@ void card_fail(bool fail);
 void card_ignore_stop(bool ignore);
 
 /*
- * Does a card that answers nothing write no more once bus mastering is off? Else what it was
- * given is never given back.
+ * True if a device that answers nothing no longer writes once bus mastering is off. If it is false, the
+ * pages that the device was given are never released.
  */
 bool card_can_be_cut_off(void);
 

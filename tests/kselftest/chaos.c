@@ -327,7 +327,7 @@ static void one_event(struct __test_metadata *_metadata, FIXTURE_DATA(chaos) *se
 	}
 }
 
-/* Has each process got on, in spite of all that happens? */
+/* True once each process has made its copies, in spite of all that happens. */
 static bool all_have_copied(void)
 {
 	for (int i = 0; i < WORKERS; i++)

@@ -155,7 +155,7 @@ struct small {
 	u64 xfers;	/* transfers begun while it waited */
 };
 
-/* In a process of its own: how many transfers pass while 8 bytes are copied? */
+/* In a process of its own: counts the transfers that pass while 8 bytes are copied. */
 static int small_copy(void *arg)
 {
 	struct small *result = arg;

@@ -47,7 +47,7 @@ struct call {
 	/* After it has succeeded, and after it has failed. */
 	void (*undo)(struct world *w);
 	void (*drop)(struct world *w);
-	/* Can this card do it at all? Else it is EOPNOTSUPP. */
+	/* True if this device can do it at all. If not, the errno is EOPNOTSUPP. */
 	bool (*served)(struct world *w);
 	int transfers;
 	int must_see; /* an error that one of the failures has to end in */

@@ -323,7 +323,7 @@ static bool chains_submit(struct chain *c, int nr)
 	return true;
 }
 
-/* Waits for the end of all; which has failed? Behind that all are cancelled. */
+/* Waits for the end of all and notes which one has failed. Those behind it are cancelled. */
 static void chain_wait(struct chain *c)
 {
 	u64 start = now_ms();

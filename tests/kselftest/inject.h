@@ -63,7 +63,7 @@ static inline int nth_passed(int nth_fd, int nth)
 }
 
 /*
- * Was the failure taken? Reading and disarming copy to and from user memory, too, so
+ * True if the failure was taken. Reading and disarming copy to and from user memory, too, so
  * the failure may hit these: then the call before has got through.
  */
 static inline bool nth_disarm(int nth_fd)

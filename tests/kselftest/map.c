@@ -467,7 +467,7 @@ static void *look_for_ever(void *arg)
 	return NULL;
 }
 
-/* Has it found memory there, and none? */
+/* True once the thread has found memory there, and none. */
 static bool both_seen(const struct looker *l)
 {
 	return __atomic_load_n(&l->saw, __ATOMIC_RELAXED) &&

@@ -78,7 +78,7 @@ static struct block *some_block(Model *m)
 	return NULL;
 }
 
-/* Is there room for so many bytes, scrubbed or not? */
+/* True if there is room for so many bytes, scrubbed or not. */
 static bool has_room(Model *m, u64 length, u64 align)
 {
 	u64 granules = m->total / m->granule, run = 0;
@@ -150,7 +150,7 @@ static bool draw_range(Model *m, u64 *addr, u64 *n)
 	return true;
 }
 
-/* By the model: wholly inside one block? */
+/* True if one block of the model holds the whole range. */
 static bool inside(Model *m, u64 addr, u64 n)
 {
 	for (int i = 0; i < MAX_BLOCKS; i++)

@@ -528,7 +528,7 @@ struct writer {
 	_Atomic bool waited, returned, written;
 };
 
-/* Has it gone to sleep, and been woken by signals several times since? */
+/* True once the waiting thread has gone to sleep and signals have woken it several times since. */
 static bool sleeps_on(struct writer *w)
 {
 	int signals = storm_signals();

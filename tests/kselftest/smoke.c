@@ -3,7 +3,7 @@
  * The main path in few transfers, for machines of other shapes. Two environment
  * variables say what is expected of this one:
  *
- *   PACCEL_EXPECT_DMA=direct|bounce    does an edu reach all of the memory? A ring card does.
+ *   PACCEL_EXPECT_DMA=direct|bounce    whether an edu reaches all of the memory; a ring card does.
  *   PACCEL_EXPECT_IRQ=msi|intx
  */
 #include "paccel_test.h"

@@ -311,7 +311,7 @@ static long chain_diff(struct chain *c, int steps)
 	return bytes_diff(c->out + CELL, c->in, (steps - 1) * CELL);
 }
 
-/* Does every stream have something left to do? */
+/* True while every stream has work left. */
 static bool all_at_work(const struct rig *r, const struct chain *c)
 {
 	for (int i = 0; i < STREAMS; i++)

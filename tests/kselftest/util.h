@@ -101,7 +101,7 @@ int file_read(const char *path, char *buf, size_t size);
 int file_write(const char *path, const char *text);
 /* A reader of the kernel log, which begins behind what is there. -1 with errno. */
 int kmsg_open(void);
-/* Does the kernel log say this, from the present position of the reader on? */
+/* True if the kernel log says this, from the present position of the reader on. */
 bool log_says(int kmsg, const char *text);
 
 /* Reports that match are no failure from here on, until the next call with NULL. */

@@ -108,7 +108,7 @@ static bool prepare(int fd, enum way way, u8 *host, u64 dst, u64 src, u64 n)
 	return true;
 }
 
-/* Is what has arrived what was sent? */
+/* True if what has arrived is what was sent. */
 static bool arrived(int fd, enum way way, u8 *host, u64 dst, u64 n)
 {
 	u8 *look = host + SIZE;

@@ -530,7 +530,7 @@ bool is_gone(const struct file *file)
 	return !file->card->present || file->card->instance != file->instance;
 }
 
-/* Can the reply be written? What is there is written once more. */
+/* True if the reply can be written: what is there is written once more. */
 static bool can_reply(void *arg, size_t size)
 {
 	union command there;

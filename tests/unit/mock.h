@@ -44,7 +44,7 @@ void mock_granule(unsigned int node, uint64_t bytes);
 void mock_set_aside(unsigned int node, uint64_t bytes);
 /* Cards that can be mapped reach each other's memory, or do not, which is how it begins. */
 void mock_peers(bool reach);
-/* Has the process CAP_SYS_ADMIN? That is how it begins. */
+/* Whether the process has CAP_SYS_ADMIN; at first it has. */
 void mock_admin(bool admin);
 /* Copies and exports of device memory stop in flight; wait until so many are; let them go on. */
 void mock_hold(unsigned int node);

@@ -133,7 +133,7 @@ bool is_gone(const struct file *file);
 uint64_t mock_clock(void);
 /* A struct of user memory that may be larger than the one that is known: 0 or an errno. */
 int fetch_struct(void *to, size_t size, uint64_t from, size_t user_size);
-/* Is it the opener's file, which it may write, and not lost? 0 or an errno. */
+/* 0 if it is the opener's file, which it may write, and not lost; else an errno. */
 int may_use(const struct file *file);
 
 /* ---- mock_memory.c ---- */
@@ -151,7 +151,7 @@ void let_go(struct card *card, uint64_t addr, uint64_t length);
 
 /* ---- mock_host.c ---- */
 
-/* Can a program have this range at all? */
+/* True if a program can have this range at all. */
 bool is_user(uint64_t addr, uint64_t length);
 int do_host_alloc(struct file *file, struct paccel_host_alloc *cmd);
 int do_host_register(struct file *file, const struct paccel_host_register *cmd);

@@ -373,7 +373,7 @@ static void test_window(void)
 
 #define MAPPED (4 << 20)
 
-/* Would somebody else's mapping get this address? */
+/* True if another mapping could get this address. */
 static int is_free(char *ptr)
 {
 	void *at = (void *)((uintptr_t)ptr & ~(uintptr_t)4095);
