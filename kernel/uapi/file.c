@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Files and the dispatch of ioctls: every rule that all commands share is here and only here. */
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
@@ -238,33 +237,6 @@ static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned 
 	if (paccel_gone(ucmd.ctx->pd))
 		return -ENODEV;
 	return ioctl.execute(&ucmd);
-}
-
-int paccel_reply(struct paccel_ucmd *ucmd)
-{
-	if (copy_to_user(ucmd->user, ucmd->cmd, min(ucmd->size, ucmd->user_size)))
-		return -EFAULT;
-	return 0;
-}
-
-int paccel_reply_file(struct paccel_ucmd *ucmd, s32 *fd, struct file *file)
-{
-	int ret = get_unused_fd_flags(O_CLOEXEC);
-
-	if (ret < 0)
-		goto put_file;
-	*fd = ret;
-	ret = paccel_reply(ucmd);
-	if (ret)
-		goto put_fd;
-	fd_install(*fd, file);
-	return 0;
-
-put_fd:
-	put_unused_fd(*fd);
-put_file:
-	fput(file);
-	return ret;
 }
 
 /* The keys of Documentation/gpu/drm-usage-stats.rst, which tools parse already; sizes in bytes. */
