@@ -99,13 +99,6 @@ int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
 	return ret;
 }
 
-int paccel_stream_error(struct paccel_stream *stream, u64 point)
-{
-	if (!stream->failed_point || point < stream->failed_point)
-		return 0;
-	return point == stream->failed_point ? stream->error : -ECANCELED;
-}
-
 /* --- what has ended; ctx->work_lock is held --- */
 
 static void fail(struct paccel_stream *stream, int error, u64 point)

@@ -163,7 +163,13 @@ int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
 			    struct paccel_stream **streamp);
 void paccel_stream_put(struct paccel_stream *stream);
 /* How a point that has ended did end: 0 or its error; ctx->work_lock is held. */
-int paccel_stream_error(struct paccel_stream *stream, u64 point);
+static inline int paccel_stream_error(struct paccel_stream *stream, u64 point)
+{
+	if (!stream->failed_point || point < stream->failed_point)
+		return 0;
+	return point == stream->failed_point ? stream->error : -ECANCELED;
+}
+
 /* Is there room for so many operations? ctx->work_lock is held. */
 bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr);
 int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, unsigned int nr,
