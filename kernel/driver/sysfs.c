@@ -4,7 +4,7 @@
 
 #include "core/device.h"
 #include "driver/driver.h"
-#include "exec/reset.h"
+#include "exec/dump.h"
 #include "mem/pool.h"
 
 static struct paccel_device *to_paccel(struct device *dev)

@@ -23,7 +23,6 @@
 #include "exec/dump.h"
 #include "exec/engine.h"
 #include "exec/job.h"
-#include "exec/reset.h"
 #include "include/paccel.h"
 
 /* What a card and an engine with a full ring fill at most, with some room for what comes later. */
@@ -55,6 +54,25 @@ static const char * const state_names[] = {
 	[PACCEL_TAG_EMPTYING] = "emptying",
 	[PACCEL_TAG_HUNG] = "hung",
 };
+
+const char *paccel_health(struct paccel_device *pd)
+{
+	unsigned int i;
+
+	switch (READ_ONCE(pd->state)) {
+	case PACCEL_FAILED:
+		return "failed";
+	case PACCEL_RESETTING:
+	case PACCEL_MEM_LOST:
+		return "recovering";
+	default:
+		break;
+	}
+	for (i = 0; i < pd->hw.info.engines; i++)
+		if (paccel_engine_hung(&pd->engines[i]))
+			return "recovering";
+	return "ok";
+}
 
 const char *paccel_op_name(enum paccel_job_op op)
 {

@@ -10,6 +10,8 @@ struct paccel_engine;
 struct seq_buf;
 struct work_struct;
 
+/* "ok", "recovering" or "failed". */
+const char *paccel_health(struct paccel_device *pd);
 const char *paccel_op_name(enum paccel_job_op op);
 void paccel_show_engine(struct seq_buf *out, struct paccel_engine *eng);
 void paccel_show_queues(struct seq_buf *out, struct paccel_engine *eng);

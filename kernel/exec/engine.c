@@ -11,6 +11,7 @@
  * work item of its own which of their jobs have ended: programs decide how long that takes, and no
  * transfer and no reset waits for it.
  */
+#include <linux/bits.h>
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
 #include <linux/sizes.h>
@@ -37,6 +38,22 @@
 
 /* Turns of the worker until it lets other works of its queue run. */
 #define PACCEL_TURNS 64
+
+/* The states that may follow each state. */
+static const u8 next_states[] = {
+	[PACCEL_ENGINE_RUNNING] = BIT(PACCEL_ENGINE_HUNG) | BIT(PACCEL_ENGINE_HELD),
+	[PACCEL_ENGINE_HUNG] = BIT(PACCEL_ENGINE_HUNG) | BIT(PACCEL_ENGINE_HELD),
+	[PACCEL_ENGINE_HELD] = BIT(PACCEL_ENGINE_HALTED) | BIT(PACCEL_ENGINE_RUNNING),
+	[PACCEL_ENGINE_HALTED] = BIT(PACCEL_ENGINE_RUNNING),
+};
+
+void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state state)
+{
+	lockdep_assert_held(&eng->lock);
+	WARN(!(next_states[eng->state] & BIT(state)), "paccel: engine state %d after %d\n", state,
+	     eng->state);
+	WRITE_ONCE(eng->state, state);
+}
 
 /* --- one transfer; eng->lock is held where nothing else is said --- */
 

@@ -52,7 +52,7 @@ struct paccel_tag {
  *	flight may complete
  * @PACCEL_ENGINE_HALTED: the same, after ops->halt(): poll() is not called any more
  *
- * Which state may follow which is in exec/stop.c.
+ * Which state may follow which is in exec/engine.c.
  */
 enum paccel_engine_state {
 	PACCEL_ENGINE_RUNNING,

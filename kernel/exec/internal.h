@@ -54,10 +54,8 @@ void paccel_sched_withdraw(struct paccel_engine *eng, struct paccel_job *job, in
 void paccel_sched_settle(struct paccel_engine *eng, struct paccel_job *job);
 void paccel_sched_retire(struct paccel_engine *eng, struct paccel_tag *tag);
 
-/* stop.c: eng->lock is held. */
-void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state state);
-
 /* engine.c: eng->lock is held. */
+void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state state);
 void paccel_tag_sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag);
 void paccel_engine_kick_now(struct paccel_engine *eng);
 bool paccel_engine_poll(struct paccel_engine *eng);

@@ -181,9 +181,6 @@ void paccel_ctx_release_jobs(struct work_struct *work);
 void paccel_job_release(struct paccel_job *job);
 void paccel_job_drop(struct paccel_job *job);
 void *paccel_job_stage(const struct paccel_job *job);
-int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool more);
-int paccel_job_finish(struct paccel_job *job);
-int paccel_job_run(struct paccel_job *job);
 int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wanted);
 bool paccel_job_is_on_device(const struct paccel_job *job, const struct paccel_device *pd);
 u32 paccel_job_op_mask(const struct paccel_job *job, const struct paccel_device *pd);
@@ -194,5 +191,10 @@ void paccel_job_copy_out(struct paccel_job *job, const struct paccel_step *step,
 u32 paccel_job_checksum(struct paccel_job *job, const struct paccel_step *step, const void *bounce);
 bool paccel_job_issue(struct paccel_job *job, const struct paccel_step *step);
 void paccel_job_count(struct paccel_job *job, const struct paccel_step *step);
+
+/* run.c */
+int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool more);
+int paccel_job_finish(struct paccel_job *job);
+int paccel_job_run(struct paccel_job *job);
 
 #endif

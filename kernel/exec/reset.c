@@ -65,25 +65,6 @@ void paccel_mark_quiet(struct paccel_device *pd)
 	paccel_import_release_kept();
 }
 
-const char *paccel_health(struct paccel_device *pd)
-{
-	unsigned int i;
-
-	switch (READ_ONCE(pd->state)) {
-	case PACCEL_FAILED:
-		return "failed";
-	case PACCEL_RESETTING:
-	case PACCEL_MEM_LOST:
-		return "recovering";
-	default:
-		break;
-	}
-	for (i = 0; i < pd->hw.info.engines; i++)
-		if (paccel_engine_hung(&pd->engines[i]))
-			return "recovering";
-	return "ok";
-}
-
 /* What waits must not run on memory that holds something else now; nor may anybody be given it. */
 static void lose_contexts(struct paccel_device *pd)
 {

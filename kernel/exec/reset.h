@@ -8,8 +8,6 @@
 struct paccel_device;
 struct work_struct;
 
-/* "ok", "recovering" or "failed". */
-const char *paccel_health(struct paccel_device *pd);
 int paccel_reset(struct paccel_device *pd);
 void paccel_recover_work(struct work_struct *work);
 int paccel_suspend(struct paccel_device *pd);

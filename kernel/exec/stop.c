@@ -3,30 +3,12 @@
  * Stopping an engine: for a reset of it or of the card, for suspend, when the card goes, and when
  * host memory is taken away. What the card had in hand fails, or is done again.
  */
-#include <linux/bits.h>
-
 #include "exec/internal.h"
 #include "include/paccel.h"
 #include "mem/pages.h"
 
 /* Jobs that are withdrawn at once, with interrupts off. */
 #define PACCEL_WITHDRAWN 64
-
-/* The states that may follow each state. */
-static const u8 next_states[] = {
-	[PACCEL_ENGINE_RUNNING] = BIT(PACCEL_ENGINE_HUNG) | BIT(PACCEL_ENGINE_HELD),
-	[PACCEL_ENGINE_HUNG] = BIT(PACCEL_ENGINE_HUNG) | BIT(PACCEL_ENGINE_HELD),
-	[PACCEL_ENGINE_HELD] = BIT(PACCEL_ENGINE_HALTED) | BIT(PACCEL_ENGINE_RUNNING),
-	[PACCEL_ENGINE_HALTED] = BIT(PACCEL_ENGINE_RUNNING),
-};
-
-void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state state)
-{
-	lockdep_assert_held(&eng->lock);
-	WARN(!(next_states[eng->state] & BIT(state)), "paccel: engine state %d after %d\n", state,
-	     eng->state);
-	WRITE_ONCE(eng->state, state);
-}
 
 /* Any job that waits, or NULL; eng->lock is held. */
 static struct paccel_job *waiting_job(struct paccel_engine *eng)
