@@ -23,9 +23,9 @@
 static struct dentry *debugfs_root;
 
 /* In pieces, for interrupts are off while an engine is looked at. */
-static int show_text(struct seq_file *m, size_t size,
-		     void (*show)(struct seq_buf *out, struct paccel_engine *eng),
-		     struct paccel_engine *eng)
+static int debugfs_show_text(struct seq_file *m, size_t size,
+			     void (*show)(struct seq_buf *out, struct paccel_engine *eng),
+			     struct paccel_engine *eng)
 {
 	char *text = kvmalloc(size, GFP_KERNEL);
 	struct seq_buf out;
@@ -40,31 +40,31 @@ static int show_text(struct seq_file *m, size_t size,
 	return 0;
 }
 
-static int show_engines(struct seq_file *m,
-			void (*show)(struct seq_buf *out, struct paccel_engine *eng))
+static int debugfs_show_engines(struct seq_file *m,
+				void (*show)(struct seq_buf *out, struct paccel_engine *eng))
 {
 	struct paccel_device *pd = m->private;
 	unsigned int i;
 	int ret = 0;
 
 	for (i = 0; !ret && i < pd->hw.info.engines; i++)
-		ret = show_text(m, DEBUGFS_TEXT, show, &pd->engines[i]);
+		ret = debugfs_show_text(m, DEBUGFS_TEXT, show, &pd->engines[i]);
 	return ret;
 }
 
 static int engines_show(struct seq_file *m, void *unused)
 {
-	return show_engines(m, paccel_show_engine);
+	return debugfs_show_engines(m, paccel_show_engine);
 }
 DEFINE_SHOW_ATTRIBUTE(engines);
 
 static int queues_show(struct seq_file *m, void *unused)
 {
-	return show_engines(m, paccel_show_queues);
+	return debugfs_show_engines(m, paccel_show_queues);
 }
 DEFINE_SHOW_ATTRIBUTE(queues);
 
-static void show_registers(struct seq_buf *out, struct paccel_engine *eng)
+static void debugfs_dump_registers(struct seq_buf *out, struct paccel_engine *eng)
 {
 	eng->pd->ops->dump(&eng->pd->hw, out);
 }
@@ -73,11 +73,12 @@ static int registers_show(struct seq_file *m, void *unused)
 {
 	struct paccel_device *pd = m->private;
 
-	return show_text(m, (1 + pd->hw.info.engines) * DEBUGFS_TEXT, show_registers, pd->engines);
+	return debugfs_show_text(m, (1 + pd->hw.info.engines) * DEBUGFS_TEXT,
+				 debugfs_dump_registers, pd->engines);
 }
 DEFINE_SHOW_ATTRIBUTE(registers);
 
-static void show_stream(struct seq_file *m, struct paccel_stream *stream)
+static void debugfs_show_stream(struct seq_file *m, struct paccel_stream *stream)
 {
 	const struct paccel_stream_job *job = list_first_entry_or_null(&stream->jobs,
 								       struct paccel_stream_job,
@@ -95,7 +96,7 @@ static void show_stream(struct seq_file *m, struct paccel_stream *stream)
 	seq_putc(m, '\n');
 }
 
-static void show_ctx(struct seq_file *m, struct paccel_ctx *ctx)
+static void debugfs_show_ctx(struct seq_file *m, struct paccel_ctx *ctx)
 {
 	unsigned int i;
 
@@ -108,7 +109,7 @@ static void show_ctx(struct seq_file *m, struct paccel_ctx *ctx)
 	seq_putc(m, '\n');
 	for (i = 0; i < PACCEL_MAX_STREAMS; i++)
 		if (ctx->streams[i])
-			show_stream(m, ctx->streams[i]);
+			debugfs_show_stream(m, ctx->streams[i]);
 	spin_unlock(&ctx->work_lock);
 }
 
@@ -119,7 +120,7 @@ static int streams_show(struct seq_file *m, void *unused)
 
 	mutex_lock(&pd->ctxs_lock);
 	list_for_each_entry(ctx, &pd->ctxs, node)
-		show_ctx(m, ctx);
+		debugfs_show_ctx(m, ctx);
 	mutex_unlock(&pd->ctxs_lock);
 	return 0;
 }

@@ -136,7 +136,7 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
  * TDX) registered memory would take slots of it from all other drivers for as long as it is
  * registered.
  */
-static bool can_map_all_memory(struct device *dev)
+static bool device_can_map_all_memory(struct device *dev)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 
@@ -147,7 +147,7 @@ static bool can_map_all_memory(struct device *dev)
 	return dma_get_required_mask(dev) <= dma_get_mask(dev);
 }
 
-static int refuse(struct paccel_device *pd, const char *field, u64 value, const char *allowed)
+static int info_refuse(struct paccel_device *pd, const char *field, u64 value, const char *allowed)
 {
 	dev_err(&pd->hw.pdev->dev, "backend %s: %s=%llu: must be %s\n", pd->card, field, value,
 		allowed);
@@ -155,98 +155,102 @@ static int refuse(struct paccel_device *pd, const char *field, u64 value, const 
 }
 
 /* Can the index of the pool count the granules, and does it know every alignment that matters? */
-static int check_granules(struct paccel_device *pd)
+static int info_check_granules(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
 	u64 nr;
 
 	if (!is_power_of_2(info->granule) || info->granule > PAGE_SIZE)
-		return refuse(pd, "granule", info->granule, "a power of two, at most a page");
+		return info_refuse(pd, "granule", info->granule, "a power of two, at most a page");
 	nr = info->mem_size / info->granule;
 	if (!nr || info->mem_size % info->granule || nr > POOL_MAX_GRANULES)
-		return refuse(pd, "mem_size", info->mem_size,
-			      "whole granules, 1 to 2^32 - 1 of them");
+		return info_refuse(pd, "mem_size", info->mem_size,
+				   "whole granules, 1 to 2^32 - 1 of them");
 	if (info->granule < PACCEL_MAX_ALIGN >> (POOL_ALIGN_ORDERS - 1) &&
 	    nr > 1 << (POOL_ALIGN_ORDERS - 1))
-		return refuse(pd, "granule", info->granule,
-			      "at least 4096, or memory at most 512 granules");
+		return info_refuse(pd, "granule", info->granule,
+				   "at least 4096, or memory at most 512 granules");
 	return 0;
 }
 
 /* Is device memory in a BAR, in whole pages? */
-static int check_bar(struct paccel_device *pd)
+static int info_check_bar(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
 	u64 bar;
 
 	if (info->mem_bar >= PCI_STD_NUM_BARS ||
 	    !(pci_resource_flags(pd->hw.pdev, info->mem_bar) & IORESOURCE_MEM))
-		return refuse(pd, "mem_bar", info->mem_bar, "a memory BAR");
+		return info_refuse(pd, "mem_bar", info->mem_bar, "a memory BAR");
 	if (info->granule < PAGE_SIZE)
-		return refuse(pd, "granule", info->granule, "a page, for programs map the memory");
+		return info_refuse(pd, "granule", info->granule,
+				   "a page, for programs map the memory");
 	bar = pci_resource_len(pd->hw.pdev, info->mem_bar);
 	if (info->mem_offset % PAGE_SIZE || info->mem_offset > bar)
-		return refuse(pd, "mem_offset", info->mem_offset, "whole pages, inside the BAR");
+		return info_refuse(pd, "mem_offset", info->mem_offset,
+				   "whole pages, inside the BAR");
 	if (info->mem_size > bar - info->mem_offset)
-		return refuse(pd, "mem_size", info->mem_size, "inside the BAR from mem_offset on");
+		return info_refuse(pd, "mem_size", info->mem_size,
+				   "inside the BAR from mem_offset on");
 	return 0;
 }
 
-static int check_dma(struct paccel_device *pd)
+static int info_check_dma(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
 	struct device *dev = &pd->hw.pdev->dev;
 
 	if (!info->dma_bits || info->dma_bits > 64)
-		return refuse(pd, "dma_bits", info->dma_bits, "1 to 64");
+		return info_refuse(pd, "dma_bits", info->dma_bits, "1 to 64");
 	if (dma_get_mask(dev) != DMA_BIT_MASK(info->dma_bits) ||
 	    dev->coherent_dma_mask != DMA_BIT_MASK(info->dma_bits))
-		return refuse(pd, "dma_bits", info->dma_bits, "that of both DMA masks");
+		return info_refuse(pd, "dma_bits", info->dma_bits, "that of both DMA masks");
 	return 0;
 }
 
 /* How large a transfer and its pieces are, and how they lie. */
-static int check_xfer(struct paccel_device *pd)
+static int info_check_xfer(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
 	u32 align = paccel_dma_align(pd);
 
 	if (!info->max_xfer || info->max_xfer > PACCEL_MAX_XFER || info->max_xfer % 8)
-		return refuse(pd, "max_xfer", info->max_xfer, "a multiple of 8, at most 2 MiB");
+		return info_refuse(pd, "max_xfer", info->max_xfer,
+				   "a multiple of 8, at most 2 MiB");
 	if (!info->max_segs)
-		return refuse(pd, "max_segs", info->max_segs, "at least 1");
+		return info_refuse(pd, "max_segs", info->max_segs, "at least 1");
 	if (info->max_seg % 8)
-		return refuse(pd, "max_seg", info->max_seg, "a multiple of 8, or 0");
+		return info_refuse(pd, "max_seg", info->max_seg, "a multiple of 8, or 0");
 	if (info->seg_boundary && (!is_power_of_2(info->seg_boundary) || info->seg_boundary < 8))
-		return refuse(pd, "seg_boundary", info->seg_boundary,
-			      "a power of two, at least 8, or 0");
+		return info_refuse(pd, "seg_boundary", info->seg_boundary,
+				   "a power of two, at least 8, or 0");
 	if (!is_power_of_2(align) || info->granule % align || info->max_xfer % align ||
 	    info->max_seg % align || (info->seg_boundary && info->seg_boundary < align))
-		return refuse(pd, "dma_align", align,
-			      "a power of two that divides granule, max_xfer, max_seg, seg_boundary");
+		return info_refuse(pd, "dma_align", align,
+				   "a power of two that divides granule, max_xfer, max_seg, seg_boundary");
 	return 0;
 }
 
-static int check_engines(struct paccel_device *pd)
+static int info_check_engines(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
 
 	if (!is_power_of_2(info->depth) || info->depth > PACCEL_MAX_DEPTH)
-		return refuse(pd, "depth", info->depth, "a power of two, at most 64");
+		return info_refuse(pd, "depth", info->depth, "a power of two, at most 64");
 	if (info->depth > 1 && !pd->ops->halt)
-		return refuse(pd, "depth", info->depth, "1 without halt()");
+		return info_refuse(pd, "depth", info->depth, "1 without halt()");
 	if (info->list_size > PACCEL_MAX_LIST)
-		return refuse(pd, "list_size", info->list_size, "at most 64 KiB");
+		return info_refuse(pd, "list_size", info->list_size, "at most 64 KiB");
 	if (!info->engines || info->engines > PACCEL_MAX_ENGINES)
-		return refuse(pd, "engines", info->engines, "1 to 8");
+		return info_refuse(pd, "engines", info->engines, "1 to 8");
 	if (info->flags & ~PACCEL_HW_FLAGS)
-		return refuse(pd, "flags", info->flags, "PACCEL_HW_* only");
+		return info_refuse(pd, "flags", info->flags, "PACCEL_HW_* only");
 	if (info->flags & PACCEL_HW_MEM_NONVOLATILE && !(info->flags & PACCEL_HW_MEM_SURVIVES))
-		return refuse(pd, "flags", info->flags, "MEM_SURVIVES with MEM_NONVOLATILE");
+		return info_refuse(pd, "flags", info->flags, "MEM_SURVIVES with MEM_NONVOLATILE");
 	return 0;
 }
 
-static bool some_engine_takes(struct paccel_device *pd, u32 ops)
+static bool device_some_engine_takes(struct paccel_device *pd, u32 ops)
 {
 	unsigned int i;
 
@@ -257,7 +261,7 @@ static bool some_engine_takes(struct paccel_device *pd, u32 ops)
 }
 
 /* Is there an engine for each kind of job? */
-static int check_engine_ops(struct paccel_device *pd)
+static int info_check_engine_ops(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
 	u32 copies = BIT(PACCEL_XFER_H2D) | BIT(PACCEL_XFER_D2H);
@@ -273,34 +277,34 @@ static int check_engine_ops(struct paccel_device *pd)
 
 	for (i = 0; i < info->engines; i++)
 		if (info->engine_ops[i] >= BIT(PACCEL_XFER_CHECKSUM + 1))
-			return refuse(pd, "engine_ops", info->engine_ops[i],
-				      "bits of enum paccel_xfer_op");
+			return info_refuse(pd, "engine_ops", info->engine_ops[i],
+					   "bits of enum paccel_xfer_op");
 	for (i = 0; i < ARRAY_SIZE(needs); i++)
-		if (!some_engine_takes(pd, needs[i]))
-			return refuse(pd, "engine_ops", needs[i],
-				      "operations that one engine takes");
+		if (!device_some_engine_takes(pd, needs[i]))
+			return info_refuse(pd, "engine_ops", needs[i],
+					   "operations that one engine takes");
 	return 0;
 }
 
 /* What the rest of the driver relies on; see struct paccel_hw_info. */
-static int check_info(struct paccel_device *pd)
+static int info_check(struct paccel_device *pd)
 {
-	int ret = check_granules(pd);
+	int ret = info_check_granules(pd);
 
 	if (!ret && paccel_mappable(pd))
-		ret = check_bar(pd);
+		ret = info_check_bar(pd);
 	if (!ret)
-		ret = check_dma(pd);
+		ret = info_check_dma(pd);
 	if (!ret)
-		ret = check_xfer(pd);
+		ret = info_check_xfer(pd);
 	if (!ret)
-		ret = check_engines(pd);
+		ret = info_check_engines(pd);
 	if (!ret)
-		ret = check_engine_ops(pd);
+		ret = info_check_engine_ops(pd);
 	return ret;
 }
 
-static bool same_place(const struct pci_dev *a, const struct pci_dev *b)
+static bool pci_same_address(const struct pci_dev *a, const struct pci_dev *b)
 {
 	return a->bus == b->bus && a->devfn == b->devfn;
 }
@@ -316,7 +320,7 @@ static void lost_devices_release(const struct pci_dev *pdev)
 
 	mutex_lock(&lost_lock);
 	list_for_each_entry_safe(pd, next, &lost_devices, lost)
-		if (same_place(pd->hw.pdev, pdev) && kobject_get_unless_zero(&pd->dev.kobj))
+		if (pci_same_address(pd->hw.pdev, pdev) && kobject_get_unless_zero(&pd->dev.kobj))
 			list_move(&pd->lost, &quiet);
 	mutex_unlock(&lost_lock);
 	list_for_each_entry_safe(pd, next, &quiet, lost) {
@@ -330,13 +334,13 @@ static void lost_devices_release(const struct pci_dev *pdev)
 /* The backend has probed it: makes the node. */
 int paccel_device_register(struct paccel_device *pd)
 {
-	int ret = check_info(pd);
+	int ret = info_check(pd);
 
 	if (ret)
 		return ret;
 	dma_set_max_seg_size(&pd->hw.pdev->dev, UINT_MAX);
 	dma_set_seg_boundary(&pd->hw.pdev->dev, ULONG_MAX);
-	pd->direct = can_map_all_memory(&pd->hw.pdev->dev);
+	pd->direct = device_can_map_all_memory(&pd->hw.pdev->dev);
 	ret = paccel_engines_alloc(pd);
 	if (ret)
 		return ret;
@@ -367,7 +371,7 @@ free_engines:
 }
 
 /* The card is stopped for good, or proven unable to write. */
-static void stop(struct paccel_device *pd)
+static void device_stop(struct paccel_device *pd)
 {
 	mutex_lock(&pd->reset_lock);
 	paccel_set_state(pd, PACCEL_REMOVED);
@@ -385,7 +389,7 @@ static void stop(struct paccel_device *pd)
 	flush_work(&pd->dump_work);
 }
 
-static void refuse_calls(struct paccel_device *pd)
+static void device_refuse_calls(struct paccel_device *pd)
 {
 	mutex_lock(&pd->reset_lock);
 	paccel_set_state(pd, PACCEL_REMOVING);
@@ -395,8 +399,8 @@ static void refuse_calls(struct paccel_device *pd)
 /* The machine is about to stop, or to run another kernel. Nothing starts the device again. */
 void paccel_device_shutdown(struct paccel_device *pd)
 {
-	refuse_calls(pd);
-	stop(pd);
+	device_refuse_calls(pd);
+	device_stop(pd);
 }
 
 /*
@@ -408,10 +412,10 @@ void paccel_device_unregister(struct paccel_device *pd)
 {
 	cdev_device_del(&pd->cdev, &pd->dev);
 	paccel_debugfs_remove(pd);
-	refuse_calls(pd);
+	device_refuse_calls(pd);
 	synchronize_srcu(&paccel_srcu);
 	paccel_map_zap_all(pd);
-	stop(pd);
+	device_stop(pd);
 	/* Nothing resets the card any more. */
 	cancel_work_sync(&pd->revoke);
 	/*

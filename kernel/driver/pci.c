@@ -201,7 +201,7 @@ int paccel_pci_register(struct paccel_backend *backend, struct module *owner, co
 }
 
 /* What a backend cannot be without and does not have, or NULL. */
-static const char *missing(const struct paccel_hw_ops *ops)
+static const char *backend_missing(const struct paccel_hw_ops *ops)
 {
 	if (!ops)
 		return "ops";
@@ -219,7 +219,7 @@ static const char *missing(const struct paccel_hw_ops *ops)
 }
 
 /* Logs what is wrong with it. */
-static bool is_valid(const struct paccel_hw_ioctl *ioctl)
+static bool backend_ioctl_is_valid(const struct paccel_hw_ioctl *ioctl)
 {
 	unsigned int cmd = ioctl->cmd;
 
@@ -239,7 +239,7 @@ static bool is_valid(const struct paccel_hw_ioctl *ioctl)
 
 int __paccel_backend_register(struct paccel_backend *backend, struct module *owner)
 {
-	const char *what = missing(backend->ops);
+	const char *what = backend_missing(backend->ops);
 	const struct paccel_hw_ioctl *ioctl;
 
 	if (what) {
@@ -252,7 +252,7 @@ int __paccel_backend_register(struct paccel_backend *backend, struct module *own
 		return -EINVAL;
 	}
 	for (ioctl = backend->ops->ioctls; ioctl && ioctl->execute; ioctl++)
-		if (!is_valid(ioctl))
+		if (!backend_ioctl_is_valid(ioctl))
 			return -EINVAL;
 	snprintf(backend->driver_name, sizeof(backend->driver_name), "paccel_%s",
 		 backend->ops->name);

@@ -93,7 +93,7 @@ void paccel_dump_words(struct seq_buf *out, const char *name, const void __iomem
 }
 EXPORT_SYMBOL_PACCEL(paccel_dump_words);
 
-static void show_tag(struct seq_buf *out, const struct paccel_tag *tag)
+static void dump_tag(struct seq_buf *out, const struct paccel_tag *tag)
 {
 	const struct paccel_job *job = tag->job;
 	const struct paccel_xfer *x = &tag->step.x;
@@ -130,11 +130,11 @@ void paccel_show_engine(struct seq_buf *out, struct paccel_engine *eng)
 		       eng->id, eng->load, eng->tail - eng->head, eng->bytes,
 		       engine_states[eng->state]);
 	for (i = eng->head; i != eng->tail; i++)
-		show_tag(out, &eng->tags[i & (eng->pd->hw.info.depth - 1)]);
+		dump_tag(out, &eng->tags[i & (eng->pd->hw.info.depth - 1)]);
 	spin_unlock_irq(&eng->lock);
 }
 
-static void show_queue(struct seq_buf *out, const struct paccel_queue *queue)
+static void dump_queue(struct seq_buf *out, const struct paccel_queue *queue)
 {
 	const struct paccel_job *first = list_first_entry(&queue->jobs, struct paccel_job, node);
 	const struct paccel_job *job;
@@ -162,7 +162,7 @@ void paccel_show_queues(struct seq_buf *out, struct paccel_engine *eng)
 	for (i = 0; i < ARRAY_SIZE(lists); i++)
 		list_for_each_entry(queue, lists[i], node)
 			if (left && left--)
-				show_queue(out, queue);
+				dump_queue(out, queue);
 	if (!left)
 		seq_buf_printf(out, "  perhaps more\n");
 	if (eng->scrub)
@@ -171,7 +171,7 @@ void paccel_show_queues(struct seq_buf *out, struct paccel_engine *eng)
 	spin_unlock_irq(&eng->lock);
 }
 
-static void show_counters(struct seq_buf *out, struct paccel_device *pd)
+static void dump_counters(struct seq_buf *out, struct paccel_device *pd)
 {
 	struct paccel_counters *count = &pd->count;
 
@@ -186,14 +186,14 @@ static void show_counters(struct seq_buf *out, struct paccel_device *pd)
 	seq_buf_printf(out, "leaked_pages: %lld\n", atomic64_read(&count->leaked_pages));
 }
 
-static void show_all(struct seq_buf *out, struct paccel_device *pd)
+static void dump_device(struct seq_buf *out, struct paccel_device *pd)
 {
 	struct paccel_engine *eng;
 
 	seq_buf_printf(out, "card: %s, %s, %s\n", dev_name(&pd->dev), pd->card, pd->bus_addr);
 	seq_buf_printf(out, "memory: %llu bytes\n", pd->hw.info.mem_size);
 	seq_buf_printf(out, "health: %s\n", paccel_health(pd));
-	show_counters(out, pd);
+	dump_counters(out, pd);
 	for (eng = pd->engines; eng < pd->engines + pd->hw.info.engines; eng++) {
 		paccel_show_engine(out, eng);
 		paccel_show_queues(out, eng);
@@ -218,7 +218,7 @@ void paccel_dump(struct paccel_device *pd, const char *why)
 		       first ? "why" : "then", why, ktime_get_boottime_ns(),
 		       ktime_get_real_seconds());
 	if (first)
-		show_all(out, pd);
+		dump_device(out, pd);
 	queue_work(system_unbound_wq, &pd->dump_work);
 }
 

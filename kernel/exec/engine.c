@@ -62,8 +62,8 @@ void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state
  * least: those that it has mapped behind each other need not be neighbours in memory, and @sync
  * looks up the first one only.
  */
-static void sync_pages(struct paccel_engine *eng, struct paccel_tag *tag,
-		       void (*sync)(struct device *dev, dma_addr_t addr, size_t len,
+static void tag_sync_pages(struct paccel_engine *eng, struct paccel_tag *tag,
+			   void (*sync)(struct device *dev, dma_addr_t addr, size_t len,
 				    enum dma_data_direction dir))
 {
 	enum dma_data_direction dir = paccel_pages_dir(tag->job->pages);
@@ -79,21 +79,21 @@ static void sync_pages(struct paccel_engine *eng, struct paccel_tag *tag,
 		}
 }
 
-static void sync_for_card(struct paccel_engine *eng, struct paccel_tag *tag)
+static void tag_sync_for_device(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	if (tag->step.sync)
-		sync_pages(eng, tag, dma_sync_single_for_device);
+		tag_sync_pages(eng, tag, dma_sync_single_for_device);
 }
 
 void paccel_tag_sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	/* What the card has only read is as it was, or the program has written it since. */
 	if (tag->step.sync && tag->step.x.op == PACCEL_XFER_D2H)
-		sync_pages(eng, tag, dma_sync_single_for_cpu);
+		tag_sync_pages(eng, tag, dma_sync_single_for_cpu);
 }
 
 /* The watchdog looks once the deadline has passed; woken too early, it looks again later. */
-static void set_alarm(struct paccel_engine *eng)
+static void engine_set_alarm(struct paccel_engine *eng)
 {
 	s64 left = max_t(s64, ktime_ms_delta(eng->deadline, ktime_get()), 0);
 	unsigned long alarm = jiffies + msecs_to_jiffies(left + 1) + 1;
@@ -106,7 +106,7 @@ static void set_alarm(struct paccel_engine *eng)
 }
 
 /* Behind the newest request that has been started. */
-static u64 started_end(struct paccel_engine *eng)
+static u64 engine_started_end(struct paccel_engine *eng)
 {
 	struct paccel_tag *last = engine_last_tag(eng);
 
@@ -115,25 +115,25 @@ static u64 started_end(struct paccel_engine *eng)
 }
 
 /* Has the device been told of the oldest request in flight? */
-static bool oldest_is_kicked(struct paccel_engine *eng)
+static bool engine_oldest_is_kicked(struct paccel_engine *eng)
 {
 	return eng->head != eng->tail && eng->head < eng->kicked;
 }
 
-static bool may_kick(struct paccel_engine *eng)
+static bool engine_may_kick(struct paccel_engine *eng)
 {
-	return started_end(eng) > max(eng->kicked, eng->head);
+	return engine_started_end(eng) > max(eng->kicked, eng->head);
 }
 
 /* The oldest transfer in flight must have ended by then. Not in jiffies: those may lag behind. */
-static void set_deadline(struct paccel_engine *eng)
+static void engine_set_deadline(struct paccel_engine *eng)
 {
 	eng->deadline = ktime_add_ms(ktime_get(), READ_ONCE(paccel_watchdog_ms));
-	set_alarm(eng);
+	engine_set_alarm(eng);
 }
 
 /* Chosen and not started: as if it had never been. It is the last one. */
-static void take_back(struct paccel_engine *eng, struct paccel_tag *tag)
+static void tag_unpick(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	eng->tail--;
 	paccel_sched_retire(eng, tag);
@@ -144,18 +144,18 @@ static void take_back(struct paccel_engine *eng, struct paccel_tag *tag)
 /* The card begins what was started, and the time of the oldest request begins. */
 void paccel_engine_kick_now(struct paccel_engine *eng)
 {
-	bool was_kicked = oldest_is_kicked(eng);
+	bool was_kicked = engine_oldest_is_kicked(eng);
 
-	if (!may_kick(eng))
+	if (!engine_may_kick(eng))
 		return;
 	if (eng->pd->ops->kick)
 		eng->pd->ops->kick(&eng->pd->hw, eng->id);
-	eng->kicked = started_end(eng);
+	eng->kicked = engine_started_end(eng);
 	if (!was_kicked)
-		set_deadline(eng);
+		engine_set_deadline(eng);
 }
 
-static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag)
+static void tag_start(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	struct paccel_job *job = tag->job;
 	struct paccel_step *step = &tag->step;
@@ -163,14 +163,14 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag)
 
 	if (eng->state != PACCEL_ENGINE_RUNNING || job->stop) {
 		/* Stopped while the worker had it. */
-		take_back(eng, tag);
+		tag_unpick(eng, tag);
 		return;
 	}
 	if (step->bounce) {
 		step->x.segs = (struct paccel_seg){ .addr = eng->bounce_dma, .left = step->x.len };
 		step->x.nr_segs = 1;
 	}
-	sync_for_card(eng, tag);
+	tag_sync_for_device(eng, tag);
 	tag->state = PACCEL_TAG_BUSY;
 	tag->started = ktime_get();
 	ret = eng->pd->ops->start(&eng->pd->hw, eng->id, &step->x);
@@ -191,24 +191,24 @@ static void start_tag(struct paccel_engine *eng, struct paccel_tag *tag)
 }
 
 /* Is there something in the bounce buffer? Only what the card has written. */
-static bool must_move(const struct paccel_tag *tag)
+static bool tag_needs_copy_out(const struct paccel_tag *tag)
 {
 	return tag->step.bounce && tag->step.x.op == PACCEL_XFER_D2H;
 }
 
 /* What will be done again need not be right, and what it is compared with may be newer. */
-static bool must_verify(const struct paccel_tag *tag)
+static bool tag_needs_verify(const struct paccel_tag *tag)
 {
 	return tag->step.x.verify && tag->step.x.op != PACCEL_XFER_CHECKSUM && !tag->job->rewound;
 }
 
 /* Is it the worker's turn, before it leaves the ring? It is the oldest one. */
-static bool must_see(const struct paccel_tag *tag)
+static bool tag_needs_work(const struct paccel_tag *tag)
 {
-	return !tag->status && !tag->seen && (must_move(tag) || must_verify(tag));
+	return !tag->status && !tag->seen && (tag_needs_copy_out(tag) || tag_needs_verify(tag));
 }
 
-static void retire(struct paccel_engine *eng, struct paccel_tag *tag)
+static void engine_retire(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	struct paccel_job *job = tag->job;
 
@@ -232,7 +232,7 @@ static void retire(struct paccel_engine *eng, struct paccel_tag *tag)
 }
 
 /* Takes the oldest out of the ring, as far as they have ended. */
-static void retire_all(struct paccel_engine *eng)
+static void engine_retire_all(struct paccel_engine *eng)
 {
 	u64 head = eng->head;
 
@@ -241,19 +241,19 @@ static void retire_all(struct paccel_engine *eng)
 
 		if (tag->state != PACCEL_TAG_DONE)
 			break;
-		if (must_see(tag)) {
+		if (tag_needs_work(tag)) {
 			engine_queue_work(eng);
 			break;
 		}
-		retire(eng, tag);
+		engine_retire(eng, tag);
 	}
-	if (eng->head != head && oldest_is_kicked(eng))
-		set_deadline(eng);
+	if (eng->head != head && engine_oldest_is_kicked(eng))
+		engine_set_deadline(eng);
 }
 
 /* --- choosing; eng->lock is held --- */
 
-static bool has_room(struct paccel_engine *eng)
+static bool engine_has_room(struct paccel_engine *eng)
 {
 	if (eng->state != PACCEL_ENGINE_RUNNING ||
 	    eng->tail - eng->head == eng->pd->hw.info.depth)
@@ -263,11 +263,11 @@ static bool has_room(struct paccel_engine *eng)
 }
 
 /* May something be put into the ring? What is behind the worker's would be started before it. */
-static bool may_pick(struct paccel_engine *eng)
+static bool engine_may_pick(struct paccel_engine *eng)
 {
 	struct paccel_tag *last = engine_last_tag(eng);
 
-	return has_room(eng) &&
+	return engine_has_room(eng) &&
 	       (!last || (last->state != PACCEL_TAG_PICKED && last->state != PACCEL_TAG_FILLING));
 }
 
@@ -275,7 +275,7 @@ static bool may_pick(struct paccel_engine *eng)
  * Must the step wait for something in flight? If not because the card sees to it, it is linked. The
  * CPU has no part in two that are linked: it would come too late, or too early.
  */
-static bool must_wait(struct paccel_engine *eng, struct paccel_job *job, struct paccel_step *step)
+static bool engine_must_wait(struct paccel_engine *eng, struct paccel_job *job, struct paccel_step *step)
 {
 	struct paccel_job *leader = job->leader;
 	struct paccel_tag *last = engine_last_tag(eng);
@@ -293,7 +293,7 @@ static bool must_wait(struct paccel_engine *eng, struct paccel_job *job, struct 
 }
 
 /* The next one that may run. Under the lock, so that paccel_engines_evict() misses none. */
-static struct paccel_job *next_valid_job(struct paccel_engine *eng)
+static struct paccel_job *engine_next_job(struct paccel_engine *eng)
 {
 	struct paccel_job *job;
 	unsigned int i;
@@ -313,24 +313,24 @@ static struct paccel_job *next_valid_job(struct paccel_engine *eng)
  * Need nobody be told when it ends? If the next one of the same job follows at once: half of the
  * interrupts are enough, for what they start is behind two more that are in flight.
  */
-static bool is_quiet(struct paccel_engine *eng, struct paccel_tag *tag)
+static bool tag_is_quiet(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	const struct paccel_step *step = &tag->step;
 
 	return !(step->x.cookie & 1) && !step->last && !step->bounce && !step->x.verify &&
-	       paccel_sched_is_alone(eng) && has_room(eng);
+	       paccel_sched_is_alone(eng) && engine_has_room(eng);
 }
 
 /* Chooses the next step, if there is one: it has the next tag then. */
-static struct paccel_tag *pick(struct paccel_engine *eng)
+static struct paccel_tag *engine_pick(struct paccel_engine *eng)
 {
-	struct paccel_job *job = may_pick(eng) ? next_valid_job(eng) : NULL;
+	struct paccel_job *job = engine_may_pick(eng) ? engine_next_job(eng) : NULL;
 	struct paccel_tag *tag = engine_tag(eng, eng->tail);
 
 	if (!job)
 		return NULL;
 	paccel_job_plan(job, &tag->step);
-	if (must_wait(eng, job, &tag->step))
+	if (engine_must_wait(eng, job, &tag->step))
 		return NULL;
 	paccel_sched_dequeue(eng, job);
 	tag->job = job;
@@ -354,41 +354,41 @@ static struct paccel_tag *pick(struct paccel_engine *eng)
 	tag->step.last = paccel_job_issue(job, &tag->step);
 	if (!tag->step.last)
 		paccel_sched_enqueue(eng, job);
-	tag->step.x.quiet = is_quiet(eng, tag);
+	tag->step.x.quiet = tag_is_quiet(eng, tag);
 	return tag;
 }
 
 /* Goes on without the worker as far as no byte has to be moved by the CPU. */
-static void go_on_unkicked(struct paccel_engine *eng)
+static void engine_advance_unkicked(struct paccel_engine *eng)
 {
 	struct paccel_tag *tag;
 	unsigned int i;
 
 	for (i = 0; i < PACCEL_STARTED; i++) {
-		retire_all(eng);
-		tag = pick(eng);
+		engine_retire_all(eng);
+		tag = engine_pick(eng);
 		if (!tag)
 			return;
 		if (tag->step.bounce) {
 			engine_queue_work(eng);
 			return;
 		}
-		start_tag(eng, tag);
+		tag_start(eng, tag);
 	}
 	engine_queue_work(eng);
 }
 
-static void go_on(struct paccel_engine *eng)
+static void engine_advance(struct paccel_engine *eng)
 {
-	go_on_unkicked(eng);
+	engine_advance_unkicked(eng);
 	paccel_engine_kick_now(eng);
 }
 
 /* --- the worker --- */
 
-static bool is_right(struct paccel_engine *eng, struct paccel_tag *tag)
+static bool tag_is_intact(struct paccel_engine *eng, struct paccel_tag *tag)
 {
-	if (!must_verify(tag) ||
+	if (!tag_needs_verify(tag) ||
 	    paccel_job_checksum(tag->job, &tag->step, eng->bounce) == tag->checksum)
 		return true;
 	atomic64_inc(&eng->pd->count.corrupt);
@@ -398,18 +398,18 @@ static bool is_right(struct paccel_engine *eng, struct paccel_tag *tag)
 }
 
 /* The worker's part of a transfer, without the lock. */
-static void move_bytes(struct paccel_engine *eng, struct paccel_tag *tag)
+static void tag_copy(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	if (tag->state == PACCEL_TAG_FILLING)
 		paccel_job_copy_in(tag->job, &tag->step, eng->bounce);
-	else if (!is_right(eng, tag))
+	else if (!tag_is_intact(eng, tag))
 		tag->status = -EBADMSG;
-	else if (must_move(tag))
+	else if (tag_needs_copy_out(tag))
 		paccel_job_copy_out(tag->job, &tag->step, eng->bounce);
 }
 
 /* What there is for the CPU to do, in a state that is the worker's alone; or NULL. */
-static struct paccel_tag *take_work(struct paccel_engine *eng)
+static struct paccel_tag *engine_take_tag(struct paccel_engine *eng)
 {
 	struct paccel_tag *tag = engine_last_tag(eng);
 
@@ -420,33 +420,33 @@ static struct paccel_tag *take_work(struct paccel_engine *eng)
 		return tag;
 	}
 	tag = engine_tag(eng, eng->head);
-	if (tag->state != PACCEL_TAG_DONE || !must_see(tag))
+	if (tag->state != PACCEL_TAG_DONE || !tag_needs_work(tag))
 		return NULL;
 	tag->state = PACCEL_TAG_EMPTYING;
 	return tag;
 }
 
 /* One turn of the worker: false if there is nothing more for it to do. */
-static bool engine_turn(struct paccel_engine *eng)
+static bool engine_work_once(struct paccel_engine *eng)
 {
 	struct paccel_tag *tag;
 
 	spin_lock_irq(&eng->lock);
-	go_on(eng);
-	tag = take_work(eng);
+	engine_advance(eng);
+	tag = engine_take_tag(eng);
 	engine_report_later(eng);
 	spin_unlock_irq(&eng->lock);
 	if (!tag)
 		return false;
-	move_bytes(eng, tag);
+	tag_copy(eng, tag);
 	spin_lock_irq(&eng->lock);
 	if (tag->state == PACCEL_TAG_FILLING) {
-		start_tag(eng, tag);
+		tag_start(eng, tag);
 	} else {
 		tag->seen = true;
 		tag->state = PACCEL_TAG_DONE;
 	}
-	go_on(eng);
+	engine_advance(eng);
 	engine_report_later(eng);
 	spin_unlock_irq(&eng->lock);
 	return true;
@@ -456,7 +456,7 @@ static bool engine_turn(struct paccel_engine *eng)
  * Later, and not at once: false if the engine is held. Then nothing is started, so there is an end,
  * and paccel_engine_hold() waits for it.
  */
-static bool put_off(struct paccel_engine *eng)
+static bool engine_requeue_work(struct paccel_engine *eng)
 {
 	bool running;
 
@@ -475,9 +475,9 @@ static void engine_work(struct work_struct *work)
 	bool cookie = dma_fence_begin_signalling();
 	unsigned int turns = 0;
 
-	while (engine_turn(eng)) {
+	while (engine_work_once(eng)) {
 		cond_resched();
-		if (++turns >= PACCEL_TURNS && put_off(eng))
+		if (++turns >= PACCEL_TURNS && engine_requeue_work(eng))
 			break;
 	}
 	dma_fence_end_signalling(cookie);
@@ -500,7 +500,7 @@ static void engine_report(struct work_struct *work)
 
 /* --- what the card says; eng->lock is held --- */
 
-static void count_time(struct paccel_engine *eng, struct paccel_tag *tag)
+static void tag_count_time(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	ktime_t now = ktime_get();
 	/* Until the one before it had ended it waited in the card. */
@@ -514,7 +514,7 @@ static void count_time(struct paccel_engine *eng, struct paccel_tag *tag)
 }
 
 /* What the engine does is not to be trusted any more, until it has been reset. */
-static void hang(struct paccel_engine *eng, struct paccel_tag *tag, int error)
+static void engine_hang(struct paccel_engine *eng, struct paccel_tag *tag, int error)
 {
 	tag->state = PACCEL_TAG_HUNG;
 	tag->status = error;
@@ -525,7 +525,7 @@ static void hang(struct paccel_engine *eng, struct paccel_tag *tag, int error)
 	queue_work(paccel_recovery_wq, &eng->pd->recover);
 }
 
-static void bogus(struct paccel_engine *eng)
+static void engine_count_bogus(struct paccel_engine *eng)
 {
 	atomic64_inc(&eng->pd->count.bogus);
 	dev_warn_ratelimited(&eng->pd->dev, "engine %u: a completion that matches no transfer\n",
@@ -534,12 +534,12 @@ static void bogus(struct paccel_engine *eng)
 
 void paccel_xfer_bogus(struct paccel_hw *hw, unsigned int engine)
 {
-	bogus(paccel_engine_of(hw, engine));
+	engine_count_bogus(paccel_engine_of(hw, engine));
 }
 EXPORT_SYMBOL_PACCEL(paccel_xfer_bogus);
 
 /* What the card has in hand and calls so, or NULL. */
-static struct paccel_tag *busy_tag(struct paccel_engine *eng, u64 cookie)
+static struct paccel_tag *engine_busy_tag(struct paccel_engine *eng, u64 cookie)
 {
 	struct paccel_tag *tag = engine_tag(eng, cookie);
 
@@ -549,7 +549,7 @@ static struct paccel_tag *busy_tag(struct paccel_engine *eng, u64 cookie)
 
 void paccel_xfer_checksum(struct paccel_hw *hw, unsigned int engine, u64 cookie, u32 checksum)
 {
-	struct paccel_tag *tag = busy_tag(paccel_engine_of(hw, engine), cookie);
+	struct paccel_tag *tag = engine_busy_tag(paccel_engine_of(hw, engine), cookie);
 
 	if (tag)
 		tag->checksum = checksum;
@@ -559,21 +559,21 @@ EXPORT_SYMBOL_PACCEL(paccel_xfer_checksum);
 void paccel_xfer_done(struct paccel_hw *hw, unsigned int engine, u64 cookie, u64 bytes, int status)
 {
 	struct paccel_engine *eng = paccel_engine_of(hw, engine);
-	struct paccel_tag *tag = busy_tag(eng, cookie);
+	struct paccel_tag *tag = engine_busy_tag(eng, cookie);
 
 	eng->reported = true;
 	if (!tag) {
-		bogus(eng);
+		engine_count_bogus(eng);
 		return;
 	}
 	if (!status && bytes != tag->step.x.len) {
-		bogus(eng);
-		hang(eng, tag, -EIO);
+		engine_count_bogus(eng);
+		engine_hang(eng, tag, -EIO);
 		return;
 	}
 	tag->state = PACCEL_TAG_DONE;
 	tag->status = !status || status == -ECANCELED ? status : -EIO;
-	count_time(eng, tag);
+	tag_count_time(eng, tag);
 	trace_paccel_done(eng, tag, status);
 	paccel_tag_sync_for_cpu(eng, tag);
 }
@@ -597,7 +597,7 @@ bool paccel_xfer_check(struct paccel_hw *hw, unsigned int engine)
 	spin_lock_irqsave(&eng->lock, flags);
 	reported = paccel_engine_poll(eng);
 	if (reported)
-		go_on(eng);
+		engine_advance(eng);
 	engine_report_later(eng);
 	spin_unlock_irqrestore(&eng->lock, flags);
 	return reported;
@@ -612,25 +612,25 @@ EXPORT_SYMBOL_PACCEL(paccel_spurious_irq);
 
 /* --- watchdog --- */
 
-static bool overdue(struct paccel_engine *eng)
+static bool engine_is_overdue(struct paccel_engine *eng)
 {
-	return oldest_is_kicked(eng) && ktime_compare(ktime_get(), eng->deadline) >= 0 &&
+	return engine_oldest_is_kicked(eng) && ktime_compare(ktime_get(), eng->deadline) >= 0 &&
 	       engine_tag(eng, eng->head)->state == PACCEL_TAG_BUSY;
 }
 
 /* The deadline has passed: either the interrupt was lost, or the card hangs. eng->lock is held. */
-static void look_after(struct paccel_engine *eng)
+static void engine_check_overdue(struct paccel_engine *eng)
 {
 	bool quiet = engine_tag(eng, eng->head)->step.x.quiet;
 
-	if (paccel_engine_poll(eng) && !overdue(eng)) {
+	if (paccel_engine_poll(eng) && !engine_is_overdue(eng)) {
 		if (!quiet)
 			atomic64_inc(&eng->pd->count.lost_irqs);
-		go_on(eng);
+		engine_advance(eng);
 	}
-	if (overdue(eng)) {
+	if (engine_is_overdue(eng)) {
 		atomic64_inc(&eng->pd->count.timeouts);
-		hang(eng, engine_tag(eng, eng->head), -ETIMEDOUT);
+		engine_hang(eng, engine_tag(eng, eng->head), -ETIMEDOUT);
 	}
 }
 
@@ -642,11 +642,11 @@ static void engine_watchdog(struct work_struct *work)
 
 	spin_lock_irq(&eng->lock);
 	eng->armed = false;
-	if (eng->state == PACCEL_ENGINE_RUNNING && overdue(eng))
-		look_after(eng);
+	if (eng->state == PACCEL_ENGINE_RUNNING && engine_is_overdue(eng))
+		engine_check_overdue(eng);
 	/* What is in flight now may be younger than the alarm. */
-	if (eng->state == PACCEL_ENGINE_RUNNING && oldest_is_kicked(eng))
-		set_alarm(eng);
+	if (eng->state == PACCEL_ENGINE_RUNNING && engine_oldest_is_kicked(eng))
+		engine_set_alarm(eng);
 	engine_report_later(eng);
 	spin_unlock_irq(&eng->lock);
 	dma_fence_end_signalling(cookie);
@@ -707,8 +707,8 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 		}
 		WRITE_ONCE(eng->load, eng->load + 1);
 		paccel_sched_enqueue(eng, job);
-		go_on_unkicked(eng);
-		if (!more || started_end(eng) - eng->kicked >= PACCEL_UNKICKED)
+		engine_advance_unkicked(eng);
+		if (!more || engine_started_end(eng) - eng->kicked >= PACCEL_UNKICKED)
 			paccel_engine_kick_now(eng);
 		if (!list_empty(&job->issued_node)) {
 			list_del_init(&job->issued_node);
@@ -789,7 +789,7 @@ struct paccel_queue *paccel_queues_alloc(struct paccel_ctx *ctx)
 	return queues;
 }
 
-static u32 lists_size(struct paccel_device *pd)
+static u32 engine_lists_size(struct paccel_device *pd)
 {
 	return pd->hw.info.depth * pd->hw.info.list_size;
 }
@@ -806,9 +806,9 @@ static int engine_alloc(struct paccel_engine *eng)
 	eng->bounce = dma_alloc_coherent(dev, pd->bounce_size, &eng->bounce_dma, GFP_KERNEL);
 	if (!eng->bounce)
 		return -ENOMEM;
-	if (!lists_size(pd))
+	if (!engine_lists_size(pd))
 		return 0;
-	eng->lists = dma_alloc_coherent(dev, lists_size(pd), &eng->lists_dma, GFP_KERNEL);
+	eng->lists = dma_alloc_coherent(dev, engine_lists_size(pd), &eng->lists_dma, GFP_KERNEL);
 	return eng->lists ? 0 : -ENOMEM;
 }
 
@@ -832,7 +832,7 @@ int paccel_engines_alloc(struct paccel_device *pd)
 }
 
 /* What the card might still write, or read, stays where it is. */
-static void free_coherent(struct paccel_device *pd, u32 size, void *at, dma_addr_t dma)
+static void engine_free_coherent(struct paccel_device *pd, u32 size, void *at, dma_addr_t dma)
 {
 	if (!at)
 		return;
@@ -851,8 +851,8 @@ void paccel_engines_free(struct paccel_device *pd)
 		cancel_delayed_work_sync(&eng->watchdog);
 		cancel_work_sync(&eng->work);
 		cancel_work_sync(&eng->report);
-		free_coherent(pd, pd->bounce_size, eng->bounce, eng->bounce_dma);
-		free_coherent(pd, lists_size(pd), eng->lists, eng->lists_dma);
+		engine_free_coherent(pd, pd->bounce_size, eng->bounce, eng->bounce_dma);
+		engine_free_coherent(pd, engine_lists_size(pd), eng->lists, eng->lists_dma);
 		kfree(eng->tags);
 		eng->bounce = NULL;
 		eng->lists = NULL;

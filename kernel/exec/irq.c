@@ -17,7 +17,7 @@ static irqreturn_t engine_irq(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-static void free_vectors(void *pdev)
+static void engine_free_vectors(void *pdev)
 {
 	pci_free_irq_vectors(pdev);
 }
@@ -35,7 +35,7 @@ int paccel_engine_irqs(struct paccel_hw *hw, unsigned int first)
 	ret = pci_alloc_irq_vectors(hw->pdev, nr, nr, PCI_IRQ_MSIX | PCI_IRQ_MSI);
 	if (ret < 0)
 		return dev_err_probe(dev, ret, "no %u MSI-X or MSI vectors\n", nr);
-	ret = devm_add_action_or_reset(dev, free_vectors, hw->pdev);
+	ret = devm_add_action_or_reset(dev, engine_free_vectors, hw->pdev);
 	for (i = 0; !ret && i < hw->info.engines; i++) {
 		unsigned int cpu = cpumask_local_spread(i, dev_to_node(dev));
 		int irq = pci_irq_vector(hw->pdev, first + i);

@@ -120,12 +120,12 @@ void paccel_job_drop(struct paccel_job *job)
 
 /* --- steps; the engine calls these one at a time for a job --- */
 
-static u64 at(const struct paccel_rect *rect, const struct paccel_place *place)
+static u64 rect_address(const struct paccel_rect *rect, const struct paccel_place *place)
 {
 	return rect->start + place->row * rect->pitch + place->col;
 }
 
-static bool is_fill(const struct paccel_job *job)
+static bool job_is_fill(const struct paccel_job *job)
 {
 	return job->op == PACCEL_JOB_FILL || job->op == PACCEL_JOB_SCRUB;
 }
@@ -148,7 +148,7 @@ int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wan
 /* Does it need no memory of the host, because the card does it by itself? */
 bool paccel_job_is_on_device(const struct paccel_job *job, const struct paccel_device *pd)
 {
-	return (is_fill(job) && pd->hw.info.flags & PACCEL_HW_FILL) ||
+	return (job_is_fill(job) && pd->hw.info.flags & PACCEL_HW_FILL) ||
 	       (job->op == PACCEL_JOB_D2D && pd->hw.info.flags & PACCEL_HW_D2D);
 }
 
@@ -173,32 +173,32 @@ u32 paccel_job_op_mask(const struct paccel_job *job, const struct paccel_device 
  * Has the card to be asked for the checksum of the source first? That of the copy is of what it has
  * written.
  */
-static bool is_twice(const struct paccel_job *job)
+static bool job_is_verified_d2d(const struct paccel_job *job)
 {
 	return job->op == PACCEL_JOB_D2D && job->verify;
 }
 
-static void plan_inside(struct paccel_job *job, struct paccel_xfer *x)
+static void job_plan_on_device(struct paccel_job *job, struct paccel_xfer *x)
 {
-	x->dev = at(&job->dst, &job->at) - PACCEL_MEM_BASE;
-	if (is_fill(job)) {
+	x->dev = rect_address(&job->dst, &job->at) - PACCEL_MEM_BASE;
+	if (job_is_fill(job)) {
 		x->op = PACCEL_XFER_FILL;
 		x->pattern = job->pattern;
-	} else if (is_twice(job) && !job->at.staged) {
+	} else if (job_is_verified_d2d(job) && !job->at.staged) {
 		x->op = PACCEL_XFER_CHECKSUM;
 		x->dev = 0;
-		x->dev_src = at(&job->src, &job->at) - PACCEL_MEM_BASE;
+		x->dev_src = rect_address(&job->src, &job->at) - PACCEL_MEM_BASE;
 	} else {
 		x->op = PACCEL_XFER_D2D;
-		x->dev_src = at(&job->src, &job->at) - PACCEL_MEM_BASE;
+		x->dev_src = rect_address(&job->src, &job->at) - PACCEL_MEM_BASE;
 	}
 }
 
-static void plan_host(struct paccel_job *job, struct paccel_step *step)
+static void job_plan_host(struct paccel_job *job, struct paccel_step *step)
 {
 	bool from_card = job->op == PACCEL_JOB_D2H ||
 			 (job->op == PACCEL_JOB_D2D && !job->at.staged);
-	u64 dst = at(&job->dst, &job->at), src = at(&job->src, &job->at);
+	u64 dst = rect_address(&job->dst, &job->at), src = rect_address(&job->src, &job->at);
 	struct paccel_xfer *x = &step->x;
 
 	x->op = from_card ? PACCEL_XFER_D2H : PACCEL_XFER_H2D;
@@ -223,9 +223,9 @@ void paccel_job_plan(struct paccel_job *job, struct paccel_step *step)
 		.x.verify = job->verify,
 	};
 	if (paccel_job_is_on_device(job, pd))
-		plan_inside(job, &step->x);
+		job_plan_on_device(job, &step->x);
 	else
-		plan_host(job, step);
+		job_plan_host(job, step);
 }
 
 /* The step is on its way; true if it was the last. eng->lock is held. */
@@ -233,7 +233,8 @@ bool paccel_job_issue(struct paccel_job *job, const struct paccel_step *step)
 {
 	struct paccel_place *at = &job->at;
 
-	if (job->op == PACCEL_JOB_D2D && (step->x.op != PACCEL_XFER_D2D || is_twice(job))) {
+	if (job->op == PACCEL_JOB_D2D &&
+	    (step->x.op != PACCEL_XFER_D2D || job_is_verified_d2d(job))) {
 		at->staged = !at->staged;
 		if (at->staged)
 			return false;
@@ -247,7 +248,7 @@ bool paccel_job_issue(struct paccel_job *job, const struct paccel_step *step)
 }
 
 /* @pattern is 8 bytes of it: any start of those is right where the pattern is shorter. */
-static void fill_pattern(void *to, u32 len, u64 pattern)
+static void pattern_fill(void *to, u32 len, u64 pattern)
 {
 	memset64(to, pattern, len / sizeof(pattern));
 	memcpy(to + round_down(len, sizeof(pattern)), &pattern, len % sizeof(pattern));
@@ -262,7 +263,7 @@ void paccel_job_copy_in(struct paccel_job *job, const struct paccel_step *step, 
 		/* From the card: if it copies nothing, what lies here is another program's. */
 		memset(bounce, 0, len);
 	else if (job->op == PACCEL_JOB_FILL)
-		fill_pattern(bounce, len, job->pattern);
+		pattern_fill(bounce, len, job->pattern);
 	else if (job->op == PACCEL_JOB_D2D)
 		memcpy(bounce, job->stage, len);
 	else

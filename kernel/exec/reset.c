@@ -66,7 +66,7 @@ void paccel_mark_quiet(struct paccel_device *pd)
 }
 
 /* What waits must not run on memory that holds something else now; nor may anybody be given it. */
-static void lose_contexts(struct paccel_device *pd)
+static void device_lose_contexts(struct paccel_device *pd)
 {
 	paccel_set_state(pd, PACCEL_MEM_LOST);
 	paccel_engines_withdraw(pd, -ESTALE);
@@ -77,7 +77,7 @@ static void lose_contexts(struct paccel_device *pd)
 }
 
 /* @quiet: the card is proven to write nothing. The engines are held, and stay so until a reset. */
-static void out_of_service(struct paccel_device *pd, bool quiet, const char *why)
+static void device_take_out_of_service(struct paccel_device *pd, bool quiet, const char *why)
 {
 	dev_err(&pd->dev, "%s: out of service until RESET\n", why);
 	paccel_dump(pd, why);
@@ -99,7 +99,7 @@ EXPORT_SYMBOL_PACCEL(paccel_quiesce);
  * @error: of what runs, or 0: it is done again, unless device memory is lost. @mem_lost: it is,
  * even if it survives resets. Returns 0, or -EIO with the card out of service.
  */
-static int restart(struct paccel_device *pd, int error, bool mem_lost)
+static int device_restart(struct paccel_device *pd, int error, bool mem_lost)
 {
 	mem_lost = mem_lost || !(pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES);
 	paccel_set_state(pd, PACCEL_RESETTING);
@@ -108,17 +108,17 @@ static int restart(struct paccel_device *pd, int error, bool mem_lost)
 		error = -EIO;
 	atomic64_inc(&pd->count.resets);
 	if (paccel_quiesce(&pd->hw)) {
-		out_of_service(pd, false, "the card does not become idle");
+		device_take_out_of_service(pd, false, "the card does not become idle");
 		return -EIO;
 	}
 	paccel_mark_quiet(pd);
 	paccel_engines_abort(pd, error);
 	if (pd->ops->reset(&pd->hw)) {
-		out_of_service(pd, true, "the card does not come back");
+		device_take_out_of_service(pd, true, "the card does not come back");
 		return -EIO;
 	}
 	if (mem_lost)
-		lose_contexts(pd);
+		device_lose_contexts(pd);
 	paccel_set_state(pd, PACCEL_RUNNING);
 	paccel_engines_unhold(pd);
 	queue_work(paccel_wq, &pd->pool->scrub_work);
@@ -136,7 +136,7 @@ int paccel_reset(struct paccel_device *pd)
 		mutex_unlock(&pd->reset_lock);
 		return -ENODEV;
 	}
-	ret = restart(pd, -EIO, false);
+	ret = device_restart(pd, -EIO, false);
 	if (!ret)
 		paccel_pool_rescrub(pd);
 	mutex_unlock(&pd->reset_lock);
@@ -144,7 +144,7 @@ int paccel_reset(struct paccel_device *pd)
 }
 
 /* The engine alone: 0 if that has helped, else it is still held. */
-static int restart_engine(struct paccel_engine *eng)
+static int engine_restart(struct paccel_engine *eng)
 {
 	int ret = -EOPNOTSUPP;
 
@@ -160,7 +160,7 @@ static int restart_engine(struct paccel_engine *eng)
 }
 
 /* What hung ends, what others have in flight is done again. */
-static void recover(struct paccel_device *pd)
+static void device_recover(struct paccel_device *pd)
 {
 	unsigned int i;
 
@@ -173,7 +173,7 @@ static void recover(struct paccel_device *pd)
 			 i, pd->ops->reset_engine ? "the engine" : "the card");
 		paccel_dump(pd, "a transfer did not end as it should");
 		paccel_set_state(pd, PACCEL_RESETTING);
-		if (!restart_engine(eng)) {
+		if (!engine_restart(eng)) {
 			paccel_set_state(pd, PACCEL_RUNNING);
 			continue;
 		}
@@ -182,7 +182,7 @@ static void recover(struct paccel_device *pd)
 				 i);
 		paccel_dump(pd, pd->ops->reset_engine ? "the engine does not come back" :
 							"the card is restarted");
-		restart(pd, 0, false);
+		device_restart(pd, 0, false);
 		return;
 	}
 }
@@ -199,7 +199,7 @@ void paccel_recover_work(struct work_struct *work)
 	mutex_lock(&pd->reset_lock);
 	/* A reset may have come first. */
 	if (pd->state != PACCEL_REMOVED)
-		recover(pd);
+		device_recover(pd);
 	mutex_unlock(&pd->reset_lock);
 }
 
@@ -217,7 +217,7 @@ int paccel_suspend(struct paccel_device *pd)
 		goto unlock;
 	paccel_engines_hold(pd, 0);
 	if (paccel_quiesce(&pd->hw)) {
-		out_of_service(pd, false, "the card does not become idle");
+		device_take_out_of_service(pd, false, "the card does not become idle");
 		ret = -EIO;
 	} else {
 		paccel_engines_abort(pd, 0);
@@ -235,7 +235,7 @@ int paccel_resume(struct paccel_device *pd, bool mem_lost)
 	mutex_lock(&pd->reset_lock);
 	/* After a shutdown as well the PCI core can be asked to reset the function. */
 	if (!paccel_gone(pd))
-		ret = restart(pd, 0, mem_lost);
+		ret = device_restart(pd, 0, mem_lost);
 	if (!ret)
 		paccel_pool_rescrub(pd);
 	mutex_unlock(&pd->reset_lock);
@@ -250,6 +250,6 @@ void paccel_set_failed(struct paccel_device *pd)
 	mutex_lock(&pd->reset_lock);
 	paccel_engines_hold(pd, -EIO);
 	quiet = !paccel_quiesce(&pd->hw);
-	out_of_service(pd, quiet, "a PCI error");
+	device_take_out_of_service(pd, quiet, "a PCI error");
 	mutex_unlock(&pd->reset_lock);
 }

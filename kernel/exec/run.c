@@ -33,7 +33,7 @@ int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool mo
  * Twice as long as transfers usually take, if the job is the only one of its engine: to fall asleep
  * and to be woken takes as long as a short transfer.
  */
-static void poll_done(struct paccel_job *job)
+static void job_poll_done(struct paccel_job *job)
 {
 	u64 usual = READ_ONCE(job->eng->usual_ns), end = ktime_get_ns() + 2 * usual;
 
@@ -52,7 +52,7 @@ int paccel_job_finish(struct paccel_job *job)
 {
 	int ret;
 
-	poll_done(job);
+	job_poll_done(job);
 	/* Freezable: a long copy must not keep the machine from suspending. */
 	if (wait_for_completion_state(&job->done, TASK_KILLABLE | TASK_FREEZABLE)) {
 		paccel_engine_cancel(job, -EINTR);

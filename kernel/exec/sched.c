@@ -16,7 +16,7 @@
 #include "mem/pool.h"
 
 /* The first one, and those of the same stream behind it: its lock is taken once for all of them. */
-static void report_stream(struct list_head *ended)
+static void sched_report_stream(struct list_head *ended)
 {
 	struct paccel_job *first = list_first_entry(ended, struct paccel_job, node), *job, *next;
 	LIST_HEAD(jobs);
@@ -41,7 +41,7 @@ void paccel_sched_report(struct list_head *issued, struct list_head *ended)
 		cond_resched();
 	}
 	while (!list_empty(ended)) {
-		report_stream(ended);
+		sched_report_stream(ended);
 		cond_resched();
 	}
 }
@@ -82,21 +82,21 @@ void paccel_sched_dequeue(struct paccel_engine *eng, struct paccel_job *job)
 }
 
 /* A leader has to be directly before it in the card, or out of it. */
-static bool behind_leader(struct paccel_engine *eng, struct paccel_job *job)
+static bool job_is_behind_leader(struct paccel_engine *eng, struct paccel_job *job)
 {
 	struct paccel_tag *last = engine_last_tag(eng);
 
 	return last && last->job == job->leader && !job->leader->waits;
 }
 
-static struct paccel_job *first_job(struct paccel_engine *eng, struct list_head *queues)
+static struct paccel_job *sched_first_job(struct paccel_engine *eng, struct list_head *queues)
 {
 	struct paccel_queue *queue;
 	struct paccel_job *job;
 
 	list_for_each_entry(queue, queues, node)
 		list_for_each_entry(job, &queue->jobs, node)
-			if (!job->leader || behind_leader(eng, job))
+			if (!job->leader || job_is_behind_leader(eng, job))
 				return job;
 	return NULL;
 }
@@ -119,9 +119,9 @@ struct paccel_job *paccel_sched_next(struct paccel_engine *eng)
 
 	if (eng->scrub && !list_empty(&eng->pd->pool->waiting))
 		return eng->scrub;
-	job = first_job(eng, &eng->queues);
+	job = sched_first_job(eng, &eng->queues);
 	if (!job && paccel_sched_is_alone(eng))
-		job = first_job(eng, &eng->served);
+		job = sched_first_job(eng, &eng->served);
 	return job ?: eng->scrub;
 }
 
@@ -131,7 +131,7 @@ struct paccel_job *paccel_sched_next(struct paccel_engine *eng)
  * Nothing of it is in flight or waits. Its stream gets it later, from eng->report. If it is in none,
  * its waiters are woken now, and it may be freed then.
  */
-static void job_over(struct paccel_engine *eng, struct paccel_job *job)
+static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
 {
 	struct paccel_job *follower = job->follower;
 
@@ -167,7 +167,7 @@ static void job_over(struct paccel_engine *eng, struct paccel_job *job)
 	if (follower->waits)
 		paccel_sched_dequeue(eng, follower);
 	if (!follower->in_flight)
-		job_over(eng, follower);
+		sched_end_job(eng, follower);
 }
 
 /* A waiting job gets no turn any more; what is in flight of it is the last. */
@@ -177,7 +177,7 @@ void paccel_sched_withdraw(struct paccel_engine *eng, struct paccel_job *job, in
 	if (!job->stop)
 		job->stop = error;
 	if (!job->in_flight)
-		job_over(eng, job);
+		sched_end_job(eng, job);
 }
 
 /* A transfer of the job has left the ring: the job ends, or goes on. */
@@ -195,7 +195,7 @@ void paccel_sched_settle(struct paccel_engine *eng, struct paccel_job *job)
 	}
 	job->rewound = false;
 	if (over)
-		job_over(eng, job);
+		sched_end_job(eng, job);
 	else if (!job->waits)
 		paccel_sched_enqueue(eng, job);
 	else if (job->queue)

@@ -11,7 +11,7 @@
 #define PACCEL_WITHDRAWN 64
 
 /* Any job that waits, or NULL; eng->lock is held. */
-static struct paccel_job *waiting_job(struct paccel_engine *eng)
+static struct paccel_job *engine_waiting_job(struct paccel_engine *eng)
 {
 	struct list_head *queues = list_empty(&eng->queues) ? &eng->served : &eng->queues;
 	struct paccel_queue *queue = list_first_entry_or_null(queues, struct paccel_queue, node);
@@ -68,7 +68,7 @@ void paccel_engine_hold(struct paccel_engine *eng, int error)
  * Where the card had got to. An engine that links works in order: what it has passed without a word
  * cannot be done again, for what was behind it may have overwritten what it worked on.
  */
-static u64 passed_to(struct paccel_engine *eng)
+static u64 engine_passed_to(struct paccel_engine *eng)
 {
 	u64 i = eng->tail;
 
@@ -80,7 +80,8 @@ static u64 passed_to(struct paccel_engine *eng)
 }
 
 /* How a transfer ends that the card still had in hand. */
-static int abort_status(struct paccel_engine *eng, struct paccel_tag *tag, bool passed, int error)
+static int tag_abort_status(struct paccel_engine *eng, struct paccel_tag *tag, bool passed,
+			    int error)
 {
 	/* Nobody else has that memory. */
 	if (tag->job->op == PACCEL_JOB_SCRUB)
@@ -106,12 +107,12 @@ void paccel_engine_abort(struct paccel_engine *eng, int error)
 	/* It may have ended well, and its interrupt not have come yet. */
 	if (!error)
 		paccel_engine_poll(eng);
-	passed = passed_to(eng);
+	passed = engine_passed_to(eng);
 	for (i = eng->head; i != eng->tail; i++) {
 		struct paccel_tag *tag = engine_tag(eng, i);
 
 		if (tag->state == PACCEL_TAG_BUSY) {
-			tag->status = abort_status(eng, tag, i < passed, error);
+			tag->status = tag_abort_status(eng, tag, i < passed, error);
 			paccel_tag_sync_for_cpu(eng, tag);
 		} else if (tag->state != PACCEL_TAG_HUNG) {
 			continue;
@@ -145,7 +146,7 @@ static void engine_withdraw(struct paccel_engine *eng, int error)
 	do {
 		spin_lock_irq(&eng->lock);
 		for (i = 0; i < PACCEL_WITHDRAWN; i++) {
-			job = waiting_job(eng);
+			job = engine_waiting_job(eng);
 			if (!job)
 				break;
 			paccel_sched_withdraw(eng, job, error);
@@ -190,7 +191,7 @@ void paccel_engines_unhold(struct paccel_device *pd)
 		paccel_engine_unhold(eng);
 }
 
-static bool in_hand(struct paccel_engine *eng, const struct paccel_pages *pages)
+static bool engine_has_pages(struct paccel_engine *eng, const struct paccel_pages *pages)
 {
 	bool found = false;
 	u64 i;
@@ -212,6 +213,6 @@ void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *p
 
 	for (eng = pd->engines; eng < engines_end(pd); eng++) {
 		paccel_engine_kick(eng);
-		wait_event(pd->evicted, !in_hand(eng, pages));
+		wait_event(pd->evicted, !engine_has_pages(eng, pages));
 	}
 }

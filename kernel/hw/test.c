@@ -84,7 +84,7 @@ static const struct field functions[] = {
 	{ }
 };
 
-static int write_field(const struct field *field, const char *which, void *base, u64 value)
+static int test_write_field(const struct field *field, const char *which, void *base, u64 value)
 {
 	for (; field->name; field++) {
 		if (strcmp(field->name, which))
@@ -102,7 +102,7 @@ static int write_field(const struct field *field, const char *which, void *base,
 /* A card that hangs has been bound. */
 static bool stuck;
 
-static void no_poll(struct paccel_hw *hw, unsigned int engine)
+static void test_no_poll(struct paccel_hw *hw, unsigned int engine)
 {
 }
 
@@ -111,8 +111,8 @@ static int test_quiesce(struct paccel_hw *hw, unsigned int limit_ms)
 	return stuck ? -ETIMEDOUT : base->quiesce(hw, limit_ms);
 }
 
-static bool is_allowed(const struct paccel_hw_info *info, unsigned int engine,
-		       const struct paccel_xfer *x)
+static bool test_is_allowed(const struct paccel_hw_info *info, unsigned int engine,
+			    const struct paccel_xfer *x)
 {
 	bool allowed = !info->engine_ops[engine] || info->engine_ops[engine] & BIT(x->op);
 	u64 bits = x->dev | x->dev_src | x->len, first, last;
@@ -138,7 +138,7 @@ static bool is_allowed(const struct paccel_hw_info *info, unsigned int engine,
 
 static int test_start(struct paccel_hw *hw, unsigned int engine, const struct paccel_xfer *x)
 {
-	if (is_allowed(&hw->info, engine, x))
+	if (test_is_allowed(&hw->info, engine, x))
 		return base->start(hw, engine, x);
 	pr_err("paccel_test: engine %u was given a request that is not allowed\n", engine);
 	return -EIO;
@@ -163,7 +163,7 @@ static int test_probe(struct paccel_hw *hw)
 			continue;
 		ret = kstrtou64(value ?: "", 0, &number);
 		if (!ret)
-			ret = write_field(infos, word, &hw->info, number);
+			ret = test_write_field(infos, word, &hw->info, number);
 	}
 	kfree(text);
 	if (ret && base->remove)
@@ -219,9 +219,9 @@ static int __init test_init(void)
 	if (ioctl_size)
 		test_ioctls[0].size = ioctl_size;
 	if (hangs)
-		test_ops.poll = no_poll;
+		test_ops.poll = test_no_poll;
 	if (*without)
-		ret = write_field(functions, without, &test_ops, 0);
+		ret = test_write_field(functions, without, &test_ops, 0);
 	return ret ?: paccel_backend_register(&test_backend);
 }
 

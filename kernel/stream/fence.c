@@ -13,7 +13,7 @@
 #include "stream/fence.h"
 #include "stream/stream.h"
 
-static struct paccel_fence *to_paccel(struct dma_fence *base)
+static struct paccel_fence *to_paccel_fence(struct dma_fence *base)
 {
 	return container_of(base, struct paccel_fence, base);
 }
@@ -25,7 +25,7 @@ static const char *fence_driver_name(struct dma_fence *base)
 
 static const char *fence_timeline_name(struct dma_fence *base)
 {
-	return to_paccel(base)->timeline;
+	return to_paccel_fence(base)->timeline;
 }
 
 static void fence_free(struct rcu_head *rcu)

@@ -57,7 +57,7 @@ void paccel_stream_put(struct paccel_stream *stream)
 }
 
 /* The stream of that number, or NULL; ctx->work_lock is held. */
-static struct paccel_stream *find(struct paccel_ctx *ctx, u32 id)
+static struct paccel_stream *stream_find(struct paccel_ctx *ctx, u32 id)
 {
 	struct paccel_stream *stream;
 
@@ -72,7 +72,7 @@ struct paccel_stream *paccel_stream_get(struct paccel_ctx *ctx, u32 id)
 	struct paccel_stream *stream;
 
 	spin_lock(&ctx->work_lock);
-	stream = find(ctx, id);
+	stream = stream_find(ctx, id);
 	if (stream)
 		kref_get(&stream->ref);
 	spin_unlock(&ctx->work_lock);
@@ -86,7 +86,7 @@ int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
 	int ret = 0;
 
 	spin_lock(&ctx->work_lock);
-	stream = find(ctx, id);
+	stream = stream_find(ctx, id);
 	if (!stream)
 		ret = -ENOENT;
 	else if (point > stream->submitted)
@@ -101,7 +101,7 @@ int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
 
 /* --- what has ended; ctx->work_lock is held --- */
 
-static void fail(struct paccel_stream *stream, int error, u64 point)
+static void stream_fail(struct paccel_stream *stream, int error, u64 point)
 {
 	if (stream->error)
 		return;
@@ -113,7 +113,7 @@ static void fail(struct paccel_stream *stream, int error, u64 point)
 }
 
 /* Whose fences and waiters it was, and the completion page, hear of it. */
-static void reach(struct paccel_stream *stream, u64 point)
+static void stream_reach(struct paccel_stream *stream, u64 point)
 {
 	struct paccel_stream_todo *todo = &stream->todo;
 	struct paccel_ctx *ctx = stream->ctx;
@@ -140,12 +140,12 @@ static void reach(struct paccel_stream *stream, u64 point)
 	}
 }
 
-static void take_out(struct paccel_stream *stream, struct paccel_stream_job *job)
+static void stream_remove_job(struct paccel_stream *stream, struct paccel_stream_job *job)
 {
 	struct paccel_ctx *ctx = stream->ctx;
 
 	if (job->base.error)
-		fail(stream, job->base.error, job->base.point);
+		stream_fail(stream, job->base.error, job->base.point);
 	if (stream->newest == job)
 		stream->newest = NULL;
 	stream->ended_ns = job->base.end_ns;
@@ -157,18 +157,18 @@ static void take_out(struct paccel_stream *stream, struct paccel_stream_job *job
 	list_del_init(&job->waiter);
 	list_move_tail(&job->in_stream, &stream->todo.ended);
 	if (job->last)
-		reach(stream, job->base.point);
+		stream_reach(stream, job->base.point);
 }
 
 /* --- what comes next; ctx->work_lock is held --- */
 
 /* Has what the job waits for ended? Sets its error then; else the end of it will be told. */
-static bool wait_is_over(struct paccel_stream_job *job)
+static bool stream_job_wait_is_over(struct paccel_stream_job *job)
 {
 	struct paccel_stream *what = job->what;
 
 	if (job->base.op == PACCEL_JOB_WAIT_FENCE) {
-		/* Pairs with fence_signalled(). */
+		/* Pairs with stream_fence_signalled(). */
 		if (!smp_load_acquire(&job->fence_done))
 			return false;
 		job->base.error = job->fence_error;
@@ -184,7 +184,7 @@ static bool wait_is_over(struct paccel_stream_job *job)
 	return true;
 }
 
-static void write_value(struct paccel_stream_job *job, u64 value)
+static void stream_job_write(struct paccel_stream_job *job, u64 value)
 {
 	u64 off = job->base.dst.start;
 	u64 *to = kmap_local_page(job->base.pages->pages[off >> PAGE_SHIFT]) + offset_in_page(off);
@@ -193,7 +193,7 @@ static void write_value(struct paccel_stream_job *job, u64 value)
 	kunmap_local(to);
 }
 
-static bool is_transfer(const struct paccel_stream_job *job)
+static bool stream_job_is_transfer(const struct paccel_stream_job *job)
 {
 	return job->base.op <= PACCEL_JOB_FILL;
 }
@@ -202,48 +202,48 @@ static bool is_transfer(const struct paccel_stream_job *job)
  * When what is before the job has ended: a worker comes later than the end of a transfer. But not
  * before the job was submitted.
  */
-static u64 time_of(const struct paccel_stream *stream, const struct paccel_stream_job *job)
+static u64 stream_job_time(const struct paccel_stream *stream, const struct paccel_stream_job *job)
 {
 	return stream->ended_ns ? max(stream->ended_ns, job->value) : ktime_get_ns();
 }
 
 /* Takes the first job as far as that goes under the lock: true if it has ended. */
-static bool advance(struct paccel_stream *stream, struct paccel_stream_job *job)
+static bool stream_job_advance(struct paccel_stream *stream, struct paccel_stream_job *job)
 {
 	if (job->state != PACCEL_JOB_QUEUED)
 		return job->state == PACCEL_JOB_ENDED;
 	if (stream->ctx->ended)
-		fail(stream, stream->ctx->ended, job->base.point);
+		stream_fail(stream, stream->ctx->ended, job->base.point);
 	if (stream->error && !job->always) {
 		job->base.error = -ECANCELED;
 		return true;
 	}
 	switch (job->base.op) {
 	case PACCEL_JOB_WAIT_POINT:
-		return wait_is_over(job);
+		return stream_job_wait_is_over(job);
 	case PACCEL_JOB_WAIT_FENCE:
 		if (job->watched)
-			return wait_is_over(job);
+			return stream_job_wait_is_over(job);
 		job->state = PACCEL_JOB_WATCHING;
 		stream->todo.watch = job;
 		return false;
 	case PACCEL_JOB_WRITE:
-		write_value(job, job->value);
+		stream_job_write(job, job->value);
 		return true;
 	case PACCEL_JOB_TIME:
-		write_value(job, time_of(stream, job));
+		stream_job_write(job, stream_job_time(stream, job));
 		return true;
 	case PACCEL_JOB_EVENTFD:
 		/* Signalled when it is told, so that its point has been reached by then. */
 		return true;
 	default:
-		/* start_transfers() gives it to the engine. */
+		/* stream_start_transfers() gives it to the engine. */
 		return false;
 	}
 }
 
-static bool suits_engine_of(const struct paccel_stream_job *job,
-			    const struct paccel_stream_job *leader)
+static bool stream_job_suits_engine(const struct paccel_stream_job *job,
+				    const struct paccel_stream_job *leader)
 {
 	struct paccel_engine *eng = leader->base.eng;
 
@@ -254,8 +254,8 @@ static bool suits_engine_of(const struct paccel_stream_job *job,
  * The transfer that the engine can have now, or NULL: the first job of the stream, or the next one
  * behind a transfer of which nothing is left to start, its @leader, if the engine takes both.
  */
-static struct paccel_stream_job *next_transfer(struct paccel_stream *stream,
-					       struct paccel_stream_job **leader)
+static struct paccel_stream_job *stream_next_transfer(struct paccel_stream *stream,
+						      struct paccel_stream_job **leader)
 {
 	struct paccel_stream_job *newest = stream->newest, *job;
 
@@ -269,13 +269,13 @@ static struct paccel_stream_job *next_transfer(struct paccel_stream *stream,
 		job = list_next_entry(newest, in_stream);
 	else
 		return NULL;
-	if (job->state != PACCEL_JOB_QUEUED || !is_transfer(job))
+	if (job->state != PACCEL_JOB_QUEUED || !stream_job_is_transfer(job))
 		return NULL;
-	return !newest || suits_engine_of(job, newest) ? job : NULL;
+	return !newest || stream_job_suits_engine(job, newest) ? job : NULL;
 }
 
-static void start_transfer(struct paccel_stream *stream, struct paccel_stream_job *job,
-			   struct paccel_stream_job *leader)
+static void stream_start_transfer(struct paccel_stream *stream, struct paccel_stream_job *job,
+				  struct paccel_stream_job *leader)
 {
 	int ret = paccel_job_submit(&job->base, leader ? &leader->base : NULL, true);
 
@@ -290,14 +290,14 @@ static void start_transfer(struct paccel_stream *stream, struct paccel_stream_jo
 }
 
 /* Gives the engine what it can have; true if there may be more. */
-static bool start_transfers(struct paccel_stream *stream)
+static bool stream_start_transfers(struct paccel_stream *stream)
 {
 	struct paccel_stream_job *job, *leader;
 	unsigned int most = PACCEL_STREAM_JOBS;
 	struct paccel_engine *unkicked = NULL;
 
-	while (most && (job = next_transfer(stream, &leader))) {
-		start_transfer(stream, job, leader);
+	while (most && (job = stream_next_transfer(stream, &leader))) {
+		stream_start_transfer(stream, job, leader);
 		if (unkicked && unkicked != job->base.eng)
 			paccel_engine_kick(unkicked);
 		unkicked = job->base.eng;
@@ -315,20 +315,20 @@ static bool stream_may_start(struct paccel_stream *stream)
 }
 
 /* Does what can be done under the lock; false if nothing is left to do outside or after that. */
-static bool look(struct paccel_stream *stream, bool signalling)
+static bool stream_run_locked(struct paccel_stream *stream, bool signalling)
 {
 	unsigned int jobs = PACCEL_STREAM_JOBS;
 	struct paccel_stream_job *job;
 
 	while (jobs-- && !list_empty(&stream->jobs)) {
 		job = list_first_entry(&stream->jobs, struct paccel_stream_job, in_stream);
-		if (!advance(stream, job))
+		if (!stream_job_advance(stream, job))
 			break;
-		take_out(stream, job);
+		stream_remove_job(stream, job);
 	}
 	if (signalling || !stream_may_start(stream))
 		return true;
-	return start_transfers(stream) || stream->todo.watch;
+	return stream_start_transfers(stream) || stream->todo.watch;
 }
 
 static void stream_todo_init(struct paccel_stream_todo *todo)
@@ -351,7 +351,7 @@ static void stream_todo_take(struct paccel_stream_todo *from, struct paccel_stre
 }
 
 /* Drained and destroyed: the number can be given again. The caller drops the reference. */
-static bool forget(struct paccel_stream *stream)
+static bool stream_free_id(struct paccel_stream *stream)
 {
 	if (stream->open || stream->queued || stream->ctx->streams[stream->id - 1] != stream)
 		return false;
@@ -362,12 +362,12 @@ static bool forget(struct paccel_stream *stream)
 /* --- outside --- */
 
 /* Called by whoever signals the fence, with its lock held and perhaps many others. */
-static void fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
+static void stream_fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct paccel_stream_job *job = container_of(cb, struct paccel_stream_job, fence_cb);
 
 	job->fence_error = fence->error;
-	/* Pairs with wait_is_over(). */
+	/* Pairs with stream_job_wait_is_over(). */
 	smp_store_release(&job->fence_done, true);
 	queue_work(paccel_stream_wq, &job->stream->work);
 }
@@ -377,9 +377,9 @@ static void fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
  * interrupts off when it is signalled. In a worker and with no lock of ours held: other users of
  * the fence may take its lock with interrupts enabled.
  */
-static void start_watching(struct paccel_ctx *ctx, struct paccel_stream_job *job)
+static void stream_watch_fence(struct paccel_ctx *ctx, struct paccel_stream_job *job)
 {
-	bool over = dma_fence_add_callback(job->fence, &job->fence_cb, fence_signalled);
+	bool over = dma_fence_add_callback(job->fence, &job->fence_cb, stream_fence_signalled);
 	int error = over ? min(dma_fence_get_status(job->fence), 0) : 0;
 
 	spin_lock(&ctx->work_lock);
@@ -392,7 +392,7 @@ static void start_watching(struct paccel_ctx *ctx, struct paccel_stream_job *job
 	spin_unlock(&ctx->work_lock);
 }
 
-static void tell(struct paccel_stream *stream, struct paccel_stream_todo *todo)
+static void stream_notify(struct paccel_stream *stream, struct paccel_stream_todo *todo)
 {
 	struct paccel_device *pd = stream->ctx->pd;
 	struct paccel_fence *fence, *next_fence;
@@ -432,16 +432,16 @@ static void stream_run(struct paccel_stream *stream)
 	if (stream->running)
 		goto unlock;
 	stream->running = true;
-	while (look(stream, false)) {
+	while (stream_run_locked(stream, false)) {
 		stream_todo_take(&stream->todo, &todo);
-		forgotten = forget(stream);
+		forgotten = stream_free_id(stream);
 		spin_unlock(&ctx->work_lock);
 		/* Before the jobs' references, so that it is not the last one. */
 		if (forgotten)
 			paccel_stream_put(stream);
-		tell(stream, &todo);
+		stream_notify(stream, &todo);
 		if (todo.watch)
-			start_watching(ctx, todo.watch);
+			stream_watch_fence(ctx, todo.watch);
 		cond_resched();
 		spin_lock(&ctx->work_lock);
 		if (!--rounds) {
@@ -461,9 +461,9 @@ static void stream_work(struct work_struct *work)
 }
 
 /* May the engine have more? Else the worker that has the stream looks itself. Under the lock. */
-static void start_more(struct paccel_stream *stream)
+static void stream_start_more(struct paccel_stream *stream)
 {
-	if (!stream->running && stream_may_start(stream) && start_transfers(stream))
+	if (!stream->running && stream_may_start(stream) && stream_start_transfers(stream))
 		queue_work(paccel_stream_wq, &stream->work);
 }
 
@@ -475,7 +475,7 @@ static void stream_job_issued(struct paccel_job *base)
 
 	spin_lock(&ctx->work_lock);
 	job->issued = true;
-	start_more(job->stream);
+	stream_start_more(job->stream);
 	spin_unlock(&ctx->work_lock);
 }
 
@@ -594,7 +594,7 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 	stream->submitted = point;
 	trace_paccel_submit(ctx, stream->id, point, nr, stream->queued);
 	/* stream_run() looks again itself before it ends. */
-	if (look(stream, stream->running) && !stream->running)
+	if (stream_run_locked(stream, stream->running) && !stream->running)
 		queue_work(paccel_stream_wq, &stream->work);
 	spin_unlock(&ctx->work_lock);
 	return 0;
@@ -609,7 +609,7 @@ void paccel_stream_close(struct paccel_stream *stream)
 
 	spin_lock(&ctx->work_lock);
 	stream->open = false;
-	forgotten = forget(stream);
+	forgotten = stream_free_id(stream);
 	spin_unlock(&ctx->work_lock);
 	wake_up_all(&ctx->wait);
 	if (forgotten)
@@ -617,7 +617,7 @@ void paccel_stream_close(struct paccel_stream *stream)
 }
 
 /* A job that the engine has of this stream and that we have not had: a counted reference. */
-static struct paccel_stream_job *running_job(struct paccel_stream *stream)
+static struct paccel_stream_job *stream_running_job(struct paccel_stream *stream)
 {
 	struct paccel_stream_job *job, *found = NULL;
 
@@ -674,7 +674,7 @@ void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_stat
 
 		if (!stream)
 			continue;
-		while ((job = running_job(stream))) {
+		while ((job = stream_running_job(stream))) {
 			paccel_engine_cancel(&job->base, error);
 			paccel_job_put(&job->base);
 		}
@@ -770,7 +770,7 @@ int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id)
 	struct paccel_stream *stream;
 
 	spin_lock(&ctx->work_lock);
-	stream = find(ctx, id);
+	stream = stream_find(ctx, id);
 	if (stream) {
 		stream->open = false;
 		kref_get(&stream->ref);
@@ -805,7 +805,7 @@ void paccel_stream_clear(struct paccel_stream *stream, u64 failed_point)
 	 * Another thread may have cleared it, and it may have failed again; or it is destroyed and
 	 * its slot another one's.
 	 */
-	if (find(ctx, stream->id) == stream && stream->failed_point == failed_point) {
+	if (stream_find(ctx, stream->id) == stream && stream->failed_point == failed_point) {
 		stream->error = 0;
 		stream->failed_point = 0;
 		WRITE_ONCE(stream->slot->error, 0);

@@ -72,7 +72,7 @@ static bool rows_overlap(u64 delta, u64 pitch, u64 width, u64 rows)
 	return k + 1 < rows && (k + 1) * pitch - delta < width;
 }
 
-static bool overlap(const struct paccel_transfer *t, u64 dst_span, u64 src_span)
+static bool transfer_overlaps(const struct paccel_transfer *t, u64 dst_span, u64 src_span)
 {
 	u64 low = min(t->dst.start, t->src.start);
 	u64 delta = max(t->dst.start, t->src.start) - low;
@@ -85,7 +85,7 @@ static bool overlap(const struct paccel_transfer *t, u64 dst_span, u64 src_span)
 }
 
 /* Rows that lie without a gap on both sides are one row. */
-static void flatten(struct paccel_transfer *t)
+static void transfer_flatten(struct paccel_transfer *t)
 {
 	if (t->rows > 1 && t->dst.pitch == t->width && t->src.pitch == t->width) {
 		t->width *= t->rows;
@@ -103,7 +103,7 @@ static bool src_is_host(const struct paccel_transfer *t)
 	return t->op == PACCEL_JOB_H2D;
 }
 
-static bool is_aligned(const struct paccel_rect *rect, u64 rows, u32 align)
+static bool rect_is_aligned(const struct paccel_rect *rect, u64 rows, u32 align)
 {
 	return IS_ALIGNED(rect->start, align) && (rows == 1 || IS_ALIGNED(rect->pitch, align));
 }
@@ -138,7 +138,7 @@ static int transfer_get(struct paccel_ctx *ctx, struct paccel_transfer *t,
 	return 0;
 }
 
-static struct paccel_job *job_of(struct paccel_ctx *ctx, const struct paccel_transfer *t)
+static struct paccel_job *transfer_job(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 {
 	struct paccel_stream_job *in_stream;
 	struct paccel_job *job;
@@ -164,7 +164,7 @@ static struct paccel_job *job_of(struct paccel_ctx *ctx, const struct paccel_tra
 	return job;
 }
 
-static int use_host(struct paccel_job *job, const struct paccel_transfer *t)
+static int transfer_use_host(struct paccel_job *job, const struct paccel_transfer *t)
 {
 	struct paccel_rect *side = dst_is_host(t) ? &job->dst : &job->src;
 	int ret = paccel_host_validate(t->host, dst_is_host(t));
@@ -172,7 +172,7 @@ static int use_host(struct paccel_job *job, const struct paccel_transfer *t)
 	side->start -= t->host->addr.start;
 	/* No CPU can copy it, so it must be aligned, too. Its first byte is. */
 	if (!ret && !paccel_pages_readable(&t->host->pages) &&
-	    !is_aligned(side, t->rows, paccel_dma_align(t->host->pages.pd)))
+	    !rect_is_aligned(side, t->rows, paccel_dma_align(t->host->pages.pd)))
 		ret = -EINVAL;
 	if (!ret)
 		ret = paccel_import_begin_cpu(&t->host->pages, dst_is_host(t));
@@ -185,16 +185,16 @@ static int use_host(struct paccel_job *job, const struct paccel_transfer *t)
 }
 
 /* In one job: inside the device, or with a host range. */
-static int whole_job(struct paccel_ctx *ctx, const struct paccel_transfer *t,
-		     struct paccel_job **jobp)
+static int transfer_whole_job(struct paccel_ctx *ctx, const struct paccel_transfer *t,
+			      struct paccel_job **jobp)
 {
-	struct paccel_job *job = job_of(ctx, t);
+	struct paccel_job *job = transfer_job(ctx, t);
 	int ret = 0;
 
 	if (!job)
 		return -ENOMEM;
 	if (t->host)
-		ret = use_host(job, t);
+		ret = transfer_use_host(job, t);
 	if (!ret)
 		ret = paccel_job_verify(job, ctx->pd, t->verify);
 	if (ret) {
@@ -205,10 +205,10 @@ static int whole_job(struct paccel_ctx *ctx, const struct paccel_transfer *t,
 	return 0;
 }
 
-static int run_whole(struct paccel_ctx *ctx, const struct paccel_transfer *t)
+static int transfer_run_whole(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 {
 	struct paccel_job *job;
-	int ret = whole_job(ctx, t, &job);
+	int ret = transfer_whole_job(ctx, t, &job);
 
 	if (ret)
 		return ret;
@@ -227,7 +227,7 @@ static struct paccel_job *slice_job(struct paccel_ctx *ctx, const struct paccel_
 {
 	const struct paccel_rect *host = dst_is_host(t) ? &t->dst : &t->src;
 	u64 span = (t->rows - 1) * host->pitch + t->width;
-	struct paccel_job *job = job_of(ctx, t);
+	struct paccel_job *job = transfer_job(ctx, t);
 	int ret;
 
 	if (!job)
@@ -252,8 +252,8 @@ static struct paccel_job *slice_job(struct paccel_ctx *ctx, const struct paccel_
  * Submits a slice, and waits for the one before it, @running: while the card has one the next is
  * pinned, and the last unpinned.
  */
-static int run_slice(struct paccel_ctx *ctx, const struct paccel_transfer *t,
-		     struct paccel_job **running)
+static int transfer_run_slice(struct paccel_ctx *ctx, const struct paccel_transfer *t,
+			      struct paccel_job **running)
 {
 	struct paccel_job *job = slice_job(ctx, t), *before = *running;
 	int ret;
@@ -282,7 +282,7 @@ static u64 rows_per_slice(const struct paccel_rect *host, u64 width)
 	return (PACCEL_SLICE - width) / host->pitch + 1;
 }
 
-static int run_pageable(struct paccel_ctx *ctx, const struct paccel_transfer *t)
+static int transfer_run_pageable(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 {
 	const struct paccel_rect *host = dst_is_host(t) ? &t->dst : &t->src;
 	u64 per_slice = t->rows == 1 ? t->width <= PACCEL_SLICE : rows_per_slice(host, t->width);
@@ -307,26 +307,26 @@ static int run_pageable(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 				row++;
 			}
 		}
-		ret = run_slice(ctx, &s, &running);
+		ret = transfer_run_slice(ctx, &s, &running);
 	}
 	last = running ? paccel_job_finish(running) : 0;
 	return ret ?: last;
 }
 
 /* Host memory that lies in no host range: only a COPY may pin it. */
-static bool is_pageable(const struct paccel_transfer *t)
+static bool transfer_is_pageable(const struct paccel_transfer *t)
 {
 	return !t->host && (dst_is_host(t) || src_is_host(t));
 }
 
 /* What a card can only do by DMA requests that are aligned. */
-static bool is_dma_aligned(const struct paccel_transfer *t, u32 align)
+static bool transfer_is_aligned(const struct paccel_transfer *t, u32 align)
 {
 	if (!IS_ALIGNED(t->width, align))
 		return false;
-	if (!dst_is_host(t) && !is_aligned(&t->dst, t->rows, align))
+	if (!dst_is_host(t) && !rect_is_aligned(&t->dst, t->rows, align))
 		return false;
-	return src_is_host(t) || is_aligned(&t->src, t->rows, align);
+	return src_is_host(t) || rect_is_aligned(&t->src, t->rows, align);
 }
 
 /* Checks all that needs no look at memory, and fills in @t and the spans of both sides. */
@@ -351,9 +351,9 @@ static int copy_check(struct paccel_device *pd, const struct paccel_op_copy *cop
 	if (rect_span(&t->dst, t->width, t->rows, dst_span) ||
 	    rect_span(&t->src, t->width, t->rows, src_span))
 		return -EINVAL;
-	if (t->op == PACCEL_JOB_D2D && overlap(t, *dst_span, *src_span))
+	if (t->op == PACCEL_JOB_D2D && transfer_overlaps(t, *dst_span, *src_span))
 		return -EINVAL;
-	if (!is_dma_aligned(t, paccel_dma_align(pd)))
+	if (!transfer_is_aligned(t, paccel_dma_align(pd)))
 		return -EINVAL;
 	if ((dst_is_host(t) && !access_ok(u64_to_user_ptr(copy->dst), *dst_span)) ||
 	    (src_is_host(t) && !access_ok(u64_to_user_ptr(copy->src), *src_span)))
@@ -388,11 +388,11 @@ int paccel_ioctl_copy(struct paccel_ucmd *ucmd)
 	ret = transfer_get(ucmd->ctx, &t, dst_span, src_span);
 	if (ret)
 		goto put;
-	flatten(&t);
-	if (is_pageable(&t))
-		ret = run_pageable(ucmd->ctx, &t);
+	transfer_flatten(&t);
+	if (transfer_is_pageable(&t))
+		ret = transfer_run_pageable(ucmd->ctx, &t);
 	else
-		ret = run_whole(ucmd->ctx, &t);
+		ret = transfer_run_whole(ucmd->ctx, &t);
 put:
 	transfer_put(&t);
 	return ret;
@@ -414,15 +414,15 @@ int paccel_copy_job(struct paccel_stream *stream, const struct paccel_op_copy *c
 	ret = transfer_get(stream->ctx, &t, dst_span, src_span);
 	if (ret)
 		goto put;
-	flatten(&t);
-	ret = is_pageable(&t) ? -EFAULT : whole_job(stream->ctx, &t, jobp);
+	transfer_flatten(&t);
+	ret = transfer_is_pageable(&t) ? -EFAULT : transfer_whole_job(stream->ctx, &t, jobp);
 put:
 	transfer_put(&t);
 	return ret;
 }
 
 /* The pattern as often as it fits into 8 bytes; -EINVAL if it is larger than its size. */
-static int repeat_pattern(u64 pattern, u32 size, u64 *repeated)
+static int pattern_repeat(u64 pattern, u32 size, u64 *repeated)
 {
 	u32 bits = size * 8;
 
@@ -452,17 +452,17 @@ int paccel_fill_job(struct paccel_ctx *ctx, struct paccel_stream *stream,
 
 	if (fill->reserved || !fill->length)
 		return -EINVAL;
-	ret = repeat_pattern(fill->pattern, fill->pattern_size, &pattern);
+	ret = pattern_repeat(fill->pattern, fill->pattern_size, &pattern);
 	if (ret)
 		return ret;
 	if (fill->length % fill->pattern_size || rect_span(&t.dst, t.width, 1, &span) ||
-	    !is_dma_aligned(&t, paccel_dma_align(ctx->pd)))
+	    !transfer_is_aligned(&t, paccel_dma_align(ctx->pd)))
 		return -EINVAL;
 	ret = transfer_get(ctx, &t, span, 0);
 	if (ret)
 		goto put;
 	ret = -ENOMEM;
-	job = job_of(ctx, &t);
+	job = transfer_job(ctx, &t);
 	if (!job)
 		goto put;
 	job->pattern = pattern;

@@ -62,7 +62,7 @@ static __poll_t paccel_poll(struct file *filp, poll_table *wait)
 }
 
 /* What only the opener may do, with a file that it may write. */
-static int may_use(struct file *filp, struct paccel_ctx *ctx)
+static int ctx_check_access(struct file *filp, struct paccel_ctx *ctx)
 {
 	if (!(filp->f_mode & FMODE_WRITE))
 		return -EACCES;
@@ -80,7 +80,7 @@ static int paccel_mmap(struct file *filp, struct vm_area_struct *vma)
 
 	if (paccel_gone(ctx->pd))
 		return -ENODEV;
-	ret = may_use(filp, ctx);
+	ret = ctx_check_access(filp, ctx);
 	if (ret)
 		return ret;
 	if (paccel_map_owns_vma(vma))
@@ -162,7 +162,8 @@ static const struct paccel_ioctl paccel_ioctls[] = {
 };
 
 /* Private ones of the backend. In a paccel_enter() section. */
-static bool find_private(struct paccel_ucmd *ucmd, unsigned int cmd, struct paccel_ioctl *found)
+static bool ioctl_find_private(struct paccel_ucmd *ucmd, unsigned int cmd,
+			       struct paccel_ioctl *found)
 {
 	const struct paccel_hw_ioctl *private = ucmd->ctx->pd->ops->ioctls;
 
@@ -181,7 +182,7 @@ static bool find_private(struct paccel_ucmd *ucmd, unsigned int cmd, struct pacc
 	return false;
 }
 
-static int find_ioctl(struct paccel_ucmd *ucmd, unsigned int cmd, struct paccel_ioctl *found)
+static int ioctl_find(struct paccel_ucmd *ucmd, unsigned int cmd, struct paccel_ioctl *found)
 {
 	unsigned int nr = _IOC_NR(cmd);
 	bool is_known;
@@ -190,7 +191,7 @@ static int find_ioctl(struct paccel_ucmd *ucmd, unsigned int cmd, struct paccel_
 	if (nr >= PACCEL_NR_PRIVATE) {
 		if (!paccel_enter(ucmd->ctx->pd, &idx))
 			return -ENODEV;
-		is_known = find_private(ucmd, cmd, found);
+		is_known = ioctl_find_private(ucmd, cmd, found);
 		paccel_exit(idx);
 		return is_known ? 0 : -ENOTTY;
 	}
@@ -216,10 +217,10 @@ static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned 
 
 	if (paccel_gone(ucmd.ctx->pd))
 		return -ENODEV;
-	ret = find_ioctl(&ucmd, cmd, &ioctl);
+	ret = ioctl_find(&ucmd, cmd, &ioctl);
 	if (ret)
 		return ret;
-	ret = ioctl.anyone ? 0 : may_use(filp, ucmd.ctx);
+	ret = ioctl.anyone ? 0 : ctx_check_access(filp, ucmd.ctx);
 	if (ret)
 		return ret;
 

@@ -28,7 +28,7 @@ int paccel_ioctl_host_alloc(struct paccel_ucmd *ucmd)
 	return ret;
 }
 
-static int register_check(const struct paccel_host_register *cmd)
+static int host_register_check(const struct paccel_host_register *cmd)
 {
 	if (cmd->flags & ~(PACCEL_HOST_READ_ONLY | PACCEL_HOST_DMABUF) || cmd->reserved)
 		return -EINVAL;
@@ -46,7 +46,7 @@ int paccel_ioctl_host_register(struct paccel_ucmd *ucmd)
 {
 	struct paccel_host_register *cmd = ucmd->cmd;
 	bool read_only = cmd->flags & PACCEL_HOST_READ_ONLY;
-	int ret = register_check(cmd);
+	int ret = host_register_check(cmd);
 
 	if (ret)
 		return ret;

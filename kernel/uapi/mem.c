@@ -10,7 +10,7 @@
 #include "mem/share.h"
 #include "uapi/ucmd.h"
 
-static int alloc_check(const struct paccel_mem_alloc *cmd)
+static int mem_alloc_check(const struct paccel_mem_alloc *cmd)
 {
 	if (cmd->flags & ~PACCEL_MEM_MAPPABLE)
 		return -EINVAL;
@@ -49,7 +49,7 @@ int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd)
 	struct paccel_mem_alloc *cmd = ucmd->cmd;
 	int ret;
 
-	ret = alloc_check(cmd);
+	ret = mem_alloc_check(cmd);
 	if (ret)
 		return ret;
 	if ((cmd->flags & PACCEL_MEM_MAPPABLE) && !(paccel_device_caps(pd) & PACCEL_CAP_MAPPABLE))

@@ -59,7 +59,7 @@ int paccel_ioctl_stream_clear(struct paccel_ucmd *ucmd)
 	return ret;
 }
 
-static int export_point(struct paccel_ucmd *ucmd, struct paccel_stream *stream)
+static int stream_export_point(struct paccel_ucmd *ucmd, struct paccel_stream *stream)
 {
 	struct paccel_fence_export *cmd = ucmd->cmd;
 	struct dma_fence *fence = paccel_fence_get(stream, cmd->point);
@@ -86,7 +86,7 @@ int paccel_ioctl_fence_export(struct paccel_ucmd *ucmd)
 	if (ret)
 		return ret;
 	/* Point 0 is complete, but was never submitted. */
-	ret = cmd->point ? export_point(ucmd, stream) : -EINVAL;
+	ret = cmd->point ? stream_export_point(ucmd, stream) : -EINVAL;
 	paccel_stream_put(stream);
 	return ret;
 }

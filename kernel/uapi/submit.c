@@ -19,8 +19,8 @@
 #include "uapi/copy.h"
 #include "uapi/ucmd.h"
 
-static int wait_point_job(struct paccel_stream *stream, const struct paccel_op *op,
-			  struct paccel_job **jobp)
+static int op_make_wait_point(struct paccel_stream *stream, const struct paccel_op *op,
+			      struct paccel_job **jobp)
 {
 	struct paccel_stream *what;
 	struct paccel_stream_job *job;
@@ -42,8 +42,8 @@ static int wait_point_job(struct paccel_stream *stream, const struct paccel_op *
 	return 0;
 }
 
-static int wait_fence_job(struct paccel_stream *stream, const struct paccel_op *op,
-			  struct paccel_job **jobp)
+static int op_make_wait_fence(struct paccel_stream *stream, const struct paccel_op *op,
+			      struct paccel_job **jobp)
 {
 	struct dma_fence *fence;
 	struct paccel_stream_job *job;
@@ -71,8 +71,8 @@ static int wait_fence_job(struct paccel_stream *stream, const struct paccel_op *
 	return 0;
 }
 
-static int eventfd_job(struct paccel_stream *stream, const struct paccel_op *op,
-		       struct paccel_job **jobp)
+static int op_make_eventfd(struct paccel_stream *stream, const struct paccel_op *op,
+			   struct paccel_job **jobp)
 {
 	struct eventfd_ctx *eventfd;
 	struct paccel_stream_job *job;
@@ -94,8 +94,8 @@ static int eventfd_job(struct paccel_stream *stream, const struct paccel_op *op,
 }
 
 /* Only the driver's own pages: they can be written at any time and without a lock. */
-static int write_job(struct paccel_stream *stream, const struct paccel_op *op,
-		     struct paccel_job **jobp)
+static int op_make_write(struct paccel_stream *stream, const struct paccel_op *op,
+			 struct paccel_job **jobp)
 {
 	struct paccel_host *host;
 	struct paccel_stream_job *job;
@@ -128,14 +128,14 @@ put:
 	return ret;
 }
 
-static int copy_job(struct paccel_stream *stream, const struct paccel_op *op,
-		    struct paccel_job **jobp)
+static int op_make_copy(struct paccel_stream *stream, const struct paccel_op *op,
+			struct paccel_job **jobp)
 {
 	return paccel_copy_job(stream, &op->copy, op->flags & PACCEL_OP_VERIFY, jobp);
 }
 
-static int fill_job(struct paccel_stream *stream, const struct paccel_op *op,
-		    struct paccel_job **jobp)
+static int op_make_fill(struct paccel_stream *stream, const struct paccel_op *op,
+			struct paccel_job **jobp)
 {
 	return paccel_fill_job(stream->ctx, stream, &op->fill, op->flags & PACCEL_OP_VERIFY, jobp);
 }
@@ -159,26 +159,26 @@ static const struct op_kind op_kinds[] = {
 	[PACCEL_OP_COPY] = {
 		.used = offsetofend(struct paccel_op, copy),
 		.flags = PACCEL_OP_VERIFY,
-		.make = copy_job,
+		.make = op_make_copy,
 	},
 	[PACCEL_OP_FILL] = {
 		.used = offsetofend(struct paccel_op, fill),
 		.flags = PACCEL_OP_VERIFY,
-		.make = fill_job,
+		.make = op_make_fill,
 	},
-	[PACCEL_OP_WAIT_POINT] = OP_KIND(wait, wait_point_job),
-	[PACCEL_OP_WAIT_FENCE] = OP_KIND(fd, wait_fence_job),
+	[PACCEL_OP_WAIT_POINT] = OP_KIND(wait, op_make_wait_point),
+	[PACCEL_OP_WAIT_FENCE] = OP_KIND(fd, op_make_wait_fence),
 	[PACCEL_OP_EVENTFD] = {
 		.used = offsetofend(struct paccel_op, fd),
 		.flags = PACCEL_OP_ALWAYS,
-		.make = eventfd_job,
+		.make = op_make_eventfd,
 	},
-	[PACCEL_OP_WRITE] = OP_KIND(write, write_job),
-	[PACCEL_OP_TIME] = OP_KIND(write, write_job),
+	[PACCEL_OP_WRITE] = OP_KIND(write, op_make_write),
+	[PACCEL_OP_TIME] = OP_KIND(write, op_make_write),
 };
 
-static int op_job(struct paccel_stream *stream, const struct paccel_op *op,
-		  struct paccel_job **jobp)
+static int op_make_job(struct paccel_stream *stream, const struct paccel_op *op,
+		       struct paccel_job **jobp)
 {
 	const struct op_kind *kind;
 
@@ -192,7 +192,7 @@ static int op_job(struct paccel_stream *stream, const struct paccel_op *op,
 	return kind->make(stream, op, jobp);
 }
 
-static void drop_all(struct list_head *jobs)
+static void submit_drop_jobs(struct list_head *jobs)
 {
 	struct paccel_stream_job *job, *next;
 
@@ -203,7 +203,7 @@ static void drop_all(struct list_head *jobs)
 }
 
 /* The stage of the stream serves all its jobs: they run one at a time. */
-static int give_stage(struct paccel_stream *stream, struct paccel_job *job)
+static int submit_give_stage(struct paccel_stream *stream, struct paccel_job *job)
 {
 	if (!READ_ONCE(stream->stage)) {
 		void *fresh = paccel_job_stage(job);
@@ -218,8 +218,8 @@ static int give_stage(struct paccel_stream *stream, struct paccel_job *job)
 }
 
 /* Makes all jobs; cmd->bad_op is the one that cannot be made. */
-static int make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
-		     struct list_head *jobs)
+static int submit_make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
+			    struct list_head *jobs)
 {
 	for (cmd->bad_op = 0; cmd->bad_op < cmd->nr_ops; cmd->bad_op++) {
 		u64 at = cmd->ops + (u64)cmd->bad_op * cmd->op_size;
@@ -229,12 +229,12 @@ static int make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
 
 		ret = copy_struct_from_user(&op, sizeof(op), u64_to_user_ptr(at), cmd->op_size);
 		if (!ret)
-			ret = op_job(stream, &op, &job);
+			ret = op_make_job(stream, &op, &job);
 		if (ret)
 			return ret;
 		list_add_tail(&paccel_stream_job_of(job)->in_stream, jobs);
 		if (job->op == PACCEL_JOB_D2D && !paccel_job_is_on_device(job, stream->ctx->pd))
-			ret = give_stage(stream, job);
+			ret = submit_give_stage(stream, job);
 		if (ret)
 			return ret;
 		if (fatal_signal_pending(current))
@@ -244,7 +244,7 @@ static int make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
 	return 0;
 }
 
-static bool has_room(struct paccel_stream *stream, unsigned int nr)
+static bool submit_has_room(struct paccel_stream *stream, unsigned int nr)
 {
 	bool room;
 
@@ -255,7 +255,7 @@ static bool has_room(struct paccel_stream *stream, unsigned int nr)
 	return room;
 }
 
-static u64 next_point(struct paccel_stream *stream)
+static u64 submit_next_point(struct paccel_stream *stream)
 {
 	u64 point;
 
@@ -269,17 +269,18 @@ static u64 next_point(struct paccel_stream *stream)
  * The reply comes first, for once the jobs are queued nothing may fail. It names the point that
  * the jobs will most likely be; if another thread was faster it is written again.
  */
-static int queue_jobs(struct paccel_ucmd *ucmd, struct paccel_stream *stream,
-		      struct list_head *jobs)
+static int submit_queue_jobs(struct paccel_ucmd *ucmd, struct paccel_stream *stream,
+			     struct list_head *jobs)
 {
 	struct paccel_submit *cmd = ucmd->cmd;
 	int ret;
 
 	do {
-		ret = wait_event_interruptible(stream->ctx->wait, has_room(stream, cmd->nr_ops));
+		ret = wait_event_interruptible(stream->ctx->wait,
+					       submit_has_room(stream, cmd->nr_ops));
 		if (ret)
 			return ret;
-		cmd->point = next_point(stream);
+		cmd->point = submit_next_point(stream);
 		ret = paccel_reply(ucmd);
 		if (ret)
 			return ret;
@@ -300,7 +301,7 @@ static int submit_check(const struct paccel_submit *cmd)
 }
 
 /* Which operation was wrong is written although the call fails. */
-static int tell_bad_op(struct paccel_ucmd *ucmd, int error)
+static int submit_reply_bad_op(struct paccel_ucmd *ucmd, int error)
 {
 	struct paccel_submit *cmd = ucmd->cmd;
 	struct paccel_submit __user *user = ucmd->user;
@@ -308,7 +309,7 @@ static int tell_bad_op(struct paccel_ucmd *ucmd, int error)
 	return put_user(cmd->bad_op, &user->bad_op) ? -EFAULT : error;
 }
 
-static int submit(struct paccel_ucmd *ucmd)
+static int submit_ops(struct paccel_ucmd *ucmd)
 {
 	struct paccel_submit *cmd = ucmd->cmd;
 	struct paccel_stream *stream;
@@ -319,11 +320,11 @@ static int submit(struct paccel_ucmd *ucmd)
 	if (!stream)
 		return -ENOENT;
 	paccel_order_cpu(ucmd->ctx->pd);
-	ret = make_jobs(stream, cmd, &jobs);
+	ret = submit_make_jobs(stream, cmd, &jobs);
 	if (!ret)
-		ret = queue_jobs(ucmd, stream, &jobs);
+		ret = submit_queue_jobs(ucmd, stream, &jobs);
 	if (ret)
-		drop_all(&jobs);
+		submit_drop_jobs(&jobs);
 	paccel_stream_put(stream);
 	return ret;
 }
@@ -336,6 +337,6 @@ int paccel_ioctl_submit(struct paccel_ucmd *ucmd)
 	cmd->bad_op = cmd->nr_ops;
 	/* What the first transfer would answer, but now. */
 	if (!ret)
-		ret = READ_ONCE(ucmd->ctx->pd->state) == PACCEL_FAILED ? -EIO : submit(ucmd);
-	return ret && ret != -ERESTARTSYS ? tell_bad_op(ucmd, ret) : ret;
+		ret = READ_ONCE(ucmd->ctx->pd->state) == PACCEL_FAILED ? -EIO : submit_ops(ucmd);
+	return ret && ret != -ERESTARTSYS ? submit_reply_bad_op(ucmd, ret) : ret;
 }

@@ -40,7 +40,7 @@ static int waited_get(struct paccel_ctx *ctx, struct waited *w, void __user *use
 }
 
 /* Returns how many have ended. */
-static u32 look(struct paccel_ctx *ctx, struct waited *points, u32 nr, u64 *seen)
+static u32 wait_count_ended(struct paccel_ctx *ctx, struct waited *points, u32 nr, u64 *seen)
 {
 	u32 i, ended = 0;
 
@@ -57,13 +57,13 @@ static u32 look(struct paccel_ctx *ctx, struct waited *points, u32 nr, u64 *seen
 	return ended;
 }
 
-static bool enough(u32 ended, u32 nr, u32 flags)
+static bool wait_is_over(u32 ended, u32 nr, u32 flags)
 {
 	return ended == nr || (ended && (flags & PACCEL_WAIT_ANY));
 }
 
-static int sleep_for(struct paccel_ctx *ctx, struct waited *points, struct paccel_wait *cmd,
-		     u64 *seen)
+static int wait_sleep(struct paccel_ctx *ctx, struct waited *points, struct paccel_wait *cmd,
+		      u64 *seen)
 {
 	ktime_t deadline = ns_to_ktime(min_t(u64, cmd->deadline_ns, KTIME_MAX));
 	DEFINE_WAIT(wait);
@@ -72,9 +72,9 @@ static int sleep_for(struct paccel_ctx *ctx, struct waited *points, struct pacce
 
 	for (;;) {
 		prepare_to_wait(&ctx->wait, &wait, TASK_INTERRUPTIBLE | TASK_FREEZABLE);
-		cmd->ended = look(ctx, points, cmd->nr_points, seen);
+		cmd->ended = wait_count_ended(ctx, points, cmd->nr_points, seen);
 		ret = paccel_gone(ctx->pd) ? -ENODEV : READ_ONCE(ctx->lost) ? -ESTALE : 0;
-		if (ret || enough(cmd->ended, cmd->nr_points, cmd->flags))
+		if (ret || wait_is_over(cmd->ended, cmd->nr_points, cmd->flags))
 			break;
 		ret = over ? -ETIME : signal_pending(current) ? -ERESTARTSYS : 0;
 		if (ret)
@@ -86,7 +86,7 @@ static int sleep_for(struct paccel_ctx *ctx, struct waited *points, struct pacce
 	return ret;
 }
 
-static int write_errors(const struct paccel_wait *cmd, const struct waited *points)
+static int wait_write_errors(const struct paccel_wait *cmd, const struct waited *points)
 {
 	u32 i;
 
@@ -101,7 +101,7 @@ static int write_errors(const struct paccel_wait *cmd, const struct waited *poin
 }
 
 /* poll() is about what comes after it from now on. */
-static void has_seen(struct paccel_ctx *ctx, u64 seen)
+static void wait_mark_seen(struct paccel_ctx *ctx, u64 seen)
 {
 	spin_lock(&ctx->work_lock);
 	ctx->seen = max(ctx->seen, seen);
@@ -141,12 +141,12 @@ int paccel_ioctl_wait(struct paccel_ucmd *ucmd)
 		if (ret)
 			goto put;
 	}
-	ret = sleep_for(ctx, points, cmd, &seen);
+	ret = wait_sleep(ctx, points, cmd, &seen);
 	if (ret && ret != -ETIME)
 		goto put;
-	err = write_errors(cmd, points) ?: paccel_reply(ucmd);
+	err = wait_write_errors(cmd, points) ?: paccel_reply(ucmd);
 	if (!err)
-		has_seen(ctx, seen);
+		wait_mark_seen(ctx, seen);
 	ret = err ?: ret;
 put:
 	waited_put(points, cmd->nr_points);
