@@ -9,7 +9,6 @@
 #include <linux/iopoll.h>
 #include <linux/module.h>
 #include <linux/pci.h>
-#include <linux/slab.h>
 
 #include "hw/backends.h"
 #include "include/paccel.h"
@@ -46,7 +45,6 @@ MODULE_PARM_DESC(edu_dma_bits, "edu: width of its bus addresses, as its property
 
 struct edu {
 	void __iomem *bar;
-	int irq;
 	bool started;	/* this and all below: under the engine's lock, or the engine is held */
 	u64 cookie;
 	u32 len;
@@ -186,17 +184,21 @@ static void edu_dump(struct paccel_hw *hw, struct seq_buf *out)
 	paccel_dump_words(out, "command", edu->bar + EDU_DMA_CMD, 4);
 }
 
-static int edu_setup_irq(struct paccel_hw *hw, struct edu *edu)
+static void edu_free_vectors(void *pdev)
 {
+	pci_free_irq_vectors(pdev);
+}
+
+static int edu_request_irq(struct paccel_hw *hw)
+{
+	struct device *dev = &hw->pdev->dev;
 	int ret = pci_alloc_irq_vectors(hw->pdev, 1, 1, PCI_IRQ_ALL_TYPES);
 
 	if (ret < 0)
 		return ret;
-	edu->irq = pci_irq_vector(hw->pdev, 0);
-	ret = request_irq(edu->irq, edu_irq, IRQF_SHARED, pci_name(hw->pdev), hw);
-	if (ret)
-		pci_free_irq_vectors(hw->pdev);
-	return ret;
+	ret = devm_add_action_or_reset(dev, edu_free_vectors, hw->pdev);
+	return ret ?: devm_request_irq(dev, pci_irq_vector(hw->pdev, 0), edu_irq, IRQF_SHARED,
+				       pci_name(hw->pdev), hw);
 }
 
 static int edu_probe(struct paccel_hw *hw)
@@ -205,10 +207,9 @@ static int edu_probe(struct paccel_hw *hw)
 	struct edu *edu;
 	int ret;
 
-	if (edu_dma_bits < 28 || edu_dma_bits > 64) {
-		dev_err(dev, "edu_dma_bits=%u: must be 28 to 64\n", edu_dma_bits);
-		return -EINVAL;
-	}
+	if (edu_dma_bits < 28 || edu_dma_bits > 64)
+		return dev_err_probe(dev, -EINVAL, "edu_dma_bits=%u: must be 28 to 64\n",
+				     edu_dma_bits);
 	hw->info = (struct paccel_hw_info) {
 		.mem_size = EDU_MEM_SIZE,
 		.granule = EDU_GRANULE,
@@ -223,55 +224,29 @@ static int edu_probe(struct paccel_hw *hw)
 	if (ret)
 		return dev_err_probe(dev, ret, "no DMA with %u address bits\n", edu_dma_bits);
 
-	edu = kzalloc(sizeof(*edu), GFP_KERNEL);
+	edu = devm_kzalloc(dev, sizeof(*edu), GFP_KERNEL);
 	if (!edu)
 		return -ENOMEM;
 	hw->priv = edu;
-	ret = -ENOMEM;
-	edu->bar = pci_iomap(hw->pdev, 0, 0);
+	edu->bar = pcim_iomap(hw->pdev, 0, 0);
 	if (!edu->bar)
-		goto free_edu;
+		return -ENOMEM;
 	ret = edu_alive(edu);
-	if (ret) {
-		dev_err(dev, "BAR 0 does not answer as an edu card does\n");
-		goto unmap_bar;
-	}
+	if (ret)
+		return dev_err_probe(dev, ret, "BAR 0 does not answer as an edu card does\n");
 	/*
 	 * State survives resets and earlier drivers: an old transfer may still run, an old
 	 * interrupt be pending.
 	 */
 	ret = paccel_quiesce(hw);
-	if (ret) {
-		dev_err(dev, "a transfer of an earlier driver does not end\n");
-		goto unmap_bar;
-	}
-	ret = edu_setup_irq(hw, edu);
 	if (ret)
-		goto unmap_bar;
-	return 0;
-
-unmap_bar:
-	pci_iounmap(hw->pdev, edu->bar);
-free_edu:
-	kfree(edu);
-	return ret;
-}
-
-static void edu_remove(struct paccel_hw *hw)
-{
-	struct edu *edu = hw->priv;
-
-	free_irq(edu->irq, hw);
-	pci_free_irq_vectors(hw->pdev);
-	pci_iounmap(hw->pdev, edu->bar);
-	kfree(edu);
-	hw->priv = NULL;
+		return dev_err_probe(dev, ret, "a transfer of an earlier driver does not end\n");
+	return edu_request_irq(hw);
 }
 
 const struct paccel_hw_ops paccel_edu = {
 	.name = "edu",
 	.probe = edu_probe,
-	.remove = edu_remove,
 	.start = edu_start,
 	.poll = edu_poll,
 	.quiesce = edu_quiesce,

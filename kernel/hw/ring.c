@@ -326,8 +326,8 @@ static int ring_probe(struct paccel_hw *hw)
 	if (pci_resource_len(hw->pdev, 2) <= RING_CONTROL_SIZE)
 		return dev_err_probe(dev, -ENODEV, "BAR 2 is too small for a ring card\n");
 	hw->priv = ring;
-	ring->doorbell = devm_ioremap(dev, pci_resource_start(hw->pdev, 0), SZ_256);
-	ring->regs = devm_ioremap(dev, pci_resource_start(hw->pdev, 2), RING_CONTROL_SIZE);
+	ring->doorbell = pcim_iomap(hw->pdev, 0, 0);
+	ring->regs = pcim_iomap(hw->pdev, 2, RING_CONTROL_SIZE);
 	if (!ring->doorbell || !ring->regs)
 		return -ENOMEM;
 	for (i = 0; i < PACCEL_MAX_ENGINES; i++) {

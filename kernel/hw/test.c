@@ -166,8 +166,6 @@ static int test_probe(struct paccel_hw *hw)
 			ret = test_write_field(infos, word, &hw->info, number);
 	}
 	kfree(text);
-	if (ret && base->remove)
-		base->remove(hw);
 	stuck = !ret && hangs;
 	return ret;
 }
