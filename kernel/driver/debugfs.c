@@ -118,10 +118,9 @@ static int streams_show(struct seq_file *m, void *unused)
 	struct paccel_device *pd = m->private;
 	struct paccel_ctx *ctx;
 
-	mutex_lock(&pd->ctxs_lock);
+	guard(mutex)(&pd->ctxs_lock);
 	list_for_each_entry(ctx, &pd->ctxs, node)
 		debugfs_show_ctx(m, ctx);
-	mutex_unlock(&pd->ctxs_lock);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(streams);

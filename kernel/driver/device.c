@@ -154,6 +154,13 @@ static int info_refuse(struct paccel_device *pd, const char *field, u64 value, c
 	return -EINVAL;
 }
 
+#define INFO_REFUSE(_pd, field, allowed)						\
+({											\
+	struct paccel_device *__pd = _pd;						\
+											\
+	info_refuse(__pd, #field, __pd->hw.info.field, allowed);			\
+})
+
 /* Can the index of the pool count the granules, and does it know every alignment that matters? */
 static int info_check_granules(struct paccel_device *pd)
 {
@@ -161,37 +168,34 @@ static int info_check_granules(struct paccel_device *pd)
 	u64 nr;
 
 	if (!is_power_of_2(info->granule) || info->granule > PAGE_SIZE)
-		return info_refuse(pd, "granule", info->granule, "a power of two, at most a page");
+		return INFO_REFUSE(pd, granule, "a power of two, at most a page");
 	nr = info->mem_size / info->granule;
 	if (!nr || info->mem_size % info->granule || nr > POOL_MAX_GRANULES)
-		return info_refuse(pd, "mem_size", info->mem_size,
-				   "whole granules, 1 to 2^32 - 1 of them");
+		return INFO_REFUSE(pd, mem_size, "whole granules, 1 to 2^32 - 1 of them");
 	if (info->granule < PACCEL_MAX_ALIGN >> (POOL_ALIGN_ORDERS - 1) &&
 	    nr > 1 << (POOL_ALIGN_ORDERS - 1))
-		return info_refuse(pd, "granule", info->granule,
-				   "at least 4096, or memory at most 512 granules");
+		return INFO_REFUSE(pd, granule, "at least 4096, or memory at most 512 granules");
 	return 0;
 }
 
-/* Is device memory in a BAR, in whole pages? */
+/* Is device memory that programs map in a BAR, in whole pages? */
 static int info_check_bar(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
 	u64 bar;
 
+	if (!paccel_mappable(pd))
+		return 0;
 	if (info->mem_bar >= PCI_STD_NUM_BARS ||
 	    !(pci_resource_flags(pd->hw.pdev, info->mem_bar) & IORESOURCE_MEM))
-		return info_refuse(pd, "mem_bar", info->mem_bar, "a memory BAR");
+		return INFO_REFUSE(pd, mem_bar, "a memory BAR");
 	if (info->granule < PAGE_SIZE)
-		return info_refuse(pd, "granule", info->granule,
-				   "a page, for programs map the memory");
+		return INFO_REFUSE(pd, granule, "a page, for programs map the memory");
 	bar = pci_resource_len(pd->hw.pdev, info->mem_bar);
 	if (info->mem_offset % PAGE_SIZE || info->mem_offset > bar)
-		return info_refuse(pd, "mem_offset", info->mem_offset,
-				   "whole pages, inside the BAR");
+		return INFO_REFUSE(pd, mem_offset, "whole pages, inside the BAR");
 	if (info->mem_size > bar - info->mem_offset)
-		return info_refuse(pd, "mem_size", info->mem_size,
-				   "inside the BAR from mem_offset on");
+		return INFO_REFUSE(pd, mem_size, "inside the BAR from mem_offset on");
 	return 0;
 }
 
@@ -201,10 +205,10 @@ static int info_check_dma(struct paccel_device *pd)
 	struct device *dev = &pd->hw.pdev->dev;
 
 	if (!info->dma_bits || info->dma_bits > 64)
-		return info_refuse(pd, "dma_bits", info->dma_bits, "1 to 64");
+		return INFO_REFUSE(pd, dma_bits, "1 to 64");
 	if (dma_get_mask(dev) != DMA_BIT_MASK(info->dma_bits) ||
 	    dev->coherent_dma_mask != DMA_BIT_MASK(info->dma_bits))
-		return info_refuse(pd, "dma_bits", info->dma_bits, "that of both DMA masks");
+		return INFO_REFUSE(pd, dma_bits, "that of both DMA masks");
 	return 0;
 }
 
@@ -215,15 +219,13 @@ static int info_check_xfer(struct paccel_device *pd)
 	u32 align = paccel_dma_align(pd);
 
 	if (!info->max_xfer || info->max_xfer > PACCEL_MAX_XFER || info->max_xfer % 8)
-		return info_refuse(pd, "max_xfer", info->max_xfer,
-				   "a multiple of 8, at most 2 MiB");
+		return INFO_REFUSE(pd, max_xfer, "a multiple of 8, at most 2 MiB");
 	if (!info->max_segs)
-		return info_refuse(pd, "max_segs", info->max_segs, "at least 1");
+		return INFO_REFUSE(pd, max_segs, "at least 1");
 	if (info->max_seg % 8)
-		return info_refuse(pd, "max_seg", info->max_seg, "a multiple of 8, or 0");
+		return INFO_REFUSE(pd, max_seg, "a multiple of 8, or 0");
 	if (info->seg_boundary && (!is_power_of_2(info->seg_boundary) || info->seg_boundary < 8))
-		return info_refuse(pd, "seg_boundary", info->seg_boundary,
-				   "a power of two, at least 8, or 0");
+		return INFO_REFUSE(pd, seg_boundary, "a power of two, at least 8, or 0");
 	if (!is_power_of_2(align) || info->granule % align || info->max_xfer % align ||
 	    info->max_seg % align || (info->seg_boundary && info->seg_boundary < align))
 		return info_refuse(pd, "dma_align", align,
@@ -236,17 +238,17 @@ static int info_check_engines(struct paccel_device *pd)
 	const struct paccel_hw_info *info = &pd->hw.info;
 
 	if (!is_power_of_2(info->depth) || info->depth > PACCEL_MAX_DEPTH)
-		return info_refuse(pd, "depth", info->depth, "a power of two, at most 64");
+		return INFO_REFUSE(pd, depth, "a power of two, at most 64");
 	if (info->depth > 1 && !pd->ops->halt)
-		return info_refuse(pd, "depth", info->depth, "1 without halt()");
+		return INFO_REFUSE(pd, depth, "1 without halt()");
 	if (info->list_size > PACCEL_MAX_LIST)
-		return info_refuse(pd, "list_size", info->list_size, "at most 64 KiB");
+		return INFO_REFUSE(pd, list_size, "at most 64 KiB");
 	if (!info->engines || info->engines > PACCEL_MAX_ENGINES)
-		return info_refuse(pd, "engines", info->engines, "1 to 8");
+		return INFO_REFUSE(pd, engines, "1 to 8");
 	if (info->flags & ~PACCEL_HW_FLAGS)
-		return info_refuse(pd, "flags", info->flags, "PACCEL_HW_* only");
+		return INFO_REFUSE(pd, flags, "PACCEL_HW_* only");
 	if (info->flags & PACCEL_HW_MEM_NONVOLATILE && !(info->flags & PACCEL_HW_MEM_SURVIVES))
-		return info_refuse(pd, "flags", info->flags, "MEM_SURVIVES with MEM_NONVOLATILE");
+		return INFO_REFUSE(pd, flags, "MEM_SURVIVES with MEM_NONVOLATILE");
 	return 0;
 }
 
@@ -289,19 +291,8 @@ static int info_check_engine_ops(struct paccel_device *pd)
 /* What the rest of the driver relies on; see struct paccel_hw_info. */
 static int info_check(struct paccel_device *pd)
 {
-	int ret = info_check_granules(pd);
-
-	if (!ret && paccel_mappable(pd))
-		ret = info_check_bar(pd);
-	if (!ret)
-		ret = info_check_dma(pd);
-	if (!ret)
-		ret = info_check_xfer(pd);
-	if (!ret)
-		ret = info_check_engines(pd);
-	if (!ret)
-		ret = info_check_engine_ops(pd);
-	return ret;
+	return info_check_granules(pd) ?: info_check_bar(pd) ?: info_check_dma(pd) ?:
+	       info_check_xfer(pd) ?: info_check_engines(pd) ?: info_check_engine_ops(pd);
 }
 
 static bool pci_same_address(const struct pci_dev *a, const struct pci_dev *b)
@@ -391,9 +382,8 @@ static void device_stop(struct paccel_device *pd)
 
 static void device_refuse_calls(struct paccel_device *pd)
 {
-	mutex_lock(&pd->reset_lock);
+	guard(mutex)(&pd->reset_lock);
 	paccel_set_state(pd, PACCEL_REMOVING);
-	mutex_unlock(&pd->reset_lock);
 }
 
 /* The machine is about to stop, or to run another kernel. Nothing starts the device again. */

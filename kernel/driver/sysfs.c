@@ -50,9 +50,8 @@ static ssize_t max_user_bytes_store(struct device *dev, struct device_attribute 
 
 	if (ret)
 		return ret;
-	mutex_lock(&pool->lock);
+	guard(mutex)(&pool->lock);
 	WRITE_ONCE(pool->max_user_bytes, value);
-	mutex_unlock(&pool->lock);
 	return count;
 }
 static DEVICE_ATTR_RW(max_user_bytes);

@@ -79,12 +79,6 @@ static void tag_sync_pages(struct paccel_engine *eng, struct paccel_tag *tag,
 		}
 }
 
-static void tag_sync_for_device(struct paccel_engine *eng, struct paccel_tag *tag)
-{
-	if (tag->step.sync)
-		tag_sync_pages(eng, tag, dma_sync_single_for_device);
-}
-
 void paccel_tag_sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	/* What the card has only read is as it was, or the program has written it since. */
@@ -105,24 +99,24 @@ static void engine_set_alarm(struct paccel_engine *eng)
 	mod_delayed_work(paccel_wq, &eng->watchdog, alarm - jiffies);
 }
 
-/* Behind the newest request that has been started. */
-static u64 engine_started_end(struct paccel_engine *eng)
+/* Is the newest request not started? The worker fills its bounce buffer first. */
+static bool engine_last_is_unstarted(struct paccel_engine *eng)
 {
 	struct paccel_tag *last = engine_last_tag(eng);
 
-	return last && (last->state == PACCEL_TAG_PICKED || last->state == PACCEL_TAG_FILLING) ?
-	       eng->tail - 1 : eng->tail;
+	return last && (last->state == PACCEL_TAG_PICKED || last->state == PACCEL_TAG_FILLING);
+}
+
+/* Behind the newest request that has been started. */
+static u64 engine_started_end(struct paccel_engine *eng)
+{
+	return eng->tail - engine_last_is_unstarted(eng);
 }
 
 /* Has the device been told of the oldest request in flight? */
 static bool engine_oldest_is_kicked(struct paccel_engine *eng)
 {
 	return eng->head != eng->tail && eng->head < eng->kicked;
-}
-
-static bool engine_may_kick(struct paccel_engine *eng)
-{
-	return engine_started_end(eng) > max(eng->kicked, eng->head);
 }
 
 /* The oldest transfer in flight must have ended by then. Not in jiffies: those may lag behind. */
@@ -146,7 +140,7 @@ void paccel_engine_kick_now(struct paccel_engine *eng)
 {
 	bool was_kicked = engine_oldest_is_kicked(eng);
 
-	if (!engine_may_kick(eng))
+	if (engine_started_end(eng) <= max(eng->kicked, eng->head))
 		return;
 	if (eng->pd->ops->kick)
 		eng->pd->ops->kick(&eng->pd->hw, eng->id);
@@ -170,7 +164,8 @@ static void tag_start(struct paccel_engine *eng, struct paccel_tag *tag)
 		step->x.segs = (struct paccel_seg){ .addr = eng->bounce_dma, .left = step->x.len };
 		step->x.nr_segs = 1;
 	}
-	tag_sync_for_device(eng, tag);
+	if (step->sync)
+		tag_sync_pages(eng, tag, dma_sync_single_for_device);
 	tag->state = PACCEL_TAG_BUSY;
 	tag->started = ktime_get();
 	ret = eng->pd->ops->start(&eng->pd->hw, eng->id, &step->x);
@@ -265,10 +260,7 @@ static bool engine_has_room(struct paccel_engine *eng)
 /* May something be put into the ring? What is behind the worker's would be started before it. */
 static bool engine_may_pick(struct paccel_engine *eng)
 {
-	struct paccel_tag *last = engine_last_tag(eng);
-
-	return engine_has_room(eng) &&
-	       (!last || (last->state != PACCEL_TAG_PICKED && last->state != PACCEL_TAG_FILLING));
+	return engine_has_room(eng) && !engine_last_is_unstarted(eng);
 }
 
 /*
@@ -525,16 +517,13 @@ static void engine_hang(struct paccel_engine *eng, struct paccel_tag *tag, int e
 	queue_work(paccel_recovery_wq, &eng->pd->recover);
 }
 
-static void engine_count_bogus(struct paccel_engine *eng)
-{
-	atomic64_inc(&eng->pd->count.bogus);
-	dev_warn_ratelimited(&eng->pd->dev, "engine %u: a completion that matches no transfer\n",
-			     eng->id);
-}
-
 void paccel_xfer_bogus(struct paccel_hw *hw, unsigned int engine)
 {
-	engine_count_bogus(paccel_engine_of(hw, engine));
+	struct paccel_device *pd = paccel_of_hw(hw);
+
+	atomic64_inc(&pd->count.bogus);
+	dev_warn_ratelimited(&pd->dev, "engine %u: a completion that matches no transfer\n",
+			     engine);
 }
 EXPORT_SYMBOL_PACCEL(paccel_xfer_bogus);
 
@@ -563,11 +552,11 @@ void paccel_xfer_done(struct paccel_hw *hw, unsigned int engine, u64 cookie, u64
 
 	eng->reported = true;
 	if (!tag) {
-		engine_count_bogus(eng);
+		paccel_xfer_bogus(hw, engine);
 		return;
 	}
 	if (!status && bytes != tag->step.x.len) {
-		engine_count_bogus(eng);
+		paccel_xfer_bogus(hw, engine);
 		engine_hang(eng, tag, -EIO);
 		return;
 	}
@@ -735,10 +724,8 @@ void paccel_engine_cancel(struct paccel_job *job, int error)
 	struct paccel_engine *eng = job->eng;
 
 	spin_lock_irq(&eng->lock);
-	if (job->waits)
+	if (!job->over)
 		paccel_sched_withdraw(eng, job, error);
-	else if (!job->over && !job->stop)
-		job->stop = error;
 	engine_report_later(eng);
 	spin_unlock_irq(&eng->lock);
 }

@@ -184,13 +184,13 @@ static void job_plan_on_device(struct paccel_job *job, struct paccel_xfer *x)
 	if (job_is_fill(job)) {
 		x->op = PACCEL_XFER_FILL;
 		x->pattern = job->pattern;
-	} else if (job_is_verified_d2d(job) && !job->at.staged) {
+		return;
+	}
+	x->op = PACCEL_XFER_D2D;
+	x->dev_src = rect_address(&job->src, &job->at) - PACCEL_MEM_BASE;
+	if (job_is_verified_d2d(job) && !job->at.staged) {
 		x->op = PACCEL_XFER_CHECKSUM;
 		x->dev = 0;
-		x->dev_src = rect_address(&job->src, &job->at) - PACCEL_MEM_BASE;
-	} else {
-		x->op = PACCEL_XFER_D2D;
-		x->dev_src = rect_address(&job->src, &job->at) - PACCEL_MEM_BASE;
 	}
 }
 

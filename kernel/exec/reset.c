@@ -125,6 +125,15 @@ static int device_restart(struct paccel_device *pd, int error, bool mem_lost)
 	return 0;
 }
 
+static int device_restart_and_rescrub(struct paccel_device *pd, int error, bool mem_lost)
+{
+	int ret = device_restart(pd, error, mem_lost);
+
+	if (!ret)
+		paccel_pool_rescrub(pd);
+	return ret;
+}
+
 /* RESET. Waits for the card, quiesce_ms at most: no lock, no paccel_enter(). */
 int paccel_reset(struct paccel_device *pd)
 {
@@ -132,13 +141,7 @@ int paccel_reset(struct paccel_device *pd)
 
 	if (mutex_lock_killable(&pd->reset_lock))
 		return -EINTR;
-	if (paccel_gone(pd)) {
-		mutex_unlock(&pd->reset_lock);
-		return -ENODEV;
-	}
-	ret = device_restart(pd, -EIO, false);
-	if (!ret)
-		paccel_pool_rescrub(pd);
+	ret = paccel_gone(pd) ? -ENODEV : device_restart_and_rescrub(pd, -EIO, false);
 	mutex_unlock(&pd->reset_lock);
 	return ret;
 }
@@ -196,11 +199,10 @@ void paccel_recover_work(struct work_struct *work)
 {
 	struct paccel_device *pd = container_of(work, struct paccel_device, recover);
 
-	mutex_lock(&pd->reset_lock);
+	guard(mutex)(&pd->reset_lock);
 	/* A reset may have come first. */
 	if (pd->state != PACCEL_REMOVED)
 		device_recover(pd);
-	mutex_unlock(&pd->reset_lock);
 }
 
 /*
@@ -210,46 +212,30 @@ void paccel_recover_work(struct work_struct *work)
  */
 int paccel_suspend(struct paccel_device *pd)
 {
-	int ret = 0;
-
-	mutex_lock(&pd->reset_lock);
+	guard(mutex)(&pd->reset_lock);
 	if (pd->state == PACCEL_FAILED && !paccel_is_unsafe(pd))
-		goto unlock;
+		return 0;
 	paccel_engines_hold(pd, 0);
 	if (paccel_quiesce(&pd->hw)) {
 		device_take_out_of_service(pd, false, "the card does not become idle");
-		ret = -EIO;
-	} else {
-		paccel_engines_abort(pd, 0);
-		paccel_set_state(pd, PACCEL_SUSPENDED);
+		return -EIO;
 	}
-unlock:
-	mutex_unlock(&pd->reset_lock);
-	return ret;
+	paccel_engines_abort(pd, 0);
+	paccel_set_state(pd, PACCEL_SUSPENDED);
+	return 0;
 }
 
 int paccel_resume(struct paccel_device *pd, bool mem_lost)
 {
-	int ret = -ENODEV;
-
-	mutex_lock(&pd->reset_lock);
+	guard(mutex)(&pd->reset_lock);
 	/* After a shutdown as well the PCI core can be asked to reset the function. */
-	if (!paccel_gone(pd))
-		ret = device_restart(pd, 0, mem_lost);
-	if (!ret)
-		paccel_pool_rescrub(pd);
-	mutex_unlock(&pd->reset_lock);
-	return ret;
+	return paccel_gone(pd) ? -ENODEV : device_restart_and_rescrub(pd, 0, mem_lost);
 }
 
 /* The PCI core has found an error: nothing runs until a reset, which may never come. */
 void paccel_set_failed(struct paccel_device *pd)
 {
-	bool quiet;
-
-	mutex_lock(&pd->reset_lock);
+	guard(mutex)(&pd->reset_lock);
 	paccel_engines_hold(pd, -EIO);
-	quiet = !paccel_quiesce(&pd->hw);
-	device_take_out_of_service(pd, quiet, "a PCI error");
-	mutex_unlock(&pd->reset_lock);
+	device_take_out_of_service(pd, !paccel_quiesce(&pd->hw), "a PCI error");
 }

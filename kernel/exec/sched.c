@@ -159,21 +159,16 @@ static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
 	if (!follower)
 		return;
 	follower->leader = NULL;
-	if (!job->error)
-		return;
 	/* It may need what is missing now. */
-	if (!follower->stop)
-		follower->stop = -ECANCELED;
-	if (follower->waits)
-		paccel_sched_dequeue(eng, follower);
-	if (!follower->in_flight)
-		sched_end_job(eng, follower);
+	if (job->error)
+		paccel_sched_withdraw(eng, follower, -ECANCELED);
 }
 
-/* A waiting job gets no turn any more; what is in flight of it is the last. */
+/* A job gets no turn any more; what is in flight of it is the last. */
 void paccel_sched_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error)
 {
-	paccel_sched_dequeue(eng, job);
+	if (job->waits)
+		paccel_sched_dequeue(eng, job);
 	if (!job->stop)
 		job->stop = error;
 	if (!job->in_flight)
@@ -187,19 +182,16 @@ void paccel_sched_settle(struct paccel_engine *eng, struct paccel_job *job)
 
 	if (over && job->waits)
 		paccel_sched_dequeue(eng, job);
-	if (job->in_flight) {
-		/* Whoever came meanwhile is first. */
-		if (job->waits && job->queue)
-			list_move_tail(&job->node, &job->queue->jobs);
+	/* Whoever came meanwhile is first. */
+	if (job->waits && job->queue)
+		list_move_tail(&job->node, &job->queue->jobs);
+	if (job->in_flight)
 		return;
-	}
 	job->rewound = false;
 	if (over)
 		sched_end_job(eng, job);
 	else if (!job->waits)
 		paccel_sched_enqueue(eng, job);
-	else if (job->queue)
-		list_move_tail(&job->node, &job->queue->jobs);
 }
 
 /* The transfer is not in flight any more. */
@@ -213,15 +205,12 @@ void paccel_sched_retire(struct paccel_engine *eng, struct paccel_tag *tag)
 	tag->job->in_flight--;
 	if (job_is_revoked(tag->job))
 		wake_up(&eng->pd->evicted);
-	if (!queue)
-		return;
-	if (--queue->in_flight)
+	if (!queue || --queue->in_flight)
 		return;
 	/*
 	 * Not when the turn began: whoever came meanwhile is first, and the next job of a stream is
 	 * there as late as that of another process.
 	 */
 	list_del_init(&queue->node);
-	if (!list_empty(&queue->jobs))
-		list_add_tail(&queue->node, &eng->queues);
+	paccel_sched_add_queue(eng, queue);
 }

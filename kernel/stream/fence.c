@@ -91,49 +91,33 @@ static struct paccel_fence *fence_find(struct paccel_stream *stream, u64 point,
 }
 
 /*
- * The fence that all exports of a point share, which bounds how many a stream has: a counted
- * reference. @fresh is used if there is none yet. A point that has ended gets its own, which is
- * signalled.
+ * All exports of a point share its fence, which bounds the number of fences of a stream. Each
+ * export of a point that has been reached gets a fence of its own, which is already signalled.
  */
-static struct paccel_fence *fence_get(struct paccel_stream *stream, struct paccel_fence *fresh)
+struct dma_fence *paccel_fence_get(struct paccel_stream *stream, u64 point)
 {
-	struct paccel_ctx *ctx = stream->ctx;
-	struct paccel_fence *fence = NULL;
+	struct paccel_fence *shared = NULL, *fresh = fence_new(stream, point);
 	struct list_head *before;
 	bool ended;
 
-	dma_fence_get(&fresh->base);
-	spin_lock(&ctx->work_lock);
-	ended = fresh->point <= stream->done;
-	if (ended)
-		fresh->error = paccel_stream_error(stream, fresh->point);
-	else
-		fence = fence_find(stream, fresh->point, &before);
-	if (fence) {
-		dma_fence_get(&fence->base);
-	} else if (!ended) {
-		dma_fence_get(&fresh->base);
-		list_add(&fresh->node, before);
-	}
-	spin_unlock(&ctx->work_lock);
-	if (ended) {
-		dma_fence_get(&fresh->base);
-		paccel_fence_signal(fresh);
-	}
-	if (!fence)
-		return fresh;
-	dma_fence_put(&fresh->base);
-	return fence;
-}
-
-struct dma_fence *paccel_fence_get(struct paccel_stream *stream, u64 point)
-{
-	struct paccel_fence *fence, *fresh = fence_new(stream, point);
-
 	if (!fresh)
 		return NULL;
-	fence = fence_get(stream, fresh);
-	/* If another one is used, nobody has seen this, so it may go unsignalled. */
+	spin_lock(&stream->ctx->work_lock);
+	ended = point <= stream->done;
+	if (ended)
+		fresh->error = paccel_stream_error(stream, point);
+	else
+		shared = fence_find(stream, point, &before);
+	/* The second reference on @fresh is for stream->fences, or for paccel_fence_signal(). */
+	dma_fence_get(shared ? &shared->base : &fresh->base);
+	if (!shared && !ended)
+		list_add(&fresh->node, before);
+	spin_unlock(&stream->ctx->work_lock);
+	if (ended)
+		paccel_fence_signal(fresh);
+	if (!shared)
+		return &fresh->base;
+	/* @fresh has never been in use, so it is freed without being signalled. */
 	dma_fence_put(&fresh->base);
-	return &fence->base;
+	return &shared->base;
 }

@@ -602,18 +602,20 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 
 /* --- the end of streams --- */
 
-void paccel_stream_close(struct paccel_stream *stream)
+bool paccel_stream_close(struct paccel_stream *stream)
 {
 	struct paccel_ctx *ctx = stream->ctx;
-	bool forgotten;
+	bool was_open, forgotten;
 
 	spin_lock(&ctx->work_lock);
+	was_open = stream->open;
 	stream->open = false;
 	forgotten = stream_free_id(stream);
 	spin_unlock(&ctx->work_lock);
 	wake_up_all(&ctx->wait);
 	if (forgotten)
 		paccel_stream_put(stream);
+	return was_open;
 }
 
 /* A job that the engine has of this stream and that we have not had: a counted reference. */
@@ -625,12 +627,12 @@ static struct paccel_stream_job *stream_running_job(struct paccel_stream *stream
 	list_for_each_entry(job, &stream->jobs, in_stream) {
 		if (job->state == PACCEL_JOB_QUEUED)
 			break;
-		if (job->state != PACCEL_JOB_RUNNING || job->cancelled)
-			continue;
-		job->cancelled = true;
-		kref_get(&job->base.ref);
-		found = job;
-		break;
+		if (job->state == PACCEL_JOB_RUNNING && !job->cancelled) {
+			job->cancelled = true;
+			kref_get(&job->base.ref);
+			found = job;
+			break;
+		}
 	}
 	spin_unlock(&stream->ctx->work_lock);
 	return found;
@@ -767,20 +769,14 @@ void paccel_stream_open(struct paccel_stream *stream)
 
 int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id)
 {
-	struct paccel_stream *stream;
+	struct paccel_stream *stream = paccel_stream_get(ctx, id);
+	bool was_open;
 
-	spin_lock(&ctx->work_lock);
-	stream = stream_find(ctx, id);
-	if (stream) {
-		stream->open = false;
-		kref_get(&stream->ref);
-	}
-	spin_unlock(&ctx->work_lock);
 	if (!stream)
 		return -ENOENT;
-	paccel_stream_close(stream);
+	was_open = paccel_stream_close(stream);
 	paccel_stream_put(stream);
-	return 0;
+	return was_open ? 0 : -ENOENT;
 }
 
 int paccel_stream_failure(struct paccel_stream *stream, int *error, u64 *failed_point)

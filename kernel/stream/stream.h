@@ -142,9 +142,9 @@ struct paccel_stream *paccel_stream_create(struct paccel_ctx *ctx);
 void paccel_stream_open(struct paccel_stream *stream);
 /*
  * Lookups do not find the stream any more. Drops the reference of ctx->streams if no job is queued;
- * else that is done when the last job has ended.
+ * else that is done when the last job has ended. Returns whether the stream was open.
  */
-void paccel_stream_close(struct paccel_stream *stream);
+bool paccel_stream_close(struct paccel_stream *stream);
 int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id);
 /*
  * Gets the error of the stream and its first failed point; both are 0 if it has not failed. -EBUSY:
