@@ -184,7 +184,7 @@ static int transfer_use_host(struct paccel_job *job, const struct paccel_transfe
 	return 0;
 }
 
-/* In one job: inside the device, or with a host range. */
+/* In one job: inside the device, or with a host range. A fill still needs its pattern. */
 static int transfer_whole_job(struct paccel_ctx *ctx, const struct paccel_transfer *t,
 			      struct paccel_job **jobp)
 {
@@ -361,6 +361,22 @@ static int copy_check(struct paccel_device *pd, const struct paccel_op_copy *cop
 	return 0;
 }
 
+/* A checked copy, with references on its memory until transfer_put(). */
+static int copy_get(struct paccel_ctx *ctx, const struct paccel_op_copy *copy,
+		    struct paccel_transfer *t)
+{
+	u64 dst_span, src_span;
+	int ret = copy_check(ctx->pd, copy, t, &dst_span, &src_span);
+
+	if (!ret)
+		ret = transfer_get(ctx, t, dst_span, src_span);
+	if (ret)
+		transfer_put(t);
+	else
+		transfer_flatten(t);
+	return ret;
+}
+
 int paccel_ioctl_copy(struct paccel_ucmd *ucmd)
 {
 	struct paccel_copy *cmd = ucmd->cmd;
@@ -375,48 +391,35 @@ int paccel_ioctl_copy(struct paccel_ucmd *ucmd)
 		.src_pitch = cmd->src_pitch,
 	};
 	struct paccel_transfer t;
-	u64 dst_span, src_span;
 	int ret;
 
 	if (cmd->flags & ~PACCEL_COPY_VERIFY)
 		return -EINVAL;
 	paccel_order_cpu(ucmd->ctx->pd);
-	ret = copy_check(ucmd->ctx->pd, &copy, &t, &dst_span, &src_span);
+	ret = copy_get(ucmd->ctx, &copy, &t);
 	if (ret)
 		return ret;
 	t.verify = cmd->flags & PACCEL_COPY_VERIFY;
-	ret = transfer_get(ucmd->ctx, &t, dst_span, src_span);
-	if (ret)
-		goto put;
-	transfer_flatten(&t);
 	if (transfer_is_pageable(&t))
 		ret = transfer_run_pageable(ucmd->ctx, &t);
 	else
 		ret = transfer_run_whole(ucmd->ctx, &t);
-put:
 	transfer_put(&t);
 	return ret;
 }
 
 /* The job of a copy in a stream: nothing may be pinned once it is queued. */
-int paccel_copy_job(struct paccel_stream *stream, const struct paccel_op_copy *copy, bool verify,
+int paccel_copy_job(struct paccel_stream *stream, const struct paccel_op *op,
 		    struct paccel_job **jobp)
 {
 	struct paccel_transfer t;
-	u64 dst_span, src_span;
-	int ret;
+	int ret = copy_get(stream->ctx, &op->copy, &t);
 
-	ret = copy_check(stream->ctx->pd, copy, &t, &dst_span, &src_span);
 	if (ret)
 		return ret;
 	t.stream = stream;
-	t.verify = verify;
-	ret = transfer_get(stream->ctx, &t, dst_span, src_span);
-	if (ret)
-		goto put;
-	transfer_flatten(&t);
+	t.verify = op->flags & PACCEL_OP_VERIFY;
 	ret = transfer_is_pageable(&t) ? -EFAULT : transfer_whole_job(stream->ctx, &t, jobp);
-put:
 	transfer_put(&t);
 	return ret;
 }
@@ -436,17 +439,18 @@ static int pattern_repeat(u64 pattern, u32 size, u64 *repeated)
 	return 0;
 }
 
-int paccel_fill_job(struct paccel_ctx *ctx, struct paccel_stream *stream,
+/* @stream: of @ctx, or NULL. */
+static int fill_job(struct paccel_ctx *ctx, struct paccel_stream *stream,
 		    const struct paccel_op_fill *fill, bool verify, struct paccel_job **jobp)
 {
 	struct paccel_transfer t = {
 		.stream = stream,
 		.op = PACCEL_JOB_FILL,
+		.verify = verify,
 		.dst = { .start = fill->addr },
 		.width = fill->length,
 		.rows = 1,
 	};
-	struct paccel_job *job;
 	u64 pattern, span;
 	int ret;
 
@@ -459,21 +463,18 @@ int paccel_fill_job(struct paccel_ctx *ctx, struct paccel_stream *stream,
 	    !transfer_is_aligned(&t, paccel_dma_align(ctx->pd)))
 		return -EINVAL;
 	ret = transfer_get(ctx, &t, span, 0);
-	if (ret)
-		goto put;
-	ret = -ENOMEM;
-	job = transfer_job(ctx, &t);
-	if (!job)
-		goto put;
-	job->pattern = pattern;
-	ret = paccel_job_verify(job, ctx->pd, verify);
-	if (ret)
-		paccel_job_drop(job);
-	else
-		*jobp = job;
-put:
+	if (!ret)
+		ret = transfer_whole_job(ctx, &t, jobp);
+	if (!ret)
+		(*jobp)->pattern = pattern;
 	transfer_put(&t);
 	return ret;
+}
+
+int paccel_fill_job(struct paccel_stream *stream, const struct paccel_op *op,
+		    struct paccel_job **jobp)
+{
+	return fill_job(stream->ctx, stream, &op->fill, op->flags & PACCEL_OP_VERIFY, jobp);
 }
 
 int paccel_ioctl_fill(struct paccel_ucmd *ucmd)
@@ -492,6 +493,6 @@ int paccel_ioctl_fill(struct paccel_ucmd *ucmd)
 	if (cmd->flags & ~PACCEL_FILL_VERIFY)
 		return -EINVAL;
 	paccel_order_cpu(ucmd->ctx->pd);
-	ret = paccel_fill_job(ucmd->ctx, NULL, &fill, cmd->flags & PACCEL_FILL_VERIFY, &job);
+	ret = fill_job(ucmd->ctx, NULL, &fill, cmd->flags & PACCEL_FILL_VERIFY, &job);
 	return ret ?: paccel_job_run(job);
 }

@@ -161,13 +161,16 @@ static const struct paccel_ioctl paccel_ioctls[] = {
 	PACCEL_IOCTL(RESET, reset, flags, false),
 };
 
-/* Private ones of the backend. In a paccel_enter() section. */
-static bool ioctl_find_private(struct paccel_ucmd *ucmd, unsigned int cmd,
-			       struct paccel_ioctl *found)
+/* Private ones of the backend. */
+static int ioctl_find_private(struct paccel_ucmd *ucmd, unsigned int cmd,
+			      struct paccel_ioctl *found)
 {
-	const struct paccel_hw_ioctl *private = ucmd->ctx->pd->ops->ioctls;
+	const struct paccel_hw_ioctl *private;
+	int idx, ret = -ENOTTY;
 
-	for (; private && private->execute; private++) {
+	if (!paccel_enter(ucmd->ctx->pd, &idx))
+		return -ENODEV;
+	for (private = ucmd->ctx->pd->ops->ioctls; private && private->execute; private++) {
 		if (private->cmd != cmd)
 			continue;
 		ucmd->private = private;
@@ -177,24 +180,19 @@ static bool ioctl_find_private(struct paccel_ucmd *ucmd, unsigned int cmd,
 			.min_size = private->min_size,
 			.execute = paccel_ioctl_private,
 		};
-		return true;
+		ret = 0;
+		break;
 	}
-	return false;
+	paccel_exit(idx);
+	return ret;
 }
 
 static int ioctl_find(struct paccel_ucmd *ucmd, unsigned int cmd, struct paccel_ioctl *found)
 {
 	unsigned int nr = _IOC_NR(cmd);
-	bool is_known;
-	int idx;
 
-	if (nr >= PACCEL_NR_PRIVATE) {
-		if (!paccel_enter(ucmd->ctx->pd, &idx))
-			return -ENODEV;
-		is_known = ioctl_find_private(ucmd, cmd, found);
-		paccel_exit(idx);
-		return is_known ? 0 : -ENOTTY;
-	}
+	if (nr >= PACCEL_NR_PRIVATE)
+		return ioctl_find_private(ucmd, cmd, found);
 	if (nr >= ARRAY_SIZE(paccel_ioctls))
 		return -ENOTTY;
 	nr = array_index_nospec(nr, ARRAY_SIZE(paccel_ioctls));

@@ -32,21 +32,11 @@ static int mem_reply(struct paccel_ucmd *ucmd, struct paccel_mem_ref *map)
 	return ret;
 }
 
-static int mem_alloc(struct paccel_ucmd *ucmd)
-{
-	struct paccel_mem_alloc *cmd = ucmd->cmd;
-	struct paccel_mem_ref *map = paccel_mem_alloc(ucmd->ctx, cmd->length, cmd->align);
-
-	if (IS_ERR(map))
-		return PTR_ERR(map);
-	cmd->addr = map->buf->start;
-	return mem_reply(ucmd, map);
-}
-
 int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd)
 {
 	struct paccel_device *pd = ucmd->ctx->pd;
 	struct paccel_mem_alloc *cmd = ucmd->cmd;
+	struct paccel_mem_ref *map;
 	int ret;
 
 	ret = mem_alloc_check(cmd);
@@ -54,7 +44,12 @@ int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd)
 		return ret;
 	if ((cmd->flags & PACCEL_MEM_MAPPABLE) && !(paccel_device_caps(pd) & PACCEL_CAP_MAPPABLE))
 		return -EOPNOTSUPP;
-	ret = mem_alloc(ucmd);
+	map = paccel_mem_alloc(ucmd->ctx, cmd->length, cmd->align);
+	ret = PTR_ERR_OR_ZERO(map);
+	if (!ret) {
+		cmd->addr = map->buf->start;
+		ret = mem_reply(ucmd, map);
+	}
 	if (!ret)
 		atomic64_inc(&pd->count.allocs);
 	else if (ret == -ENOMEM || ret == -EDQUOT)

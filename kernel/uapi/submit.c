@@ -128,18 +128,6 @@ put:
 	return ret;
 }
 
-static int op_make_copy(struct paccel_stream *stream, const struct paccel_op *op,
-			struct paccel_job **jobp)
-{
-	return paccel_copy_job(stream, &op->copy, op->flags & PACCEL_OP_VERIFY, jobp);
-}
-
-static int op_make_fill(struct paccel_stream *stream, const struct paccel_op *op,
-			struct paccel_job **jobp)
-{
-	return paccel_fill_job(stream->ctx, stream, &op->fill, op->flags & PACCEL_OP_VERIFY, jobp);
-}
-
 /**
  * struct op_kind - one operation code
  * @used: bytes of struct paccel_op that it has
@@ -153,28 +141,17 @@ struct op_kind {
 		    struct paccel_job **jobp);
 };
 
-#define OP_KIND(_member, _make) { .used = offsetofend(struct paccel_op, _member), .make = _make }
+#define OP_KIND(_member, _flags, _make) \
+	{ .used = offsetofend(struct paccel_op, _member), .flags = _flags, .make = _make }
 
 static const struct op_kind op_kinds[] = {
-	[PACCEL_OP_COPY] = {
-		.used = offsetofend(struct paccel_op, copy),
-		.flags = PACCEL_OP_VERIFY,
-		.make = op_make_copy,
-	},
-	[PACCEL_OP_FILL] = {
-		.used = offsetofend(struct paccel_op, fill),
-		.flags = PACCEL_OP_VERIFY,
-		.make = op_make_fill,
-	},
-	[PACCEL_OP_WAIT_POINT] = OP_KIND(wait, op_make_wait_point),
-	[PACCEL_OP_WAIT_FENCE] = OP_KIND(fd, op_make_wait_fence),
-	[PACCEL_OP_EVENTFD] = {
-		.used = offsetofend(struct paccel_op, fd),
-		.flags = PACCEL_OP_ALWAYS,
-		.make = op_make_eventfd,
-	},
-	[PACCEL_OP_WRITE] = OP_KIND(write, op_make_write),
-	[PACCEL_OP_TIME] = OP_KIND(write, op_make_write),
+	[PACCEL_OP_COPY] = OP_KIND(copy, PACCEL_OP_VERIFY, paccel_copy_job),
+	[PACCEL_OP_FILL] = OP_KIND(fill, PACCEL_OP_VERIFY, paccel_fill_job),
+	[PACCEL_OP_WAIT_POINT] = OP_KIND(wait, 0, op_make_wait_point),
+	[PACCEL_OP_WAIT_FENCE] = OP_KIND(fd, 0, op_make_wait_fence),
+	[PACCEL_OP_EVENTFD] = OP_KIND(fd, PACCEL_OP_ALWAYS, op_make_eventfd),
+	[PACCEL_OP_WRITE] = OP_KIND(write, 0, op_make_write),
+	[PACCEL_OP_TIME] = OP_KIND(write, 0, op_make_write),
 };
 
 static int op_make_job(struct paccel_stream *stream, const struct paccel_op *op,
@@ -244,25 +221,17 @@ static int submit_make_jobs(struct paccel_stream *stream, struct paccel_submit *
 	return 0;
 }
 
-static bool submit_has_room(struct paccel_stream *stream, unsigned int nr)
+/* Also: with an error, which paccel_stream_queue() finds. Sets the point that is next. */
+static bool submit_has_room(struct paccel_stream *stream, struct paccel_submit *cmd)
 {
 	bool room;
 
 	spin_lock(&stream->ctx->work_lock);
-	room = paccel_stream_fits(stream, nr) || stream->error || !stream->open ||
+	room = paccel_stream_fits(stream, cmd->nr_ops) || stream->error || !stream->open ||
 	       stream->ctx->ended;
+	cmd->point = stream->submitted + 1;
 	spin_unlock(&stream->ctx->work_lock);
 	return room;
-}
-
-static u64 submit_next_point(struct paccel_stream *stream)
-{
-	u64 point;
-
-	spin_lock(&stream->ctx->work_lock);
-	point = stream->submitted + 1;
-	spin_unlock(&stream->ctx->work_lock);
-	return point;
 }
 
 /*
@@ -276,11 +245,9 @@ static int submit_queue_jobs(struct paccel_ucmd *ucmd, struct paccel_stream *str
 	int ret;
 
 	do {
-		ret = wait_event_interruptible(stream->ctx->wait,
-					       submit_has_room(stream, cmd->nr_ops));
+		ret = wait_event_interruptible(stream->ctx->wait, submit_has_room(stream, cmd));
 		if (ret)
 			return ret;
-		cmd->point = submit_next_point(stream);
 		ret = paccel_reply(ucmd);
 		if (ret)
 			return ret;
