@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/kernel/debug/paccel/paccelN/: what a card is at, for root; documented in
- * Documentation/health.md. Whoever reads is waited for when the card is unplugged, before anything
- * of it goes away; who reads later gets EIO.
+ * /sys/kernel/debug/paccel/paccelN/: state of a device, for root; documented in
+ * Documentation/health.md. Removal of a device waits for readers before it frees anything. Later
+ * reads fail with EIO.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_buf.h>
@@ -22,7 +22,7 @@
 
 static struct dentry *debugfs_root;
 
-/* In pieces, for interrupts are off while an engine is looked at. */
+/* The text is made in parts, since interrupts are off while one engine is printed. */
 static int debugfs_show_text(struct seq_file *m, size_t size,
 			     void (*show)(struct seq_buf *out, struct paccel_engine *eng),
 			     struct paccel_engine *eng)
@@ -125,7 +125,7 @@ static int streams_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(streams);
 
-/* That it cannot be made is nobody's problem. */
+/* Errors are ignored: the driver works without these files. */
 void paccel_debugfs_add(struct paccel_device *pd)
 {
 	struct dentry *dir = debugfs_create_dir(dev_name(&pd->dev), debugfs_root);
@@ -138,7 +138,7 @@ void paccel_debugfs_add(struct paccel_device *pd)
 		debugfs_create_file("registers", 0400, dir, pd, &registers_fops);
 }
 
-/* Waits for those who read. */
+/* Waits for readers. */
 void paccel_debugfs_remove(struct paccel_device *pd)
 {
 	debugfs_remove(pd->debugfs);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The card as the rest of the kernel sees it: a struct device with a node, from probe until the
- * last file is closed. Unplugging takes the card away and leaves the object: after
- * paccel_device_unregister() every call answers -ENODEV.
+ * Life cycle of a device: a struct device with a node, from probe until the last file is closed.
+ * paccel_device_unregister() separates it from the hardware; afterwards all calls on open files
+ * fail with -ENODEV.
  */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
@@ -30,9 +30,9 @@
 
 static DEFINE_IDA(paccel_ida);
 static atomic_t paccel_devices;
-/* Devices that were unbound while they might still write, until their last reference is dropped. */
+/* Devices that were unbound while they might still write host memory, until they are released. */
 static LIST_HEAD(lost_devices);
-static DEFINE_MUTEX(lost_lock);		/* lost_devices; innermost */
+static DEFINE_MUTEX(lost_lock);		/* lost_devices; no lock is taken while it is held */
 static dev_t paccel_devt;
 
 static char *paccel_devnode(PACCEL_DEVNODE_CONST struct device *dev, umode_t *mode)
@@ -42,7 +42,7 @@ static char *paccel_devnode(PACCEL_DEVNODE_CONST struct device *dev, umode_t *mo
 	return NULL;
 }
 
-/* The last reference: every file is closed, every allocation and job is gone. */
+/* The last reference was dropped: no file, allocation or job is left. */
 static void paccel_device_release(struct device *dev)
 {
 	struct paccel_device *pd = container_of(dev, struct paccel_device, dev);
@@ -63,9 +63,9 @@ static void paccel_device_release(struct device *dev)
 }
 
 /*
- * For the module's exit. Every context, stream and job holds its card, so nothing of them is left
- * either. What still has them is work of ours that ends by itself: who else could, a file or what
- * was exported, holds the module.
+ * Waits, when the module is unloaded, until all devices are released, and so their contexts,
+ * streams and jobs. The remaining references are those of work items, which drop them without
+ * outside help: open files and exported memory hold references on the module.
  */
 void paccel_devices_wait_released(void)
 {
@@ -79,7 +79,7 @@ static struct class paccel_class = {
 	.dev_groups = paccel_groups,
 };
 
-/* An object without a card yet. put_device() ends it. */
+/* Allocates a device that is not registered. put_device() frees it. */
 struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct paccel_hw_ops *ops)
 {
 	struct paccel_device *pd = kzalloc(sizeof(*pd), GFP_KERNEL);
@@ -131,10 +131,9 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 }
 
 /*
- * Can every page of host memory be mapped for the device? An IOMMU puts it anywhere; without one
- * the device's mask must cover all of RAM. Where swiotlb copies what is mapped (swiotlb=force, SEV,
- * TDX) registered memory would take slots of it from all other drivers for as long as it is
- * registered.
+ * Returns whether all host memory can be mapped for the device: behind an IOMMU, or if its DMA mask
+ * covers all of RAM. If swiotlb may copy mapped memory (swiotlb=force, SEV, TDX), the answer is no:
+ * registered memory would occupy slots, which all drivers share, for as long as it is registered.
  */
 static bool device_can_map_all_memory(struct device *dev)
 {
@@ -161,7 +160,7 @@ static int info_refuse(struct paccel_device *pd, const char *field, u64 value, c
 	info_refuse(__pd, #field, __pd->hw.info.field, allowed);			\
 })
 
-/* Can the index of the pool count the granules, and does it know every alignment that matters? */
+/* The index of the pool must be able to count the granules and to find every alignment. */
 static int info_check_granules(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
@@ -178,7 +177,7 @@ static int info_check_granules(struct paccel_device *pd)
 	return 0;
 }
 
-/* Is device memory that programs map in a BAR, in whole pages? */
+/* Device memory that can be mapped lies in whole pages of a BAR. */
 static int info_check_bar(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
@@ -212,7 +211,7 @@ static int info_check_dma(struct paccel_device *pd)
 	return 0;
 }
 
-/* How large a transfer and its pieces are, and how they lie. */
+/* Size and alignment of requests and their segments. */
 static int info_check_xfer(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
@@ -262,7 +261,7 @@ static bool device_some_engine_takes(struct paccel_device *pd, u32 ops)
 	return false;
 }
 
-/* Is there an engine for each kind of job? */
+/* Each kind of job needs an engine that supports all its requests. */
 static int info_check_engine_ops(struct paccel_device *pd)
 {
 	const struct paccel_hw_info *info = &pd->hw.info;
@@ -288,7 +287,7 @@ static int info_check_engine_ops(struct paccel_device *pd)
 	return 0;
 }
 
-/* What the rest of the driver relies on; see struct paccel_hw_info. */
+/* Checks what the driver relies on; see struct paccel_hw_info. */
 static int info_check(struct paccel_device *pd)
 {
 	return info_check_granules(pd) ?: info_check_bar(pd) ?: info_check_dma(pd) ?:
@@ -301,8 +300,8 @@ static bool pci_same_address(const struct pci_dev *a, const struct pci_dev *b)
 }
 
 /*
- * The backend's probe has stopped the device at this place of the bus. So devices that were lost
- * there do not write: each is this device, or has been replaced by it.
+ * Marks as quiet the lost devices at this PCI address: the backend's probe() has stopped the device
+ * there, which is either the lost device or has replaced it.
  */
 static void lost_devices_release(const struct pci_dev *pdev)
 {
@@ -322,7 +321,7 @@ static void lost_devices_release(const struct pci_dev *pdev)
 	}
 }
 
-/* The backend has probed it: makes the node. */
+/* Called after the backend's probe() has succeeded: makes the device available. */
 int paccel_device_register(struct paccel_device *pd)
 {
 	int ret = info_check(pd);
@@ -361,7 +360,7 @@ free_engines:
 	return ret;
 }
 
-/* The card is stopped for good, or proven unable to write. */
+/* Stops the device for good. If it cannot be quiesced, it is marked as unsafe. */
 static void device_stop(struct paccel_device *pd)
 {
 	mutex_lock(&pd->reset_lock);
@@ -386,7 +385,7 @@ static void device_refuse_calls(struct paccel_device *pd)
 	paccel_set_state(pd, PACCEL_REMOVING);
 }
 
-/* The machine is about to stop, or to run another kernel. Nothing starts the device again. */
+/* Called before shutdown and kexec. The device is not started again. */
 void paccel_device_shutdown(struct paccel_device *pd)
 {
 	device_refuse_calls(pd);
@@ -394,9 +393,9 @@ void paccel_device_shutdown(struct paccel_device *pd)
 }
 
 /*
- * Unplugs: no new file, every call on an open one answers -ENODEV, everybody who waits is woken,
- * nothing is mapped for the card any more. The caller drops its reference after the backend has
- * removed the card.
+ * Separates the device from the hardware: it cannot be opened, calls on open files fail with
+ * -ENODEV, waiters are woken, and nothing is mapped for DMA any more. The caller drops its
+ * reference after the backend's remove().
  */
 void paccel_device_unregister(struct paccel_device *pd)
 {
@@ -406,18 +405,21 @@ void paccel_device_unregister(struct paccel_device *pd)
 	synchronize_srcu(&paccel_srcu);
 	paccel_map_zap_all(pd);
 	device_stop(pd);
-	/* Nothing resets the card any more. */
+	/* Nothing resets the device and queues this any more. */
 	cancel_work_sync(&pd->revoke);
 	/*
-	 * Importers may use the memory until this returns. One that is being removed itself waits
-	 * for DMA requests of this device in its memory, so the engines are stopped before.
+	 * Importers may use the memory until this returns. An importer that is being removed itself
+	 * waits for DMA requests of this device in its memory, so the engines are stopped before.
 	 */
 	paccel_exports_revoke(pd);
 	paccel_pool_answer(pd);
 	paccel_ctxs_end(pd, -ENODEV, PACCEL_PAGE_GONE);
-	/* Every fence is signalled when this returns; none of them waits for the card now. */
+	/*
+	 * Every fence has been signalled when this returns. None of them depends on the device any
+	 * more.
+	 */
 	wait_var_event(&pd->stream_jobs, !atomic_read(&pd->stream_jobs));
-	/* Scrubbing is refused by now, so this one is the last. */
+	/* New scrub jobs are rejected, so this run of the work item is the last. */
 	flush_work(&pd->pool->scrub_work);
 	paccel_pages_unmap_all(pd);
 	if (paccel_is_unsafe(pd)) {

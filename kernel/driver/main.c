@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Beginning and end of the module. */
+/* Loading and unloading of the module. */
 #include <linux/module.h>
 
 #include "core/module.h"
@@ -9,18 +9,18 @@
 
 static struct paccel_backend backends = { .ids = paccel_pci_ids };
 
-/* No backend is registered, and no card is bound. */
+/* No backend is registered and no device is bound. */
 static void paccel_end(void)
 {
 	paccel_debugfs_exit();
-	/* The last references to streams, contexts and cards may still be on their way. */
+	/* Work items may still drop the last references on streams, contexts and devices. */
 	paccel_devices_wait_released();
 	destroy_workqueue(paccel_release_wq);
 	destroy_workqueue(paccel_recovery_wq);
 	destroy_workqueue(paccel_stream_wq);
 	destroy_workqueue(paccel_wq);
 	paccel_devices_exit();
-	/* Fences that were released just now. */
+	/* For fence_free(), which is called after an RCU grace period. */
 	rcu_barrier();
 }
 
@@ -28,7 +28,7 @@ static int __init paccel_init(void)
 {
 	int ret = -ENOMEM;
 
-	/* Unbound: what takes long holds up no other work of its CPU. */
+	/* WQ_UNBOUND: a long work item does not delay others of its CPU. */
 	paccel_wq = alloc_workqueue("paccel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!paccel_wq)
 		return ret;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The PCI side of every card: finding, enabling, suspending, error recovery. */
+/* PCI driver of all backends: probe, removal, power management, error recovery. */
 #include <linux/paccel.h>
 #include <linux/pci.h>
 #include <linux/suspend.h>
@@ -21,7 +21,9 @@ static int paccel_pci_enable(struct pci_dev *pdev)
 		pci_disable_device(pdev);
 		return ret;
 	}
-	/* A transfer of an earlier driver must not write memory that is others' by now. */
+	/*
+	 * A request that an earlier driver has started must not write memory that has been freed.
+	 */
 	pci_clear_master(pdev);
 	return 0;
 }
@@ -47,7 +49,7 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	struct paccel_device *pd;
 	int ret;
 
-	/* With driver_override or new_id: no row of this module's table is for it. */
+	/* A device ID that was added by driver_override or new_id has no backend. */
 	if (!ops)
 		return -ENODEV;
 	pd = paccel_device_alloc(pdev, ops);
@@ -60,7 +62,7 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	if (!devres_open_group(&pdev->dev, pd, GFP_KERNEL))
 		goto disable;
 	ret = pd->ops->probe(&pd->hw);
-	/* The PCI core takes a positive value for success. */
+	/* The PCI core would take a positive value for success. */
 	if (ret > 0) {
 		dev_err(&pdev->dev, "backend %s: probe() returned %d\n", pd->card, ret);
 		ret = -EINVAL;
@@ -73,7 +75,7 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	if (ret)
 		goto remove;
 	pci_set_drvdata(pdev, pd);
-	/* What slot_reset goes back to. */
+	/* paccel_slot_reset() restores this state. */
 	pci_save_state(pdev);
 	return 0;
 
@@ -94,15 +96,18 @@ static void paccel_pci_remove(struct pci_dev *pdev)
 
 	paccel_device_unregister(pd);
 	hw_remove(pd);
-	/* All that probe() has taken with devm_...(): not later, for interrupts speak of pd. */
+	/*
+	 * Resources that probe() has taken with devm_*(). They are released now, since the handlers
+	 * of its interrupts use pd.
+	 */
 	devres_release_group(&pdev->dev, pd);
-	/* The backend may be unloaded before the last file is closed. */
+	/* The backend's module may be unloaded before the last file is closed. */
 	pd->ops = NULL;
 	paccel_pci_disable(pdev);
 	put_device(&pd->dev);
 }
 
-/* On kexec a device that goes on would write memory of the next kernel. */
+/* A device that continues after kexec would write memory of the next kernel. */
 static void paccel_pci_shutdown(struct pci_dev *pdev)
 {
 	paccel_device_shutdown(pci_get_drvdata(pdev));
@@ -113,13 +118,16 @@ static int paccel_pm_suspend(struct device *dev)
 {
 	int ret = paccel_suspend(dev_get_drvdata(dev));
 
-	/* The PCI core leaves the power on if the state is saved. Firmware does not. */
+	/*
+	 * Once the state has been saved, the PCI core does not change the power state. Firmware
+	 * turns the power off.
+	 */
 	if (!ret && !pm_suspend_via_firmware())
 		pci_save_state(to_pci_dev(dev));
 	return ret;
 }
 
-/* Also if the machine did not go to sleep in the end: some devices had no power then, either. */
+/* Also called if suspend was aborted: even then some devices have been without power. */
 static int paccel_pm_resume(struct device *dev)
 {
 	struct paccel_device *pd = dev_get_drvdata(dev);
@@ -128,15 +136,15 @@ static int paccel_pm_resume(struct device *dev)
 				 !(pd->hw.info.flags & PACCEL_HW_MEM_NONVOLATILE));
 }
 
-/* An image of host memory has been made; the device had power all the time. */
+/* The hibernation image has been made. The device had power all the time. */
 static int paccel_pm_thaw(struct device *dev)
 {
 	return paccel_resume(dev_get_drvdata(dev), false);
 }
 
 /*
- * The image has been read back. Another kernel may have used the device since, and this one did for
- * a while after it had made the image.
+ * The hibernation image has been restored. This kernel, after it had made the image, and another
+ * one may have used the device meanwhile.
  */
 static int paccel_pm_restore(struct device *dev)
 {
@@ -169,7 +177,7 @@ static pci_ers_result_t paccel_slot_reset(struct pci_dev *pdev)
 
 static void paccel_reset_prepare(struct pci_dev *pdev)
 {
-	/* If it fails the device is out of service until paccel_reset_done(). */
+	/* On failure the device is out of service until paccel_reset_done(). */
 	paccel_suspend(pci_get_drvdata(pdev));
 }
 
@@ -185,7 +193,7 @@ static const struct pci_error_handlers paccel_error_handlers = {
 	.reset_done = paccel_reset_done,
 };
 
-/* @backend: without ops, each of its IDs has those of its cards as driver_data. */
+/* @backend: if it has no ops, driver_data of each ID points to those of its devices. */
 int paccel_pci_register(struct paccel_backend *backend, struct module *owner, const char *name)
 {
 	backend->driver = (struct pci_driver) {
@@ -200,7 +208,7 @@ int paccel_pci_register(struct paccel_backend *backend, struct module *owner, co
 	return __pci_register_driver(&backend->driver, owner, KBUILD_MODNAME);
 }
 
-/* What a backend cannot be without and does not have, or NULL. */
+/* Returns the name of a mandatory field that is missing, or NULL. */
 static const char *backend_missing(const struct paccel_hw_ops *ops)
 {
 	if (!ops)
@@ -218,7 +226,7 @@ static const char *backend_missing(const struct paccel_hw_ops *ops)
 	return ops->reset ? NULL : "reset()";
 }
 
-/* Logs what is wrong with it. */
+/* Logs why it is not valid. */
 static bool backend_ioctl_is_valid(const struct paccel_hw_ioctl *ioctl)
 {
 	unsigned int cmd = ioctl->cmd;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a card and its engines are at, as text: the device core dump that is left behind when an
- * engine or the card had to be restarted or taken out of service, and debugfs.
+ * State of a device and its engines as text: the device core dump that is made when an engine or
+ * the device is restarted or taken out of service, and the files of debugfs.
  *
- * No bytes of programs, no patterns of fills, no bus addresses and no kernel pointers.
+ * The text has no user data, no fill patterns, no bus addresses and no kernel pointers.
  *
- * The dump is written while the recovery holds pd->reset_lock and fences wait for it. So its memory
- * is there from the beginning, and a worker that nobody waits for takes it from there: all that one
- * recovery has to say is one dump. The kernel keeps one dump of a card at a time, until it is
- * deleted or five minutes old, and drops those that come meanwhile.
+ * paccel_dump() is called with pd->reset_lock held, while fences wait for the recovery. So it does
+ * not allocate: its buffer is allocated when the device is registered, and pd->dump_work, which no
+ * other code waits for with the lock held, copies the text. One recovery makes one dump. The kernel
+ * keeps one dump per device until it is deleted or five minutes old, and drops dumps that are made
+ * meanwhile.
  */
 #include <linux/devcoredump.h>
 #include <linux/io.h>
@@ -25,11 +26,14 @@
 #include "exec/job.h"
 #include "include/paccel.h"
 
-/* What a card and an engine with a full ring fill at most, with some room for what comes later. */
+/* Upper bounds of the text of a device and of an engine with a full ring, with a reserve. */
 #define DUMP_CARD	SZ_8K
 #define DUMP_ENGINE	SZ_16K
 
-/* Of one engine: contexts that are named, and jobs of each that are counted, with its lock held. */
+/*
+ * Limits for one engine, whose lock is held: contexts that are listed, and jobs that are counted
+ * for each.
+ */
 #define DUMP_QUEUES	64
 #define DUMP_JOBS	64
 
@@ -203,8 +207,8 @@ static void dump_device(struct seq_buf *out, struct paccel_device *pd)
 }
 
 /*
- * Something is wrong with the card: before anything is done about it. What comes later in the same
- * recovery is a line, for the first look is the one that tells. The driver is bound.
+ * Called before the recovery changes the state of the device. The state is dumped once per
+ * recovery, as the first state shows the cause; later calls add one line. The device is bound.
  */
 void paccel_dump(struct paccel_device *pd, const char *why)
 {
@@ -228,7 +232,7 @@ void paccel_dump_work(struct work_struct *work)
 	char *text = vmalloc(pd->dump.size);
 	unsigned int used;
 
-	/* Waits for the end of the recovery, which does not wait for this. */
+	/* This waits for the recovery to end. The recovery does not wait for this work item. */
 	mutex_lock(&pd->reset_lock);
 	/* After an overflow seq_buf_used() counts the final NUL. */
 	used = strnlen(pd->dump.buffer, seq_buf_used(&pd->dump));
@@ -237,13 +241,13 @@ void paccel_dump_work(struct work_struct *work)
 	seq_buf_clear(&pd->dump);
 	mutex_unlock(&pd->reset_lock);
 	if (text && used)
-		/* Of the PCI function: what is kept for it may outlive us. */
+		/* Belongs to the PCI function, since the dump may outlive the paccel device. */
 		dev_coredumpv(&pd->hw.pdev->dev, text, used, GFP_KERNEL);
 	else
 		vfree(text);
 }
 
-/* Without memory, or in a kernel without it, there is no dump. */
+/* If there is no memory or no CONFIG_DEV_COREDUMP, paccel_dump() does nothing. */
 void paccel_dump_alloc(struct paccel_device *pd)
 {
 	size_t size = DUMP_CARD + pd->hw.info.engines * DUMP_ENGINE;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One DMA channel: what runs, and what is done when the card does not answer. Whose turn it is:
- * sched.c; how it is stopped: stop.c.
+ * Engine: one DMA channel. This file starts and completes its DMA requests and detects hangs.
+ * sched.c selects the next job, stop.c stops an engine.
  *
- * Transfers in flight stand in a ring of tags, in the order in which they were chosen, and leave it
- * in that order. Each is in the hands of one party: the lock's holder (PICKED, DONE), the worker
- * (FILLING, EMPTYING) or the card (BUSY, HUNG). Where the CPU has no byte to move the next transfer
- * is started in the interrupt itself; else the worker moves the bytes first. It also verifies
- * bytes. There is one bounce buffer, so one transfer at a time can need it. Streams are told by a
- * work item of its own which of their jobs have ended: programs decide how long that takes, and no
- * transfer and no reset waits for it.
+ * Requests in flight are in a ring of tags, in the order in which they were picked, and leave it in
+ * that order. The state of a tag says which party uses it: the holder of eng->lock (PICKED, DONE),
+ * eng->work (FILLING, EMPTYING) or the device (BUSY, HUNG). A request that needs no copy by the CPU
+ * is started from the completion interrupt of an earlier one. Otherwise eng->work fills the bounce
+ * buffer first. eng->work also verifies data. An engine has one bounce buffer, which one request at a
+ * time uses. eng->report notifies streams of jobs that have ended. How long that takes depends on
+ * the eventfds and fences of applications, so no request and no reset waits for eng->report.
  */
 #include <linux/bits.h>
 #include <linux/dma-mapping.h>
@@ -24,19 +24,19 @@
 #include "include/paccel.h"
 #include "mem/pages.h"
 
-/* Of one engine: what a transfer that goes through it has at most. */
+/* Largest bounce buffer of an engine, and so the largest request that uses it. */
 #define PACCEL_BOUNCE SZ_256K
 
-/* So many transfers are announced to the card at once, at most. */
+/* Largest number of requests that are started before one kick(). */
 #define PACCEL_UNKICKED 16
 
-/* Jobs whose memory is revoked that are ended at once, with interrupts off. */
+/* Largest number of revoked jobs that are ended at once, since interrupts are off. */
 #define PACCEL_REVOKED 16
 
-/* Transfers that are started at once, with interrupts off; each can fail and make room. */
+/* Largest number of requests that are started at once, since interrupts are off. Each can fail. */
 #define PACCEL_STARTED (2 * PACCEL_MAX_DEPTH)
 
-/* Turns of the worker until it lets other works of its queue run. */
+/* Rounds of eng->work before it is queued again, so that other work items can run. */
 #define PACCEL_TURNS 64
 
 /* The states that may follow each state. */
@@ -55,12 +55,12 @@ void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state
 	WRITE_ONCE(eng->state, state);
 }
 
-/* --- one transfer; eng->lock is held where nothing else is said --- */
+/* --- one DMA request; eng->lock is held unless stated otherwise --- */
 
 /*
- * Calls @sync for the host memory of a request, a page of the IOMMU at a time, which has 4 KiB at
- * least: those that it has mapped behind each other need not be neighbours in memory, and @sync
- * looks up the first one only.
+ * Calls @sync for the host memory of a request, in parts that do not cross a 4 KiB boundary, the
+ * smallest page of an IOMMU: pages with consecutive bus addresses need not be consecutive in
+ * physical memory, and @sync translates only its first address.
  */
 static void tag_sync_pages(struct paccel_engine *eng, struct paccel_tag *tag,
 			   void (*sync)(struct device *dev, dma_addr_t addr, size_t len,
@@ -81,12 +81,14 @@ static void tag_sync_pages(struct paccel_engine *eng, struct paccel_tag *tag,
 
 void paccel_tag_sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag)
 {
-	/* What the card has only read is as it was, or the program has written it since. */
+	/*
+	 * Memory that the device only reads is not changed by it, and may have been written since.
+	 */
 	if (tag->step.sync && tag->step.x.op == PACCEL_XFER_D2H)
 		tag_sync_pages(eng, tag, dma_sync_single_for_cpu);
 }
 
-/* The watchdog looks once the deadline has passed; woken too early, it looks again later. */
+/* Arms the watchdog for the deadline. If it expires early, it is armed again. */
 static void engine_set_alarm(struct paccel_engine *eng)
 {
 	s64 left = max_t(s64, ktime_ms_delta(eng->deadline, ktime_get()), 0);
@@ -99,7 +101,7 @@ static void engine_set_alarm(struct paccel_engine *eng)
 	mod_delayed_work(paccel_wq, &eng->watchdog, alarm - jiffies);
 }
 
-/* Is the newest request not started? The worker fills its bounce buffer first. */
+/* Returns whether the newest request waits for eng->work to fill the bounce buffer. */
 static bool engine_last_is_unstarted(struct paccel_engine *eng)
 {
 	struct paccel_tag *last = engine_last_tag(eng);
@@ -107,26 +109,26 @@ static bool engine_last_is_unstarted(struct paccel_engine *eng)
 	return last && (last->state == PACCEL_TAG_PICKED || last->state == PACCEL_TAG_FILLING);
 }
 
-/* Behind the newest request that has been started. */
+/* Returns the cookie behind the newest request that has been started. */
 static u64 engine_started_end(struct paccel_engine *eng)
 {
 	return eng->tail - engine_last_is_unstarted(eng);
 }
 
-/* Has the device been told of the oldest request in flight? */
+/* Returns whether the oldest request in flight has been announced by kick(). */
 static bool engine_oldest_is_kicked(struct paccel_engine *eng)
 {
 	return eng->head != eng->tail && eng->head < eng->kicked;
 }
 
-/* The oldest transfer in flight must have ended by then. Not in jiffies: those may lag behind. */
+/* The oldest request in flight must complete by then. In ktime, since jiffies may lag behind. */
 static void engine_set_deadline(struct paccel_engine *eng)
 {
 	eng->deadline = ktime_add_ms(ktime_get(), READ_ONCE(paccel_watchdog_ms));
 	engine_set_alarm(eng);
 }
 
-/* Chosen and not started: as if it had never been. It is the last one. */
+/* Removes the newest request, which has been picked and not started. */
 static void tag_unpick(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	eng->tail--;
@@ -135,7 +137,7 @@ static void tag_unpick(struct paccel_engine *eng, struct paccel_tag *tag)
 	paccel_sched_settle(eng, tag->job);
 }
 
-/* The card begins what was started, and the time of the oldest request begins. */
+/* Announces all started requests. The deadline is set if none had been announced. */
 void paccel_engine_kick_now(struct paccel_engine *eng)
 {
 	bool was_kicked = engine_oldest_is_kicked(eng);
@@ -156,7 +158,7 @@ static void tag_start(struct paccel_engine *eng, struct paccel_tag *tag)
 	int ret;
 
 	if (eng->state != PACCEL_ENGINE_RUNNING || job->stop) {
-		/* Stopped while the worker had it. */
+		/* The engine or the job was stopped while eng->work filled the bounce buffer. */
 		tag_unpick(eng, tag);
 		return;
 	}
@@ -176,7 +178,7 @@ static void tag_start(struct paccel_engine *eng, struct paccel_tag *tag)
 		return;
 	}
 	atomic64_inc(&eng->pd->count.xfers);
-	/* It may be started more than once. */
+	/* A request that is repeated is started more than once, and reported once. */
 	if (step->last && job->ops && !job->issue_reported &&
 	    eng->pd->hw.info.flags & PACCEL_HW_LINK) {
 		job->issue_reported = true;
@@ -185,19 +187,22 @@ static void tag_start(struct paccel_engine *eng, struct paccel_tag *tag)
 	}
 }
 
-/* Is there something in the bounce buffer? Only what the card has written. */
+/* Returns whether the bounce buffer has data that the device has written. */
 static bool tag_needs_copy_out(const struct paccel_tag *tag)
 {
 	return tag->step.bounce && tag->step.x.op == PACCEL_XFER_D2H;
 }
 
-/* What will be done again need not be right, and what it is compared with may be newer. */
+/*
+ * A request of a rewound job is not verified: it is repeated, and the data that its checksum is
+ * compared with may already have changed.
+ */
 static bool tag_needs_verify(const struct paccel_tag *tag)
 {
 	return tag->step.x.verify && tag->step.x.op != PACCEL_XFER_CHECKSUM && !tag->job->rewound;
 }
 
-/* Is it the worker's turn, before it leaves the ring? It is the oldest one. */
+/* Returns whether eng->work has to process the request, the oldest one, before it is retired. */
 static bool tag_needs_work(const struct paccel_tag *tag)
 {
 	return !tag->status && !tag->seen && (tag_needs_copy_out(tag) || tag_needs_verify(tag));
@@ -210,7 +215,9 @@ static void engine_retire(struct paccel_engine *eng, struct paccel_tag *tag)
 	eng->head++;
 	paccel_sched_retire(eng, tag);
 	if (tag->status == -EAGAIN) {
-		/* To be done again, and with it what was started behind it. */
+		/*
+		 * The job continues from this request. Later requests of the job are repeated too.
+		 */
 		if (!job->rewound)
 			job->at = tag->step.at;
 		job->rewound = true;
@@ -226,7 +233,7 @@ static void engine_retire(struct paccel_engine *eng, struct paccel_tag *tag)
 	paccel_sched_settle(eng, job);
 }
 
-/* Takes the oldest out of the ring, as far as they have ended. */
+/* Retires requests from the oldest on, up to the first that has not completed. */
 static void engine_retire_all(struct paccel_engine *eng)
 {
 	u64 head = eng->head;
@@ -246,28 +253,33 @@ static void engine_retire_all(struct paccel_engine *eng)
 		engine_set_deadline(eng);
 }
 
-/* --- choosing; eng->lock is held --- */
+/* --- picking requests; eng->lock is held --- */
 
 static bool engine_has_room(struct paccel_engine *eng)
 {
 	if (eng->state != PACCEL_ENGINE_RUNNING ||
 	    eng->tail - eng->head == eng->pd->hw.info.depth)
 		return false;
-	/* Three behind the one that runs: an interrupt can take as long as a transfer or two. */
+	/*
+	 * Three requests besides the running one, since the latency of an interrupt can be the time
+	 * of one or two requests.
+	 */
 	return eng->bytes <= 3 * (u64)eng->pd->hw.info.max_xfer;
 }
 
-/* May something be put into the ring? What is behind the worker's would be started before it. */
+/* No request is picked while the newest is unstarted: it would be started before that one. */
 static bool engine_may_pick(struct paccel_engine *eng)
 {
 	return engine_has_room(eng) && !engine_last_is_unstarted(eng);
 }
 
 /*
- * Must the step wait for something in flight? If not because the card sees to it, it is linked. The
- * CPU has no part in two that are linked: it would come too late, or too early.
+ * Returns whether the request must wait for requests in flight. It need not wait for the leader of
+ * its job if the device orders the two; the request is linked then. A request that the CPU copies
+ * or syncs data for is never linked, since the CPU cannot act between two linked requests.
  */
-static bool engine_must_wait(struct paccel_engine *eng, struct paccel_job *job, struct paccel_step *step)
+static bool engine_must_wait(struct paccel_engine *eng, struct paccel_job *job,
+			     struct paccel_step *step)
 {
 	struct paccel_job *leader = job->leader;
 	struct paccel_tag *last = engine_last_tag(eng);
@@ -284,7 +296,10 @@ static bool engine_must_wait(struct paccel_engine *eng, struct paccel_job *job, 
 	return !step->x.linked;
 }
 
-/* The next one that may run. Under the lock, so that paccel_engines_evict() misses none. */
+/*
+ * Returns the next job. Jobs whose pages are revoked are withdrawn. That is checked with eng->lock
+ * held, so that paccel_engines_evict() sees every request that uses the pages.
+ */
 static struct paccel_job *engine_next_job(struct paccel_engine *eng)
 {
 	struct paccel_job *job;
@@ -296,14 +311,18 @@ static struct paccel_job *engine_next_job(struct paccel_engine *eng)
 			return job;
 		paccel_sched_withdraw(eng, job, -EFAULT);
 	}
-	/* There may be thousands: on with them with interrupts enabled. */
+	/*
+	 * There may be thousands of revoked jobs. eng->work continues, with interrupts enabled in
+	 * between.
+	 */
 	engine_queue_work(eng);
 	return NULL;
 }
 
 /*
- * Need nobody be told when it ends? If the next one of the same job follows at once: half of the
- * interrupts are enough, for what they start is behind two more that are in flight.
+ * Returns whether the request needs no completion interrupt: every other request of a job does not
+ * if the next one follows at once. The interrupt of the next request comes while two more are in
+ * flight, so the engine does not become idle.
  */
 static bool tag_is_quiet(struct paccel_engine *eng, struct paccel_tag *tag)
 {
@@ -313,7 +332,7 @@ static bool tag_is_quiet(struct paccel_engine *eng, struct paccel_tag *tag)
 	       paccel_sched_is_alone(eng) && engine_has_room(eng);
 }
 
-/* Chooses the next step, if there is one: it has the next tag then. */
+/* Plans the next request and puts it into the ring. Returns NULL if there is none. */
 static struct paccel_tag *engine_pick(struct paccel_engine *eng)
 {
 	struct paccel_job *job = engine_may_pick(eng) ? engine_next_job(eng) : NULL;
@@ -350,7 +369,7 @@ static struct paccel_tag *engine_pick(struct paccel_engine *eng)
 	return tag;
 }
 
-/* Goes on without the worker as far as no byte has to be moved by the CPU. */
+/* Retires and starts requests until eng->work has to copy data or none is left to start. */
 static void engine_advance_unkicked(struct paccel_engine *eng)
 {
 	struct paccel_tag *tag;
@@ -376,7 +395,7 @@ static void engine_advance(struct paccel_engine *eng)
 	paccel_engine_kick_now(eng);
 }
 
-/* --- the worker --- */
+/* --- eng->work --- */
 
 static bool tag_is_intact(struct paccel_engine *eng, struct paccel_tag *tag)
 {
@@ -389,7 +408,7 @@ static bool tag_is_intact(struct paccel_engine *eng, struct paccel_tag *tag)
 	return false;
 }
 
-/* The worker's part of a transfer, without the lock. */
+/* Copies or verifies the data of a request in state FILLING or EMPTYING. eng->lock is not held. */
 static void tag_copy(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	if (tag->state == PACCEL_TAG_FILLING)
@@ -400,7 +419,7 @@ static void tag_copy(struct paccel_engine *eng, struct paccel_tag *tag)
 		paccel_job_copy_out(tag->job, &tag->step, eng->bounce);
 }
 
-/* What there is for the CPU to do, in a state that is the worker's alone; or NULL. */
+/* Returns the request that eng->work has to process, in state FILLING or EMPTYING, or NULL. */
 static struct paccel_tag *engine_take_tag(struct paccel_engine *eng)
 {
 	struct paccel_tag *tag = engine_last_tag(eng);
@@ -418,7 +437,7 @@ static struct paccel_tag *engine_take_tag(struct paccel_engine *eng)
 	return tag;
 }
 
-/* One turn of the worker: false if there is nothing more for it to do. */
+/* One round of eng->work. Returns false if nothing is left to do. */
 static bool engine_work_once(struct paccel_engine *eng)
 {
 	struct paccel_tag *tag;
@@ -445,8 +464,8 @@ static bool engine_work_once(struct paccel_engine *eng)
 }
 
 /*
- * Later, and not at once: false if the engine is held. Then nothing is started, so there is an end,
- * and paccel_engine_hold() waits for it.
+ * Queues eng->work again and returns true. If the engine is held, returns false: the number of
+ * rounds is bounded then, since no request is started, and paccel_engine_hold() flushes the work.
  */
 static bool engine_requeue_work(struct paccel_engine *eng)
 {
@@ -460,7 +479,7 @@ static bool engine_requeue_work(struct paccel_engine *eng)
 	return running;
 }
 
-/* With bytes to verify the card can be faster than we are, for as long as it likes. */
+/* Verification can be slower than the device, so that there is always a next round. */
 static void engine_work(struct work_struct *work)
 {
 	struct paccel_engine *eng = container_of(work, struct paccel_engine, work);
@@ -490,12 +509,12 @@ static void engine_report(struct work_struct *work)
 	dma_fence_end_signalling(cookie);
 }
 
-/* --- what the card says; eng->lock is held --- */
+/* --- completions; eng->lock is held --- */
 
 static void tag_count_time(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	ktime_t now = ktime_get();
-	/* Until the one before it had ended it waited in the card. */
+	/* Until the request before it completed, this one waited in the device. */
 	ktime_t from = max(tag->started, eng->last_end);
 	u64 ns = ktime_to_ns(ktime_sub(now, from));
 
@@ -505,7 +524,7 @@ static void tag_count_time(struct paccel_engine *eng, struct paccel_tag *tag)
 		atomic64_add(ns, &tag->job->ctx->usage.engine_ns);
 }
 
-/* What the engine does is not to be trusted any more, until it has been reset. */
+/* The engine starts no request until it has been reset. */
 static void engine_hang(struct paccel_engine *eng, struct paccel_tag *tag, int error)
 {
 	tag->state = PACCEL_TAG_HUNG;
@@ -527,7 +546,7 @@ void paccel_xfer_bogus(struct paccel_hw *hw, unsigned int engine)
 }
 EXPORT_SYMBOL_PACCEL(paccel_xfer_bogus);
 
-/* What the card has in hand and calls so, or NULL. */
+/* Returns the started request with that cookie, or NULL. */
 static struct paccel_tag *engine_busy_tag(struct paccel_engine *eng, u64 cookie)
 {
 	struct paccel_tag *tag = engine_tag(eng, cookie);
@@ -568,7 +587,7 @@ void paccel_xfer_done(struct paccel_hw *hw, unsigned int engine, u64 cookie, u64
 }
 EXPORT_SYMBOL_PACCEL(paccel_xfer_done);
 
-/* Asks the card: has anything ended? */
+/* Returns whether a request has completed since the last call. */
 bool paccel_engine_poll(struct paccel_engine *eng)
 {
 	eng->reported = false;
@@ -607,7 +626,7 @@ static bool engine_is_overdue(struct paccel_engine *eng)
 	       engine_tag(eng, eng->head)->state == PACCEL_TAG_BUSY;
 }
 
-/* The deadline has passed: either the interrupt was lost, or the card hangs. eng->lock is held. */
+/* The deadline has passed: an interrupt was lost, or the engine hangs. eng->lock is held. */
 static void engine_check_overdue(struct paccel_engine *eng)
 {
 	bool quiet = engine_tag(eng, eng->head)->step.x.quiet;
@@ -633,7 +652,7 @@ static void engine_watchdog(struct work_struct *work)
 	eng->armed = false;
 	if (eng->state == PACCEL_ENGINE_RUNNING && engine_is_overdue(eng))
 		engine_check_overdue(eng);
-	/* What is in flight now may be younger than the alarm. */
+	/* The requests in flight may have been started after the watchdog was armed. */
 	if (eng->state == PACCEL_ENGINE_RUNNING && engine_oldest_is_kicked(eng))
 		engine_set_alarm(eng);
 	engine_report_later(eng);
@@ -641,7 +660,7 @@ static void engine_watchdog(struct work_struct *work)
 	dma_fence_end_signalling(cookie);
 }
 
-/* --- for the rest of the driver --- */
+/* --- interface --- */
 
 /* @ops: BIT() of enum paccel_xfer_op. */
 bool paccel_engine_takes(const struct paccel_engine *eng, u32 ops)
@@ -652,8 +671,8 @@ bool paccel_engine_takes(const struct paccel_engine *eng, u32 ops)
 }
 
 /*
- * Of the engines that take @ops the one with the least to do; of several the one that interrupts
- * this CPU: to wake a sleeper on another one takes an interrupt more.
+ * Returns, of the engines that support @ops, the one with the fewest jobs. Among equals it is the
+ * one whose interrupt is on this CPU, since waking a thread of another CPU needs an interrupt more.
  */
 struct paccel_engine *paccel_engine_choose(struct paccel_device *pd, u32 ops)
 {
@@ -670,10 +689,10 @@ struct paccel_engine *paccel_engine_choose(struct paccel_device *pd, u32 ops)
 }
 
 /*
- * Queues the job, which brings the engine's reference with it; on failure that stays with the
- * caller. @leader: the job that must end well before it, on the same engine and wholly started, or
- * NULL. @more: another one follows at once, and paccel_engine_kick() behind the last. Returns 1 if
- * nothing of it is left to start, where else ops->issued() is called. Never sleeps.
+ * Queues a job. Takes over a reference of the caller's, unless it fails. @leader: NULL, or a job of
+ * the same engine whose requests have all been started; @job is cancelled if it fails. @more:
+ * another call follows, and paccel_engine_kick() after the last. Returns 1 if all requests of the
+ * job have been started, 0 if ops->issued() will be called for that, or an error. Never sleeps.
  */
 int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader, bool more)
@@ -684,7 +703,10 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 	job->since = jiffies;
 	spin_lock_irq(&eng->lock);
 	ret = paccel_state_error(eng->pd);
-	/* It was not when the call began; jobs are accepted again only after it is marked. */
+	/*
+	 * The context may have been marked as lost since the call began. The device accepts jobs
+	 * again only after all contexts have been marked.
+	 */
 	if (!ret && job->queue && READ_ONCE(job->queue->ctx->lost))
 		ret = -ESTALE;
 	if (!ret && leader && leader->over && leader->error)
@@ -701,7 +723,7 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			paccel_engine_kick_now(eng);
 		if (!list_empty(&job->issued_node)) {
 			list_del_init(&job->issued_node);
-			/* Not the last: the caller has one. */
+			/* This is not the last reference, as the caller has one. */
 			paccel_job_put(job);
 			ret = 1;
 		}
@@ -718,7 +740,10 @@ void paccel_engine_kick(struct paccel_engine *eng)
 	spin_unlock_irq(&eng->lock);
 }
 
-/* Ends the job now if it waits, after its transfers if those run. The caller has a reference. */
+/*
+ * Ends a job that waits at once, and a job with requests in flight when those have completed. The
+ * caller has a reference.
+ */
 void paccel_engine_cancel(struct paccel_job *job, int error)
 {
 	struct paccel_engine *eng = job->eng;
@@ -730,7 +755,10 @@ void paccel_engine_cancel(struct paccel_job *job, int error)
 	spin_unlock_irq(&eng->lock);
 }
 
-/* Before the backend's probe says how many there are, for an interrupt may come in it. */
+/*
+ * For PACCEL_MAX_ENGINES engines: called before the backend's probe(), in which an interrupt may
+ * come and the number is not known yet.
+ */
 int paccel_engines_init(struct paccel_device *pd)
 {
 	unsigned int i;
@@ -756,13 +784,13 @@ int paccel_engines_init(struct paccel_device *pd)
 	return 0;
 }
 
-/* Also after a paccel_engines_init() that failed, or did not run. No job is left. */
+/* Also after paccel_engines_init() has failed or was not called. No job is left. */
 void paccel_engines_exit(struct paccel_device *pd)
 {
 	kfree(pd->engines);
 }
 
-/* One for each engine; kfree() ends them. NULL: no memory. */
+/* Allocates one queue per engine, to be freed with kfree(). Returns NULL if there is no memory. */
 struct paccel_queue *paccel_queues_alloc(struct paccel_ctx *ctx)
 {
 	unsigned int i, nr = ctx->pd->hw.info.engines;
@@ -781,7 +809,7 @@ static u32 engine_lists_size(struct paccel_device *pd)
 	return pd->hw.info.depth * pd->hw.info.list_size;
 }
 
-/* Coherent memory is within every card's reach, however few address bits it has. */
+/* Coherent memory is below the coherent DMA mask, so every device can address it. */
 static int engine_alloc(struct paccel_engine *eng)
 {
 	struct paccel_device *pd = eng->pd;
@@ -805,7 +833,10 @@ int paccel_engines_alloc(struct paccel_device *pd)
 	struct paccel_engine *eng;
 	int ret;
 
-	/* One piece: coherent memory begins at a multiple of its size, rounded up. */
+	/*
+	 * The bounce buffer is one segment: coherent memory is aligned to its size, rounded up to a
+	 * power of two.
+	 */
 	pd->bounce_size = min_not_zero(min_t(u32, info->max_xfer, PACCEL_BOUNCE), info->max_seg);
 	pd->bounce_size = min_not_zero((u64)pd->bounce_size, info->seg_boundary);
 	for (eng = pd->engines; eng < engines_end(pd); eng++) {
@@ -818,7 +849,7 @@ int paccel_engines_alloc(struct paccel_device *pd)
 	return 0;
 }
 
-/* What the card might still write, or read, stays where it is. */
+/* Memory that the device might still access is not freed. */
 static void engine_free_coherent(struct paccel_device *pd, u32 size, void *at, dma_addr_t dma)
 {
 	if (!at)
@@ -829,7 +860,7 @@ static void engine_free_coherent(struct paccel_device *pd, u32 size, void *at, d
 		dma_free_coherent(&pd->hw.pdev->dev, size, at, dma);
 }
 
-/* The engines are idle and held for good. */
+/* The engines are idle and held, and no request is started any more. */
 void paccel_engines_free(struct paccel_device *pd)
 {
 	struct paccel_engine *eng;

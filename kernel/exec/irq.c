@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Interrupts of engines that have a vector each. */
+/* Interrupts of devices with one vector per engine. */
 #include <linux/interrupt.h>
 #include <linux/pci.h>
 
@@ -12,7 +12,7 @@ static irqreturn_t engine_irq(int irq, void *data)
 {
 	struct paccel_engine *eng = data;
 
-	/* One may stand for several ends, and the next one find nothing. */
+	/* One interrupt may report several completions, so that the next one finds none. */
 	paccel_xfer_check(&eng->pd->hw, eng->id);
 	return IRQ_HANDLED;
 }
@@ -28,7 +28,7 @@ int paccel_engine_irqs(struct paccel_hw *hw, unsigned int first)
 	struct device *dev = &hw->pdev->dev;
 	int ret;
 
-	/* In probe(), before the rest of the driver has checked it. */
+	/* Called in probe(), before info_check(). */
 	if (!hw->info.engines || hw->info.engines > PACCEL_MAX_ENGINES)
 		return dev_err_probe(dev, -EINVAL, "engines=%u: must be 1 to 8\n",
 				     hw->info.engines);
@@ -42,7 +42,9 @@ int paccel_engine_irqs(struct paccel_hw *hw, unsigned int first)
 
 		ret = devm_request_irq(dev, irq, engine_irq, 0, pci_name(hw->pdev),
 				       paccel_engine_of(hw, i));
-		/* As paccel_engine_choose() hopes; but everything works on any CPU. */
+		/*
+		 * paccel_engine_choose() assumes this affinity; it is a hint for performance only.
+		 */
 		if (!ret)
 			irq_set_affinity(irq, cpumask_of(cpu));
 	}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One operation, cut into transfers. A job says what the next transfer is and moves bytes through
- * the bounce buffer; when and where it runs is the engine's business. It owns all that it touches
- * until it has ended, even if nobody waits for it any more.
+ * Job: one operation, split into DMA requests. A job plans its next request and copies data to and
+ * from the bounce buffer. The engine decides when and where a request runs. A job holds references
+ * on all memory that it accesses until it has ended, even if its submitter no longer waits for it.
  *
- * What the card cannot do by itself is made of what every card can. A fill is a transfer of the
- * pattern from the bounce buffer. A copy inside the device is read into a stage, of the job or of
- * its stream, and written from there: as two transfers that other jobs may come between.
+ * Operations that the device does not support are made of H2D and D2H requests. A fill is an H2D
+ * request with the pattern in the bounce buffer. A D2D copy is a D2H request into a staging buffer
+ * and an H2D request from there; requests of other jobs may run in between.
  */
 #include <linux/slab.h>
 
@@ -23,8 +23,8 @@
 #include "mem/pool.h"
 
 /*
- * @ctx: whose operation it is, and whose memory pays for it; NULL for the driver's own.
- * @size: of struct paccel_job, or of a struct that begins with one.
+ * @ctx: the context that the job belongs to and is accounted to; NULL for jobs of the driver.
+ * @size: size of struct paccel_job, or of a struct that begins with one.
  */
 struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx *ctx,
 				    enum paccel_job_op op, size_t size)
@@ -43,15 +43,18 @@ struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx 
 	return job;
 }
 
-/* For the stage of a copy inside a card that cannot copy by itself, or NULL. */
+/*
+ * Allocates the staging buffer of a D2D copy without PACCEL_HW_D2D. Returns NULL if there is no
+ * memory.
+ */
 void *paccel_job_stage(const struct paccel_job *job)
 {
 	return kmalloc(job->ctx->pd->bounce_size, GFP_KERNEL_ACCOUNT);
 }
 
 /*
- * Gives back all that the job holds, once. It has ended, or was never queued. May sleep, never
- * waits for a card.
+ * Drops the references that the job holds. Only the first call has an effect. The job has ended, or
+ * was never queued. May sleep; never waits for a device.
  */
 void paccel_job_release(struct paccel_job *job)
 {
@@ -79,14 +82,14 @@ static void job_free(struct paccel_job *job)
 	kfree(job);
 }
 
-/* Puts away, in process context, the jobs of a context whose last reference is gone. */
+/* Frees, in process context, the jobs of a context whose last reference has been dropped. */
 void paccel_ctx_release_jobs(struct work_struct *work)
 {
 	struct paccel_ctx *ctx = container_of(work, struct paccel_ctx, release);
 	struct llist_node *jobs = llist_reverse_order(llist_del_all(&ctx->unreferenced));
 	struct paccel_job *job, *next;
 
-	/* The last of them may be the last to hold the context. */
+	/* The last job may hold the last reference on the context. */
 	llist_for_each_entry_safe(job, next, jobs, unreferenced) {
 		paccel_job_release(job);
 		job_free(job);
@@ -98,27 +101,27 @@ static void job_last_put(struct kref *ref)
 {
 	struct paccel_job *job = container_of(ref, struct paccel_job, ref);
 
-	/* Until it is released it holds its context. */
+	/* A job that is not released holds a reference on its context. */
 	if (job->released)
 		job_free(job);
 	else if (llist_add(&job->unreferenced, &job->ctx->unreferenced))
 		queue_work(paccel_release_wq, &job->ctx->release);
 }
 
-/* Any context. */
+/* May be called in any context. */
 void paccel_job_put(struct paccel_job *job)
 {
 	kref_put(&job->ref, job_last_put);
 }
 
-/* Of a job that was never queued, or has ended. May sleep. */
+/* Releases a job that was never queued or has ended, and drops a reference. May sleep. */
 void paccel_job_drop(struct paccel_job *job)
 {
 	paccel_job_release(job);
 	paccel_job_put(job);
 }
 
-/* --- steps; the engine calls these one at a time for a job --- */
+/* --- DMA requests of a job; the engine calls these functions one at a time for a job --- */
 
 static u64 rect_address(const struct paccel_rect *rect, const struct paccel_place *place)
 {
@@ -131,8 +134,8 @@ static bool job_is_fill(const struct paccel_job *job)
 }
 
 /*
- * Before it is queued, with its pages. What the program does not ask for is done if the parameter
- * says so and it can be.
+ * Called before the job is queued, when its pages are known. Sets whether its requests are
+ * verified: if @wanted, or if the module parameter says so and it is possible.
  */
 int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wanted)
 {
@@ -145,14 +148,14 @@ int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wan
 	return 0;
 }
 
-/* Does it need no memory of the host, because the card does it by itself? */
+/* Returns whether the device executes the job without access to host memory. */
 bool paccel_job_is_on_device(const struct paccel_job *job, const struct paccel_device *pd)
 {
 	return (job_is_fill(job) && pd->hw.info.flags & PACCEL_HW_FILL) ||
 	       (job->op == PACCEL_JOB_D2D && pd->hw.info.flags & PACCEL_HW_D2D);
 }
 
-/* The operations that its requests are, BIT() of enum paccel_xfer_op. */
+/* Returns the operations of the requests of a job, BIT() of enum paccel_xfer_op. */
 u32 paccel_job_op_mask(const struct paccel_job *job, const struct paccel_device *pd)
 {
 	bool inside = paccel_job_is_on_device(job, pd);
@@ -170,8 +173,8 @@ u32 paccel_job_op_mask(const struct paccel_job *job, const struct paccel_device 
 }
 
 /*
- * Has the card to be asked for the checksum of the source first? That of the copy is of what it has
- * written.
+ * A verified D2D copy on the device needs a CHECKSUM request for its source before each D2D
+ * request: the checksum of a D2D request is that of the destination.
  */
 static bool job_is_verified_d2d(const struct paccel_job *job)
 {
@@ -211,14 +214,17 @@ static void job_plan_host(struct paccel_job *job, struct paccel_step *step)
 		step->sync = paccel_pages_sync(job->pages);
 }
 
-/* What the next transfer is. eng->lock is held. */
+/* Plans the next request of a job. eng->lock is held. */
 void paccel_job_plan(struct paccel_job *job, struct paccel_step *step)
 {
 	struct paccel_device *pd = job->eng->pd;
 
 	*step = (struct paccel_step) {
 		.at = job->at,
-		/* A multiple of every pattern size, as is the bounce buffer: no pattern is cut. */
+		/*
+		 * As the size of the bounce buffer, this is a multiple of 8, so no request splits a
+		 * pattern.
+		 */
 		.x.len = min_t(u64, job->width - job->at.col, pd->hw.info.max_xfer),
 		.x.verify = job->verify,
 	};
@@ -228,7 +234,10 @@ void paccel_job_plan(struct paccel_job *job, struct paccel_step *step)
 		job_plan_host(job, step);
 }
 
-/* The step is on its way; true if it was the last. eng->lock is held. */
+/*
+ * Advances the job past a request that is in the ring. Returns whether it was the last one.
+ * eng->lock is held.
+ */
 bool paccel_job_issue(struct paccel_job *job, const struct paccel_step *step)
 {
 	struct paccel_place *at = &job->at;
@@ -247,20 +256,23 @@ bool paccel_job_issue(struct paccel_job *job, const struct paccel_step *step)
 	return at->row == job->rows;
 }
 
-/* @pattern is 8 bytes of it: any start of those is right where the pattern is shorter. */
+/* @pattern is 8 bytes, in which a shorter pattern is repeated; so any prefix of it is right. */
 static void pattern_fill(void *to, u32 len, u64 pattern)
 {
 	memset64(to, pattern, len / sizeof(pattern));
 	memcpy(to + round_down(len, sizeof(pattern)), &pattern, len % sizeof(pattern));
 }
 
-/* Makes the bounce buffer ready for the transfer. */
+/* Fills the bounce buffer for a request. */
 void paccel_job_copy_in(struct paccel_job *job, const struct paccel_step *step, void *bounce)
 {
 	u32 len = step->x.len;
 
 	if (step->x.op == PACCEL_XFER_D2H || job->op == PACCEL_JOB_SCRUB)
-		/* From the card: if it copies nothing, what lies here is another program's. */
+		/*
+		 * If the device fails to write the buffer, it must not contain data of another
+		 * process.
+		 */
 		memset(bounce, 0, len);
 	else if (job->op == PACCEL_JOB_FILL)
 		pattern_fill(bounce, len, job->pattern);
@@ -271,7 +283,8 @@ void paccel_job_copy_in(struct paccel_job *job, const struct paccel_step *step, 
 }
 
 /*
- * Takes what the card has written out of the bounce buffer. Only after a transfer that went well.
+ * Copies data that the device has written out of the bounce buffer, after a request that has
+ * succeeded.
  */
 void paccel_job_copy_out(struct paccel_job *job, const struct paccel_step *step,
 			 const void *bounce)
@@ -295,7 +308,7 @@ static u32 pattern_checksum(u64 pattern, u32 len)
 	return ~crc;
 }
 
-/* Of a verified step that the card has ended well, and what came before it: what it should be. */
+/* Returns the expected checksum of a verified request that has succeeded. */
 u32 paccel_job_checksum(struct paccel_job *job, const struct paccel_step *step, const void *bounce)
 {
 	if (step->x.op == PACCEL_XFER_D2D)
@@ -307,7 +320,7 @@ u32 paccel_job_checksum(struct paccel_job *job, const struct paccel_step *step, 
 	return paccel_pages_crc32c(job->pages, step->host, step->x.len);
 }
 
-/* The step went well. eng->lock is held. */
+/* Counts the bytes of a request that has succeeded. eng->lock is held. */
 void paccel_job_count(struct paccel_job *job, const struct paccel_step *step)
 {
 	struct paccel_counters *count = &job->eng->pd->count;
@@ -323,7 +336,7 @@ void paccel_job_count(struct paccel_job *job, const struct paccel_step *step)
 		atomic64_add(len, &job->ctx->usage.d2h);
 		break;
 	case PACCEL_JOB_D2D:
-		/* Read is not yet written. */
+		/* The first of the two requests of a D2D copy writes nothing to its destination. */
 		if (step->x.op == PACCEL_XFER_D2H || step->x.op == PACCEL_XFER_CHECKSUM)
 			break;
 		atomic64_add(len, &count->d2d);

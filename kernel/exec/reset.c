@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stopping and restarting a card. RESET, a hung transfer, resume and the PCI core's resets are
- * one path: hold the engines, prove that the card is quiet, take back what it had in hand, make
- * it ready, go on.
+ * Reset, recovery, suspend and resume. RESET, a hung request, resume and resets by the PCI core use
+ * one sequence: hold the engines, quiesce the device, abort the requests in flight, reset the
+ * device, unhold the engines.
  */
 #include <linux/pci.h>
 
@@ -19,8 +19,8 @@
 #include "mem/pool.h"
 
 /*
- * Wakes everybody who waits. What was queued is cancelled by workers: the lock of the list is
- * held here, and none of ours may be where a fence is signalled.
+ * Wakes all waiters. Queued jobs are cancelled by work items, since pd->ctxs_lock is held here, and
+ * no lock of the driver may be held while a fence is signalled.
  */
 void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state state)
 {
@@ -36,14 +36,17 @@ void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state
 	if (error != -ESTALE)
 		return;
 	paccel_map_zap_all(pd);
-	/* Waits for other cards, and one of those may be waiting for a reset, too. */
+	/*
+	 * In a work item: revoking waits for other devices, one of which may wait for a reset of
+	 * this one.
+	 */
 	queue_work(paccel_release_wq, &pd->revoke);
 }
 
 /*
- * The card could not be proven quiet. Where bus mastering stops it, that is the proof, and so is
- * that it has been pulled out, which configuration space tells better than a register; elsewhere
- * what it might write is never given back.
+ * The device could not be quiesced. If clearing bus mastering stops it, or it is absent, which
+ * configuration space shows more reliably than a register, it does not write any more. Otherwise
+ * memory that it might write is never freed.
  */
 void paccel_mark_unsafe(struct paccel_device *pd)
 {
@@ -57,7 +60,7 @@ void paccel_mark_unsafe(struct paccel_device *pd)
 		WRITE_ONCE(pd->unsafe_seq, pd->unsafe_seq + 1);
 }
 
-/* It writes nothing any more. What has been lost until now stays lost. */
+/* The device does not write host memory any more. Memory that has been leaked stays leaked. */
 void paccel_mark_quiet(struct paccel_device *pd)
 {
 	if (paccel_is_unsafe(pd))
@@ -65,7 +68,10 @@ void paccel_mark_quiet(struct paccel_device *pd)
 	paccel_import_release_kept();
 }
 
-/* What waits must not run on memory that holds something else now; nor may anybody be given it. */
+/*
+ * Queued jobs must not run on device memory whose contents are lost, and that memory must be
+ * scrubbed before it is allocated again.
+ */
 static void device_lose_contexts(struct paccel_device *pd)
 {
 	paccel_set_state(pd, PACCEL_MEM_LOST);
@@ -76,7 +82,10 @@ static void device_lose_contexts(struct paccel_device *pd)
 	paccel_ctxs_end(pd, -ESTALE, PACCEL_PAGE_LOST);
 }
 
-/* @quiet: the card is proven to write nothing. The engines are held, and stay so until a reset. */
+/*
+ * @quiet: the device provably does not write host memory. The engines are held, and stay held until
+ * a reset.
+ */
 static void device_take_out_of_service(struct paccel_device *pd, bool quiet, const char *why)
 {
 	dev_err(&pd->dev, "%s: out of service until RESET\n", why);
@@ -96,8 +105,9 @@ int paccel_quiesce(struct paccel_hw *hw)
 EXPORT_SYMBOL_PACCEL(paccel_quiesce);
 
 /*
- * @error: of what runs, or 0: it is done again, unless device memory is lost. @mem_lost: it is,
- * even if it survives resets. Returns 0, or -EIO with the card out of service.
+ * @error: error of the jobs in flight; 0: they are repeated, unless device memory is lost.
+ * @mem_lost: it is lost, even if it survives resets. Returns 0, or -EIO with the device out of
+ * service.
  */
 static int device_restart(struct paccel_device *pd, int error, bool mem_lost)
 {
@@ -134,7 +144,10 @@ static int device_restart_and_rescrub(struct paccel_device *pd, int error, bool 
 	return ret;
 }
 
-/* RESET. Waits for the card, quiesce_ms at most: no lock, no paccel_enter(). */
+/*
+ * RESET. Waits up to quiesce_ms for the device, so the caller holds no lock of the driver and is in
+ * no paccel_enter() section.
+ */
 int paccel_reset(struct paccel_device *pd)
 {
 	int ret;
@@ -146,7 +159,7 @@ int paccel_reset(struct paccel_device *pd)
 	return ret;
 }
 
-/* The engine alone: 0 if that has helped, else it is still held. */
+/* Resets one engine. On failure the engine is still held. */
 static int engine_restart(struct paccel_engine *eng)
 {
 	int ret = -EOPNOTSUPP;
@@ -162,7 +175,7 @@ static int engine_restart(struct paccel_engine *eng)
 	return 0;
 }
 
-/* What hung ends, what others have in flight is done again. */
+/* Jobs with a hung request fail, other requests in flight are repeated. */
 static void device_recover(struct paccel_device *pd)
 {
 	unsigned int i;
@@ -191,24 +204,24 @@ static void device_recover(struct paccel_device *pd)
 }
 
 /*
- * A transfer hung. What waits goes on afterwards, if the card can be restarted. Fences wait for
- * this, so no memory is allocated under pd->reset_lock; dma_fence_begin_signalling() cannot say so,
- * for it takes the flush of an engine's work, which says it of itself, for a cycle.
+ * A request hung. Queued jobs run after the recovery, if it succeeds. Fences wait for it, so no
+ * memory is allocated under pd->reset_lock. It is not annotated with dma_fence_begin_signalling():
+ * lockdep would report a cycle, since eng->work, which is flushed here, has that annotation.
  */
 void paccel_recover_work(struct work_struct *work)
 {
 	struct paccel_device *pd = container_of(work, struct paccel_device, recover);
 
 	guard(mutex)(&pd->reset_lock);
-	/* A reset may have come first. */
+	/* The device may have been reset, or removed, before this ran. */
 	if (pd->state != PACCEL_REMOVED)
 		device_recover(pd);
 }
 
 /*
- * Stops the device until paccel_resume(). Jobs wait. Returns 0; also if the device was out of
- * service before and cannot write: that is all there is to do. -EIO: it cannot be stopped, and is
- * out of service.
+ * Stops the device until paccel_resume(). Jobs wait. Returns 0, also if the device was out of
+ * service before and does not write host memory; it stays as it is then. -EIO: the device could not
+ * be quiesced, and is out of service.
  */
 int paccel_suspend(struct paccel_device *pd)
 {
@@ -228,11 +241,14 @@ int paccel_suspend(struct paccel_device *pd)
 int paccel_resume(struct paccel_device *pd, bool mem_lost)
 {
 	guard(mutex)(&pd->reset_lock);
-	/* After a shutdown as well the PCI core can be asked to reset the function. */
+	/* The PCI core can reset a function after its shutdown, too. */
 	return paccel_gone(pd) ? -ENODEV : device_restart_and_rescrub(pd, 0, mem_lost);
 }
 
-/* The PCI core has found an error: nothing runs until a reset, which may never come. */
+/*
+ * The PCI core has detected an error: the device is out of service until a reset, which may never
+ * come.
+ */
 void paccel_set_failed(struct paccel_device *pd)
 {
 	guard(mutex)(&pd->reset_lock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Running a job: it is submitted to an engine, and the caller may wait for its end. */
+/* Submission of a job to an engine, and the wait for its end. */
 #include <linux/completion.h>
 #include <linux/sched.h>
 
@@ -7,12 +7,15 @@
 #include "exec/engine.h"
 #include "exec/job.h"
 
-/* A thread does not poll for transfers that usually take longer: that would keep a CPU busy. */
+/*
+ * Longest average request time at which a thread polls before it sleeps; a longer one would keep
+ * the CPU busy.
+ */
 #define PACCEL_POLL_NS (100 * NSEC_PER_USEC)
 
 /*
- * Gives the job to an engine, which takes a reference of its own unless this fails. @leader: as of
- * paccel_engine_submit(), as @more and what it returns; the caller has a reference.
+ * Submits a job to an engine, which takes a reference of its own unless this fails. @leader, @more
+ * and the result are those of paccel_engine_submit(). The caller has a reference.
  */
 int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool more)
 {
@@ -30,8 +33,8 @@ int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool mo
 }
 
 /*
- * Twice as long as transfers usually take, if the job is the only one of its engine: to fall asleep
- * and to be woken takes as long as a short transfer.
+ * Polls for twice the average request time, if the job is the only one of its engine: sleeping and
+ * waking up takes as long as a short request.
  */
 static void job_poll_done(struct paccel_job *job)
 {
@@ -45,15 +48,15 @@ static void job_poll_done(struct paccel_job *job)
 }
 
 /*
- * Waits for a job that has been submitted and drops it. After a fatal signal the transfer that runs
- * ends by itself, and the job with it.
+ * Waits for a submitted job and drops it. After a fatal signal the job is cancelled; it ends by
+ * itself when its requests in flight have completed.
  */
 int paccel_job_finish(struct paccel_job *job)
 {
 	int ret;
 
 	job_poll_done(job);
-	/* Freezable: a long copy must not keep the machine from suspending. */
+	/* Freezable, so that a long copy does not prevent suspend. */
 	if (wait_for_completion_state(&job->done, TASK_KILLABLE | TASK_FREEZABLE)) {
 		paccel_engine_cancel(job, -EINTR);
 		paccel_job_put(job);
@@ -61,14 +64,14 @@ int paccel_job_finish(struct paccel_job *job)
 	}
 	ret = job->error;
 	/*
-	 * Here and not by whoever drops the last reference: what the caller frees next is then
-	 * really free.
+	 * The memory is released here and not when the last reference is dropped, so that memory
+	 * which the caller frees next is available at once.
 	 */
 	paccel_job_drop(job);
 	return ret;
 }
 
-/* Queues the job, waits for it and drops it; whatever happens the caller has lost its reference. */
+/* Submits a job, waits for it and drops it, on failure too. */
 int paccel_job_run(struct paccel_job *job)
 {
 	int ret = paccel_job_submit(job, NULL, false);

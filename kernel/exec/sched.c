@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose turn it is on an engine, and the end of jobs.
+ * Round-robin scheduler of an engine, and the end of jobs.
  *
- * Jobs wait in a queue per context; between transfers the engine goes round the contexts, and
- * round the jobs of each, so that a small copy waits for one transfer of each busy context at
- * most, and for what the card has been given already. A context that is alone has several in
- * flight, of four transfers' bytes at most, so that the card never waits for us; if there are
- * several contexts each has one.
+ * Jobs wait in a queue per context. After each request the engine takes the next context, and of a
+ * context the next job. So a small copy waits for at most one request of each other context, and
+ * for the requests that have already been started. A context that is alone on an engine has several
+ * requests in flight, of at most four times max_xfer, so that the device does not become idle. If
+ * there are several contexts, each has one request in flight.
  *
- * A job of a stream may be given to the engine while its leader, the one before it, is in flight.
- * It gets a turn only directly behind that, linked by the card, or when the leader has ended.
+ * A job of a stream may be queued while its leader, the job before it in the stream, is in flight.
+ * Its requests are started directly after those of the leader, linked by the device, or when the
+ * leader has ended.
  */
 #include "exec/internal.h"
 #include "exec/trace.h"
 #include "mem/pool.h"
 
-/* The first one, and those of the same stream behind it: its lock is taken once for all of them. */
+/*
+ * Reports the first job, and the jobs of the same stream that follow it, in one call, which takes
+ * the stream's lock once.
+ */
 static void sched_report_stream(struct list_head *ended)
 {
 	struct paccel_job *first = list_first_entry(ended, struct paccel_job, node), *job, *next;
@@ -29,7 +33,10 @@ static void sched_report_stream(struct list_head *ended)
 	first->ops->ended(&jobs);
 }
 
-/* Tells the streams of jobs that were in eng->issued and eng->ended. In a worker, without locks. */
+/*
+ * Calls the streams of jobs that were in eng->issued and eng->ended. Runs in eng->work, with no
+ * lock held.
+ */
 void paccel_sched_report(struct list_head *issued, struct list_head *ended)
 {
 	struct paccel_job *job, *next;
@@ -49,8 +56,8 @@ void paccel_sched_report(struct list_head *issued, struct list_head *ended)
 /* --- queues; eng->lock is held --- */
 
 /*
- * A context that has work is behind all others that have; or, while the card has something of it,
- * among those that get a turn only if there is no other.
+ * Appends a queue that has jobs to eng->queues; or to eng->served while it has requests in flight,
+ * where it is served only if no other queue has jobs.
  */
 void paccel_sched_add_queue(struct paccel_engine *eng, struct paccel_queue *queue)
 {
@@ -81,7 +88,7 @@ void paccel_sched_dequeue(struct paccel_engine *eng, struct paccel_job *job)
 		list_del_init(&job->queue->node);
 }
 
-/* A leader has to be directly before it in the card, or out of it. */
+/* Returns whether the newest request is the leader's last one. */
 static bool job_is_behind_leader(struct paccel_engine *eng, struct paccel_job *job)
 {
 	struct paccel_tag *last = engine_last_tag(eng);
@@ -101,7 +108,9 @@ static struct paccel_job *sched_first_job(struct paccel_engine *eng, struct list
 	return NULL;
 }
 
-/* Is there one context only that has anything waiting or in flight? It is in @served then. */
+/*
+ * Returns whether a single context has jobs waiting or requests in flight. It is in @served then.
+ */
 bool paccel_sched_is_alone(struct paccel_engine *eng)
 {
 	return list_empty(&eng->queues) && list_is_singular(&eng->served) &&
@@ -110,8 +119,9 @@ bool paccel_sched_is_alone(struct paccel_engine *eng)
 }
 
 /*
- * Scrubbing waits for an idle engine, unless an allocation waits for it. Then a piece goes ahead of
- * copies; the next piece is submitted when it has ended, and meanwhile copies are started.
+ * Scrubbing runs when the engine is idle, or if an allocation waits for it. In that case one range
+ * is scrubbed before other jobs; the next range is submitted when that has ended, and other
+ * requests are started meanwhile.
  */
 struct paccel_job *paccel_sched_next(struct paccel_engine *eng)
 {
@@ -128,14 +138,14 @@ struct paccel_job *paccel_sched_next(struct paccel_engine *eng)
 /* --- the end of jobs; eng->lock is held --- */
 
 /*
- * Nothing of it is in flight or waits. Its stream gets it later, from eng->report. If it is in none,
- * its waiters are woken now, and it may be freed then.
+ * The job does not wait and has no request in flight. eng->report reports it to its stream. If it
+ * is in none, its waiters are woken here, and it may be freed.
  */
 static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
 {
 	struct paccel_job *follower = job->follower;
 
-	/* All done is done, whatever wanted to stop it meanwhile. */
+	/* A job that has completed does not fail because it was cancelled meanwhile. */
 	if (job->complete)
 		job->error = job_is_revoked(job) ? -EFAULT : 0;
 	else if (!job->error)
@@ -159,12 +169,15 @@ static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
 	if (!follower)
 		return;
 	follower->leader = NULL;
-	/* It may need what is missing now. */
+	/* The follower may need the data of the job that has failed. */
 	if (job->error)
 		paccel_sched_withdraw(eng, follower, -ECANCELED);
 }
 
-/* A job gets no turn any more; what is in flight of it is the last. */
+/*
+ * No further request of the job is started. It ends with @error at once, or when its requests in
+ * flight have left the ring.
+ */
 void paccel_sched_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error)
 {
 	if (job->waits)
@@ -175,14 +188,14 @@ void paccel_sched_withdraw(struct paccel_engine *eng, struct paccel_job *job, in
 		sched_end_job(eng, job);
 }
 
-/* A transfer of the job has left the ring: the job ends, or goes on. */
+/* A request of the job has left the ring: the job ends or continues. */
 void paccel_sched_settle(struct paccel_engine *eng, struct paccel_job *job)
 {
 	bool over = job->complete || job->error || job->stop;
 
 	if (over && job->waits)
 		paccel_sched_dequeue(eng, job);
-	/* Whoever came meanwhile is first. */
+	/* Jobs that were queued meanwhile are served first. */
 	if (job->waits && job->queue)
 		list_move_tail(&job->node, &job->queue->jobs);
 	if (job->in_flight)
@@ -194,7 +207,7 @@ void paccel_sched_settle(struct paccel_engine *eng, struct paccel_job *job)
 		paccel_sched_enqueue(eng, job);
 }
 
-/* The transfer is not in flight any more. */
+/* The request is not in flight any more. */
 void paccel_sched_retire(struct paccel_engine *eng, struct paccel_tag *tag)
 {
 	struct paccel_queue *queue = tag->job->queue;
@@ -208,8 +221,9 @@ void paccel_sched_retire(struct paccel_engine *eng, struct paccel_tag *tag)
 	if (!queue || --queue->in_flight)
 		return;
 	/*
-	 * Not when the turn began: whoever came meanwhile is first, and the next job of a stream is
-	 * there as late as that of another process.
+	 * The queue is appended now and not when its request was started, so that queues that got
+	 * jobs meanwhile come first: the next job of a stream is queued after the completion, as
+	 * late as that of another process.
 	 */
 	list_del_init(&queue->node);
 	paccel_sched_add_queue(eng, queue);

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What device memory asks of the engines: to fill it with zero, and to end transfers. */
+/*
+ * Functions of exec/ that mem/ calls: scrubbing device memory, and waiting for requests in memory
+ * that is revoked.
+ */
 #include "core/device.h"
 #include "exec/engine.h"
 #include "exec/job.h"
 #include "mem/pool.h"
 
-/* On whichever engine has least to do; engines run it when nothing else is there to do. */
+/*
+ * Uses the engine with the fewest jobs, which runs the scrub job when it is idle; see
+ * paccel_sched_next().
+ */
 static int scrub_start(struct paccel_device *pd, u64 addr, u64 size)
 {
 	struct paccel_job *job = pd->scrub_job;
@@ -47,7 +53,7 @@ int paccel_scrub_alloc(struct paccel_device *pd)
 	return 0;
 }
 
-/* Also after a paccel_scrub_alloc() that failed, or did not run. It does not run any more. */
+/* Also after paccel_scrub_alloc() has failed or was not called. No scrub is in progress. */
 void paccel_scrub_free(struct paccel_device *pd)
 {
 	if (pd->scrub_job)

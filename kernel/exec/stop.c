@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stopping an engine: for a reset of it or of the card, for suspend, when the card goes, and when
- * host memory is taken away. What the card had in hand fails, or is done again.
+ * Stopping an engine: for reset, recovery, suspend and removal, and when host memory is revoked.
+ * Requests in flight fail or are repeated.
  */
 #include "exec/internal.h"
 #include "include/paccel.h"
 #include "mem/pages.h"
 
-/* Jobs that are withdrawn at once, with interrupts off. */
+/* Largest number of jobs that are withdrawn at once, since interrupts are off. */
 #define PACCEL_WITHDRAWN 64
 
-/* Any job that waits, or NULL; eng->lock is held. */
+/* Returns a job that waits, or NULL. eng->lock is held. */
 static struct paccel_job *engine_waiting_job(struct paccel_engine *eng)
 {
 	struct list_head *queues = list_empty(&eng->queues) ? &eng->served : &eng->queues;
@@ -22,9 +22,9 @@ static struct paccel_job *engine_waiting_job(struct paccel_engine *eng)
 /* --- stopping an engine; pd->reset_lock is held --- */
 
 /*
- * The card goes no further than the transfer that it is at, and all that has ended until then has
- * been told: so nothing has begun of what is behind a transfer that is done again. What the card
- * says while it is reset is not listened to.
+ * The device executes at most the request that it is at, and all earlier completions are processed
+ * here. So no request behind one that will be repeated has been executed. From here until the end
+ * of the reset completions are ignored.
  */
 static void engine_halt(struct paccel_engine *eng)
 {
@@ -36,9 +36,9 @@ static void engine_halt(struct paccel_engine *eng)
 }
 
 /*
- * Nothing is started any more, and nobody but the card has a transfer in hand. What the card has
- * now are the last transfers of their jobs: unless they complete the job, it fails with @error (if
- * that is not 0). Scrubbing begins again instead.
+ * Starts no further request, and waits until eng->work uses none. Requests that the device has are
+ * the last of their jobs: a job that they do not complete fails with @error, if that is not 0.
+ * Scrub jobs are repeated instead.
  */
 void paccel_engine_hold(struct paccel_engine *eng, int error)
 {
@@ -65,8 +65,9 @@ void paccel_engine_hold(struct paccel_engine *eng, int error)
 }
 
 /*
- * Where the card had got to. An engine that links works in order: what it has passed without a word
- * cannot be done again, for what was behind it may have overwritten what it worked on.
+ * Returns the cookie of the first request that the device has not passed. An engine with
+ * PACCEL_HW_LINK works in order. A request that it has passed without reporting it cannot be
+ * repeated, since later requests may have overwritten its source.
  */
 static u64 engine_passed_to(struct paccel_engine *eng)
 {
@@ -79,11 +80,11 @@ static u64 engine_passed_to(struct paccel_engine *eng)
 	return i;
 }
 
-/* How a transfer ends that the card still had in hand. */
+/* Returns the status of a request that the device had not completed. */
 static int tag_abort_status(struct paccel_engine *eng, struct paccel_tag *tag, bool passed,
 			    int error)
 {
-	/* Nobody else has that memory. */
+	/* Memory that is being scrubbed is in no allocation, so it can be scrubbed again. */
 	if (tag->job->op == PACCEL_JOB_SCRUB)
 		return -EAGAIN;
 	if (error)
@@ -95,16 +96,16 @@ static int tag_abort_status(struct paccel_engine *eng, struct paccel_tag *tag, b
 }
 
 /*
- * Takes back what the card had in hand: with @error, or to be done again if that is 0; what hung
- * has its own. The card has been quiesced, or this engine reset, or the card given up: a late
- * completion finds nothing that it could belong to.
+ * Ends the requests that the device has not completed, with @error, or to be repeated if that is 0.
+ * Hung requests have their own error. The device has been quiesced, the engine reset, or the device
+ * taken out of service. A late completion matches no request.
  */
 void paccel_engine_abort(struct paccel_engine *eng, int error)
 {
 	u64 i, passed;
 
 	spin_lock_irq(&eng->lock);
-	/* It may have ended well, and its interrupt not have come yet. */
+	/* A request may have completed whose interrupt has not come yet. */
 	if (!error)
 		paccel_engine_poll(eng);
 	passed = engine_passed_to(eng);
@@ -137,7 +138,7 @@ bool paccel_engine_hung(struct paccel_engine *eng)
 	return READ_ONCE(eng->state) == PACCEL_ENGINE_HUNG;
 }
 
-/* New jobs are refused meanwhile. */
+/* New jobs are rejected meanwhile. */
 static void engine_withdraw(struct paccel_engine *eng, int error)
 {
 	struct paccel_job *job;
@@ -157,7 +158,7 @@ static void engine_withdraw(struct paccel_engine *eng, int error)
 	} while (job);
 }
 
-/* --- all engines of a card --- */
+/* --- all engines of a device --- */
 
 void paccel_engines_hold(struct paccel_device *pd, int error)
 {
@@ -204,8 +205,9 @@ static bool engine_has_pages(struct paccel_engine *eng, const struct paccel_page
 }
 
 /*
- * The pages are revoked: no transfer of theirs is planned any more. Waits until those that were
- * have ended. The watchdog sees to it that they do, once they are announced to the device.
+ * The pages are revoked, so no new request uses them. Waits until the requests that use them have
+ * ended. kick() is called first, since the watchdog bounds the wait only for requests that have
+ * been announced.
  */
 void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *pages)
 {

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The tracepoints themselves. */
+/* Definitions of the tracepoints. */
 #define CREATE_TRACE_POINTS
 #include "exec/trace.h"

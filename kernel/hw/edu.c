@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * QEMU's edu card: 4 KiB of memory that only DMA reaches, one engine, 100 ms per transfer, no
- * cancel, no error status. Source of every number: QEMU's docs/specs/edu.rst and hw/misc/edu.c.
+ * QEMU's edu device: 4 KiB of memory that only DMA can access, one engine, 100 ms per request, no
+ * abort, no error status. All numbers are from QEMU's docs/specs/edu.rst and hw/misc/edu.c.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -28,11 +28,11 @@
 #define EDU_DMA_TO_HOST		BIT(1)
 #define EDU_DMA_IRQ		BIT(2)
 
-/* The DMA address of the card's buffer, as the card sees it; not a place in the BAR. */
+/* The device's own address of its memory in DMA requests; it is not in the BAR. */
 #define EDU_BUF			0x40000
 /*
- * QEMU up to 8.2 aborts on a transfer that touches the last of the 4096 bytes, so 4095 can be
- * used; in whole granules that is 63 * 64.
+ * QEMU up to 8.2 aborts on a request that includes the last of the 4096 bytes, so 4095 can be used:
+ * 63 granules of 64 bytes.
  */
 #define EDU_GRANULE		64
 #define EDU_MEM_SIZE		(63 * EDU_GRANULE)
@@ -51,8 +51,8 @@ struct edu {
 };
 
 /*
- * With bus mastering off a transfer "completes" and copies nothing: the card itself never says
- * so.
+ * With bus mastering off, a request completes without copying anything, and the device reports no
+ * error.
  */
 static bool edu_bus_master(struct paccel_hw *hw)
 {
@@ -71,7 +71,8 @@ static int edu_start(struct paccel_hw *hw, unsigned int engine, const struct pac
 	u32 cmd;
 
 	/*
-	 * A bad range kills QEMU or makes it overrun its own memory: never trust the caller here.
+	 * A range that is out of bounds makes QEMU abort or overrun its own memory, so it is
+	 * checked here in any case.
 	 */
 	if (WARN_ON_ONCE(!x->len || x->dev > EDU_MEM_SIZE || x->len > EDU_MEM_SIZE - x->dev))
 		return -EIO;
@@ -84,13 +85,13 @@ static int edu_start(struct paccel_hw *hw, unsigned int engine, const struct pac
 	cmd = readl(edu->bar + EDU_DMA_CMD);
 	if (cmd == EDU_GONE)
 		return -EIO;
-	/* A transfer started now would be dropped without a trace. */
+	/* The device ignores a request that is started while another one runs. */
 	if (cmd & EDU_DMA_RUN)
 		return -EBUSY;
 	if (!edu_bus_master(hw))
 		return -EIO;
 
-	/* The address registers take one 8-byte write; two halves do not work. */
+	/* The address registers need one 8-byte write; two 4-byte writes do not work. */
 	writeq(to_host ? card : host, edu->bar + EDU_DMA_SRC);
 	writeq(to_host ? host : card, edu->bar + EDU_DMA_DST);
 	writel(x->len, edu->bar + EDU_DMA_COUNT);
@@ -106,7 +107,7 @@ static void edu_poll(struct paccel_hw *hw, unsigned int engine)
 {
 	struct edu *edu = hw->priv;
 
-	/* All ones is no answer, and RUN is one of them: for all we know it still runs. */
+	/* A device that is absent reads all ones, with RUN set: the request counts as running. */
 	if (!edu->started || readl(edu->bar + EDU_DMA_CMD) & EDU_DMA_RUN)
 		return;
 	edu->started = false;
@@ -119,12 +120,15 @@ static irqreturn_t edu_irq(int irq, void *data)
 	struct edu *edu = hw->priv;
 	u32 status = readl(edu->bar + EDU_IRQ_STATUS);
 
-	/* All bits at once can be pending, too: only a card that is gone has no ID. */
+	/* All status bits can be pending at once, so the ID shows whether the device is absent. */
 	if (!status || (status == EDU_GONE && readl(edu->bar + EDU_ID) == EDU_GONE))
 		return IRQ_NONE;
 	writel(status, edu->bar + EDU_IRQ_ACK);
 
-	/* Anybody with access to the raise register can make this interrupt: edu_poll() decides. */
+	/*
+	 * A write to the raise register makes this interrupt, too. edu_poll() checks what has
+	 * completed.
+	 */
 	if (!(status & EDU_IRQ_DMA) || !paccel_xfer_check(hw, 0))
 		paccel_spurious_irq(hw);
 	return IRQ_HANDLED;
@@ -141,14 +145,14 @@ static int edu_quiesce(struct paccel_hw *hw, unsigned int limit_ms)
 				 1000, limit_ms * 1000ULL);
 	if (ret)
 		return ret;
-	/* That it does not answer reads does not prove that it does not write. */
+	/* That the device does not respond does not prove that it no longer writes. */
 	if (cmd == EDU_GONE)
 		return -ENODEV;
 	writel(~0u, edu->bar + EDU_IRQ_ACK);
 	return 0;
 }
 
-/* Returns -ENODEV if the card does not answer as an edu does. */
+/* Returns -ENODEV if the device does not respond as an edu does. */
 static int edu_alive(struct edu *edu)
 {
 	static const u32 probe = 0x5aa5c33c;
@@ -159,7 +163,7 @@ static int edu_alive(struct edu *edu)
 	return readl(edu->bar + EDU_LIVENESS) == ~probe ? 0 : -ENODEV;
 }
 
-/* The card has no reset of its own: to be idle, alive and bus master is all there is. */
+/* The device has no reset. It is ready if it is idle, responds and is bus master. */
 static int edu_reset(struct paccel_hw *hw)
 {
 	struct edu *edu = hw->priv;
@@ -173,7 +177,7 @@ static int edu_reset(struct paccel_hw *hw)
 	return 0;
 }
 
-/* All but the addresses of a transfer. */
+/* All registers except the addresses of the request. */
 static void edu_dump(struct paccel_hw *hw, struct seq_buf *out)
 {
 	struct edu *edu = hw->priv;
@@ -235,8 +239,8 @@ static int edu_probe(struct paccel_hw *hw)
 	if (ret)
 		return dev_err_probe(dev, ret, "BAR 0 does not answer as an edu card does\n");
 	/*
-	 * State survives resets and earlier drivers: an old transfer may still run, an old
-	 * interrupt be pending.
+	 * State survives resets and a change of driver: an earlier request may still run, and an
+	 * earlier interrupt may be pending.
 	 */
 	ret = paccel_quiesce(hw);
 	if (ret)

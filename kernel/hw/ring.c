@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ring card: memory in a BAR, 1 to 8 engines with a ring of descriptors and an interrupt vector
- * each. Every number here stands in its data sheet, Documentation/ringdev.md.
+ * The ring device: memory in a BAR, 1 to 8 engines with a ring of descriptors and an interrupt
+ * vector each. All numbers are from its data sheet, Documentation/ringdev.md.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -15,12 +15,12 @@
 
 #define RING_DOORBELL		0x0c	/* in BAR 0: BIT(16) | n rings doorbell n */
 
-/* BAR 2: registers of the card, and of an engine in its page */
+/* BAR 2: registers of the device, and of an engine in the page of the engine */
 enum {
 	RING_MAGIC = 0x00, RING_VERSION = 0x04, RING_CAPS = 0x08, RING_ENGINES = 0x0c,
 	RING_MEM_OFFSET = 0x10, RING_MEM_SIZE = 0x18, RING_MAX_XFER = 0x20,
 	RING_MAX_SEGMENTS = 0x24, RING_ENTRIES = 0x28, RING_DMA_BITS = 0x2c,
-	RING_STATUS = 0x80, RING_COMMAND_DONE = 0x88 /* of the card, or of an engine */,
+	RING_STATUS = 0x80, RING_COMMAND_DONE = 0x88 /* of the device, or of an engine */,
 	RING_CONTROL = 0x100, RING_COMMAND = 0x104, RING_BAR_ADDRESS = 0x108,
 };
 
@@ -39,7 +39,7 @@ enum { RING_RUNNING = 1, RING_HALTED = 2 /* engines */, RING_OK = 1, RING_CANCEL
 #define RING_COMMAND_TAG	BIT(8)
 #define RING_MAGIC_VALUE	0x474e4952
 #define RING_MAJOR		1
-/* Lists, D2D, FILL and checksums are needed, all others are known. */
+/* Lists, D2D, FILL and checksums are required; the other known bits are optional. */
 #define RING_CAPS_NEEDED	0x0f
 #define RING_CAPS_KNOWN		0x7f
 #define RING_CAP_MEM_SURVIVES	BIT(5)
@@ -53,7 +53,7 @@ enum { RING_RUNNING = 1, RING_HALTED = 2 /* engines */, RING_OK = 1, RING_CANCEL
 /* Of descriptors and completions. */
 #define RING_WORDS		8
 #define RING_GONE		(~0u)
-#define RING_DEPTH		64	/* of an engine: its rings have room for as many */
+#define RING_DEPTH		64	/* per engine, whose rings have at least as many entries */
 #define RING_SEGS		256
 
 /* Under the engine's lock, or while the engine is held. */
@@ -86,7 +86,7 @@ static void ring_bell(struct ring *ring, unsigned int number)
 	writel(BIT(16) | number, ring->doorbell + RING_DOORBELL);
 }
 
-/* The host side: a bus address, or that of a list. */
+/* Returns the bus address of the host memory, or of a list of its segments. */
 static u64 ring_host(const struct paccel_xfer *x, u64 *head)
 {
 	struct paccel_seg seg = x->segs;
@@ -121,7 +121,7 @@ static int ring_start(struct paccel_hw *hw, unsigned int engine, const struct pa
 	d[3] = x->op == PACCEL_XFER_D2H ? ring_host(x, &d[0]) : x->dev;
 	d[4] = x->len;
 	if (x->op == PACCEL_XFER_FILL) {
-		/* The pattern has 1, 2, 4 or 8 bytes, and the length is a multiple. */
+		/* The pattern has 1, 2, 4 or 8 bytes, and the length is a multiple of that. */
 		d[6] = 1 << min(__ffs(x->len), 3ul);
 		d[5] = x->pattern & (~0ULL >> (64 - d[6] * 8));
 	}
@@ -136,11 +136,11 @@ static void ring_kick(struct paccel_hw *hw, unsigned int engine)
 {
 	struct ring_engine *re = ring_engine(hw, engine);
 
-	/* Whatever is quiet, the last one is not. */
+	/* The last request always has a completion interrupt, even if it is quiet. */
 	writeq(re->last | RING_FLAG_IRQ, ring_entry(hw->priv, re->sq, re->sq_tail - 1));
-	wmb();	/* the card takes them when it sees the index */
+	wmb();	/* the device reads descriptors up to this index */
 	writel(re->sq_tail, re->regs + RING_SQ_TAIL);
-	/* An engine that says after this that it runs will look at the index again. */
+	/* An engine that reports after this barrier that it runs will read the index again. */
 	mb();
 	if (readl(re->regs + RING_ENGINE_STATUS) != RING_RUNNING)
 		ring_bell(hw->priv, 1 + engine);
@@ -154,16 +154,19 @@ static void ring_poll(struct paccel_hw *hw, unsigned int engine)
 	u64 c[RING_WORDS];
 	unsigned int i;
 
-	/* A card that is gone, and reads all ones, has said nothing. */
+	/* A device that is absent reads all ones, which reports no completion. */
 	if (tail == re->cq_head || tail - re->cq_head > ring->entries)
 		return;
-	/* The entries, and the data, are there when the index is. */
+	/* Completions, and the data, are read after the index. */
 	rmb();
 	for (; re->cq_head != tail; re->cq_head++) {
 		for (i = 0; i < RING_WORDS; i++)
 			c[i] = readq(ring_entry(ring, re->cq, re->cq_head) + i * sizeof(u64));
 		status = c[1] >> 32;
-		/* Number, generation; and the descriptor: with another one's cookie it is none. */
+		/*
+		 * A completion is valid if its number and generation are right, and its cookie is
+		 * that of its descriptor.
+		 */
 		if ((u32)c[5] != re->cq_head || (u32)c[1] != re->generation ||
 		    (u32)c[0] != re->first_cookie + (u32)(c[5] >> 32)) {
 			paccel_xfer_bogus(hw, engine);
@@ -183,7 +186,7 @@ static int ring_wait(void __iomem *reg, u32 mask, u32 want, u64 us)
 	return readl_poll_timeout(reg, value, value != RING_GONE && (value & mask) == want, 10, us);
 }
 
-/* A reset, of the card or of an engine, and the card's word that it is done. May sleep. */
+/* Resets the device or an engine, and waits until it reports the end of the reset. May sleep. */
 static int ring_command_reset(struct ring *ring, unsigned int bell, void __iomem *regs,
 			      unsigned int command, unsigned int limit_ms)
 {
@@ -197,7 +200,7 @@ static int ring_command_reset(struct ring *ring, unsigned int bell, void __iomem
 	return ring_wait(regs + RING_COMMAND_DONE, ~0u, code, limit_ms * 1000ULL);
 }
 
-/* After a reset the indices are 0. */
+/* A reset sets the indices to 0. */
 static int ring_begin(struct ring_engine *re)
 {
 	re->sq_tail = 0;
@@ -212,11 +215,11 @@ static int ring_reset_engine(struct paccel_hw *hw, unsigned int engine)
 	struct ring *ring = hw->priv;
 	int ret = ring_command_reset(ring, 1 + engine, re->regs, RING_ENGINE_COMMAND, 1000);
 
-	/* A card whose gate is shut was reset by itself, and needs all of that. */
+	/* If the bus master gate is off, the device has reset itself and needs ring_reset(). */
 	return ret ?: readl(ring->regs + RING_STATUS) & RING_STATUS_MASTER ? ring_begin(re) : -EIO;
 }
 
-/* An index that cannot be: it stops when it looks for the next descriptor. */
+/* An invalid index makes the engine halt when it would fetch the next descriptor. */
 static void ring_halt(struct paccel_hw *hw, unsigned int engine)
 {
 	struct ring_engine *re = ring_engine(hw, engine);
@@ -226,7 +229,9 @@ static void ring_halt(struct paccel_hw *hw, unsigned int engine)
 	ring_wait(re->regs + RING_ENGINE_STATUS, ~0u, RING_HALTED, 20 * USEC_PER_MSEC);
 }
 
-/* What runs is not waited for: it would be done again. The gate is shut afterwards. */
+/*
+ * The reset aborts running requests, which the core repeats. Afterwards the bus master gate is off.
+ */
 static int ring_quiesce(struct paccel_hw *hw, unsigned int limit_ms)
 {
 	struct ring *ring = hw->priv;
@@ -244,7 +249,7 @@ static int ring_reset(struct paccel_hw *hw)
 	writeq(pci_bus_address(hw->pdev, 2), ring->regs + RING_BAR_ADDRESS);
 	writel(RING_CONTROL_MASTER, ring->regs + RING_CONTROL);
 	ring_bell(ring, 0);
-	/* It answers at once; a model on a busy host took more than a second. */
+	/* Hardware responds at once; the model has taken more than a second on a loaded host. */
 	ret = ring_wait(ring->regs + RING_STATUS, RING_STATUS_MASTER, RING_STATUS_MASTER,
 			5 * USEC_PER_SEC);
 	for (i = 0; !ret && i < hw->info.engines; i++)
@@ -252,7 +257,7 @@ static int ring_reset(struct paccel_hw *hw)
 	return ret;
 }
 
-/* No descriptors: they have bus addresses, and patterns of programs. */
+/* Prints no descriptors, since they contain bus addresses and patterns of users. */
 static void ring_dump(struct paccel_hw *hw, struct seq_buf *out)
 {
 	struct ring *ring = hw->priv;
@@ -270,7 +275,7 @@ static void ring_dump(struct paccel_hw *hw, struct seq_buf *out)
 	}
 }
 
-/* Is it one, and one that we know? */
+/* Checks that this is a ring device of a supported version, and fills hw->info. */
 static int ring_check(struct paccel_hw *hw, struct ring *ring)
 {
 	u32 caps = readl(ring->regs + RING_CAPS), engines = readl(ring->regs + RING_ENGINES);
@@ -336,9 +341,12 @@ static int ring_probe(struct paccel_hw *hw)
 		ring->engines[i].cq = ring->engines[i].sq + 0x8000;
 	}
 	ret = ring_check(hw, ring);
-	/* A driver before this one may have left anything running. */
+	/* An earlier driver may have left requests running. */
 	ret = ret ?: paccel_quiesce(hw);
-	/* Vector 0 speaks of the card: commands are polled for, a halted engine hangs. */
+	/*
+	 * Vector 0 is for events of the device and unused: commands are polled for, and a halted
+	 * engine is found by the watchdog.
+	 */
 	return ret ?: paccel_engine_irqs(hw, 1) ?: ring_reset(hw);
 }
 

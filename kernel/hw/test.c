@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A backend for tests, in a module of its own that is built with PACCEL_TESTS=m: an edu or ring
- * card of which other things are said, or a backend that is not complete. It has no PCI IDs, so it
- * is given a card with driver_override. A request that its paccel_hw_info does not allow fails.
+ * Backend for tests, a module of its own, which is built with PACCEL_TESTS=m: an edu or ring device
+ * with a changed paccel_hw_info, or an incomplete backend. It has no PCI IDs; devices are bound to
+ * it with driver_override. It fails requests that its paccel_hw_info does not allow.
  */
 #include <linux/kstrtox.h>
 #include <linux/module.h>
@@ -44,7 +44,7 @@ static unsigned int ioctl_size;
 module_param(ioctl_size, uint, 0444);
 MODULE_PARM_DESC(ioctl_size, "bytes of the ioctl's struct, if not 0 (0)");
 
-/* Of each engine, written under its lock. */
+/* Per engine, written under the engine's lock. */
 static unsigned int pieces[PACCEL_MAX_ENGINES];
 module_param_array(pieces, uint, NULL, 0444);
 MODULE_PARM_DESC(pieces, "of host memory that each engine has been given");
@@ -53,7 +53,7 @@ static unsigned int ops[PACCEL_MAX_ENGINES];
 module_param_array(ops, uint, NULL, 0444);
 MODULE_PARM_DESC(ops, "operations that each engine has been given, as in engine_ops");
 
-/* That of @card. */
+/* Backend of @card. */
 static const struct paccel_hw_ops *base;
 
 struct field {
@@ -91,7 +91,7 @@ static int test_write_field(const struct field *field, const char *which, void *
 			continue;
 		if (field->size < sizeof(value) && value >> (8 * field->size))
 			break;
-		/* Little-endian, as all machines that have edu. */
+		/* Valid on little-endian machines, as all are that have edu. */
 		memcpy(base + field->offset, &value, field->size);
 		return 0;
 	}
@@ -99,7 +99,7 @@ static int test_write_field(const struct field *field, const char *which, void *
 	return -EINVAL;
 }
 
-/* A card that hangs has been bound. */
+/* A device with @hangs has been bound. */
 static bool stuck;
 
 static void test_no_poll(struct paccel_hw *hw, unsigned int engine)

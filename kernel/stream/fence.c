@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A point as the rest of the kernel sees it: a dma_fence. It has a lock of its own and a reference
- * on the module, because a fence outlives the stream, the file and the card, and calls its ops as
- * long as it lives.
+ * Timeline point exported as a dma_fence. A fence has a lock of its own and a reference on the
+ * module, since it may outlive the stream, the file and the device, and its ops are called until it
+ * is freed.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -31,11 +31,11 @@ static const char *fence_timeline_name(struct dma_fence *base)
 static void fence_free(struct rcu_head *rcu)
 {
 	kfree(container_of(rcu, struct paccel_fence, base.rcu));
-	/* paccel_exit_module() waits until this function has returned. */
+	/* paccel_end() calls rcu_barrier(), which waits until this function has returned. */
 	module_put(THIS_MODULE);
 }
 
-/* Readers under RCU may still look at it. */
+/* RCU readers may still access the fence. */
 static void fence_release(struct dma_fence *base)
 {
 	call_rcu(&base->rcu, fence_free);
@@ -48,7 +48,7 @@ static const struct dma_fence_ops paccel_fence_ops = {
 	.release = fence_release,
 };
 
-/* Takes over a reference. Process context, no lock held. */
+/* Signals the fence and drops a reference. Process context, no lock held. */
 void paccel_fence_signal(struct paccel_fence *fence)
 {
 	if (fence->error)
@@ -63,7 +63,7 @@ static struct paccel_fence *fence_new(struct paccel_stream *stream, u64 point)
 
 	if (!fence)
 		return NULL;
-	/* The caller has an open file of ours. */
+	/* The caller has an open file of the driver, so the module cannot be unloading. */
 	__module_get(THIS_MODULE);
 	spin_lock_init(&fence->lock);
 	INIT_LIST_HEAD(&fence->node);
@@ -75,13 +75,15 @@ static struct paccel_fence *fence_new(struct paccel_stream *stream, u64 point)
 	return fence;
 }
 
-/* The fence of that point, or where it belongs; ctx->work_lock is held. */
+/*
+ * Returns the fence of @point, or NULL and in @before where to insert it. ctx->work_lock is held.
+ */
 static struct paccel_fence *fence_find(struct paccel_stream *stream, u64 point,
 				       struct list_head **before)
 {
 	struct paccel_fence *fence;
 
-	/* In order of points; most are asked for at the end. */
+	/* The list is sorted by point, and most exports are of the last point. */
 	list_for_each_entry_reverse(fence, &stream->fences, node)
 		if (fence->point <= point)
 			break;

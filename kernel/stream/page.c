@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The completion page: what a program reads instead of asking. It belongs to the context and to
- * whoever has mapped it, so it outlives the card and the file.
+ * Completion page: a process reads from it which points of its streams have been reached, without a
+ * system call. The context and each mapping hold references on the page, so it may outlive the
+ * device and the file.
  */
 #include <linux/mm.h>
 
@@ -12,7 +13,7 @@
 static_assert(sizeof(struct paccel_page) == 4096);
 static_assert(sizeof(struct paccel_slot) == 32);
 
-/* Before the first stream of the context. */
+/* Called before the first stream of the context is created. */
 int paccel_page_alloc(struct paccel_ctx *ctx)
 {
 	struct paccel_page *page;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Streams: jobs one after the other, and what tells that a point has been reached.
+ * Streams: jobs that run in order, and the signalling of points that have been reached.
  *
- * stream_run() takes a stream as far as it goes, in eng->report of an engine that has ended jobs of
- * it and in stream->work. One of them at a time has the stream (stream->running); the other may
- * leave at once, for the one that has it looks again before it lets go. Under the lock it takes out
- * what has ended and gives transfers to the engine; fences, eventfds and sleepers it signals with no
- * lock held. SUBMIT does what is done under the lock, and leaves it to stream->work to signal: its
- * thread may run seldom, and no fence may wait for that. Nothing here allocates, so that every fence
- * is signalled however short memory is.
+ * stream_run() advances a stream. It is called by eng->report of an engine that has ended jobs of the
+ * stream, and by stream->work. stream->running serializes these calls: another call returns at once,
+ * since the one in progress checks the stream again before it returns. With ctx->work_lock held it
+ * removes jobs that have ended and submits jobs to engines. It signals fences, eventfds and waiters
+ * with no lock held. SUBMIT does only what is done with the lock held and leaves the signalling to
+ * stream->work: its thread may have a low priority or be throttled, and no fence may depend on that.
+ * None of these functions allocates memory, so fences are signalled also when there is none.
  *
- * Of transfers in a row the engine gets the next one as soon as nothing is left to start of the one
- * before, its leader: it knows what to do if that fails. Everything else waits for what is before
- * it.
+ * A copy or fill job is submitted to the engine when all requests of the copy or fill before it,
+ * its leader, have been started. The engine cancels it if the leader fails. Any other job waits
+ * until the jobs before it have ended.
  *
- * A wait is for what was submitted before it, so waits cannot form a cycle.
+ * A job can only wait for points that were submitted before it, so waits cannot form a cycle.
  */
 #include <linux/eventfd.h>
 #include <linux/highmem.h>
@@ -32,31 +32,34 @@
 #include "stream/stream.h"
 
 /*
- * Rounds of one stream_run(): a long queue holds up no other stream, however long it takes to
- * signal an eventfd. The first takes out a transfer that has ended, the second starts the next.
+ * Rounds of one stream_run() before it continues in stream->work: slow eventfds of a stream must not
+ * delay other streams. The first round removes jobs that have ended, the second starts the next transfer.
  */
 #define PACCEL_STREAM_ROUNDS 2
-/* Jobs that are taken out in a round, or given to the engine: with the lock held. */
+/*
+ * Largest number of jobs that are removed, or submitted to an engine, in one round, since the lock
+ * is held.
+ */
 #define PACCEL_STREAM_JOBS 32
 
 static void stream_free(struct kref *ref)
 {
 	struct paccel_stream *stream = container_of(ref, struct paccel_stream, ref);
 
-	/* Somebody may still have asked for it before dropping a reference. */
+	/* The work item may have been queued before the last reference was dropped. */
 	cancel_work_sync(&stream->work);
 	paccel_ctx_put(stream->ctx);
 	kfree(stream->stage);
 	kfree(stream);
 }
 
-/* May sleep; not from stream->work. */
+/* May sleep. Not called from stream->work. */
 void paccel_stream_put(struct paccel_stream *stream)
 {
 	kref_put(&stream->ref, stream_free);
 }
 
-/* The stream of that number, or NULL; ctx->work_lock is held. */
+/* Returns the open stream with that number, or NULL. ctx->work_lock is held. */
 static struct paccel_stream *stream_find(struct paccel_ctx *ctx, u32 id)
 {
 	struct paccel_stream *stream;
@@ -99,7 +102,7 @@ int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
 	return ret;
 }
 
-/* --- what has ended; ctx->work_lock is held --- */
+/* --- the end of jobs; ctx->work_lock is held --- */
 
 static void stream_fail(struct paccel_stream *stream, int error, u64 point)
 {
@@ -112,7 +115,10 @@ static void stream_fail(struct paccel_stream *stream, int error, u64 point)
 	WRITE_ONCE(stream->slot->error, error);
 }
 
-/* Whose fences and waiters it was, and the completion page, hear of it. */
+/*
+ * Sets the point that has been reached, in the completion page too, and collects its fences.
+ * Waiting streams are advanced.
+ */
 static void stream_reach(struct paccel_stream *stream, u64 point)
 {
 	struct paccel_stream_todo *todo = &stream->todo;
@@ -121,7 +127,10 @@ static void stream_reach(struct paccel_stream *stream, u64 point)
 	struct paccel_stream_job *waiter, *next;
 
 	stream->done = point;
-	/* Pairs with the program's acquire: results and errors are there before the point is. */
+	/*
+	 * Pairs with a load-acquire in the process: results and errors are visible before the
+	 * point.
+	 */
 	smp_store_release(&stream->slot->done, point);
 	ctx->completions++;
 	todo->wake = true;
@@ -160,9 +169,12 @@ static void stream_remove_job(struct paccel_stream *stream, struct paccel_stream
 		stream_reach(stream, job->base.point);
 }
 
-/* --- what comes next; ctx->work_lock is held --- */
+/* --- the first job; ctx->work_lock is held --- */
 
-/* Has what the job waits for ended? Sets its error then; else the end of it will be told. */
+/*
+ * Returns whether the wait of the job is over, and sets the job's error then. Otherwise the stream
+ * is advanced when it is.
+ */
 static bool stream_job_wait_is_over(struct paccel_stream_job *job)
 {
 	struct paccel_stream *what = job->what;
@@ -199,15 +211,15 @@ static bool stream_job_is_transfer(const struct paccel_stream_job *job)
 }
 
 /*
- * When what is before the job has ended: a worker comes later than the end of a transfer. But not
- * before the job was submitted.
+ * Returns the time at which the job before this one ended, since this function runs later; but at
+ * least the time of submission.
  */
 static u64 stream_job_time(const struct paccel_stream *stream, const struct paccel_stream_job *job)
 {
 	return stream->ended_ns ? max(stream->ended_ns, job->value) : ktime_get_ns();
 }
 
-/* Takes the first job as far as that goes under the lock: true if it has ended. */
+/* Advances the first job of the stream. Returns whether it has ended. */
 static bool stream_job_advance(struct paccel_stream *stream, struct paccel_stream_job *job)
 {
 	if (job->state != PACCEL_JOB_QUEUED)
@@ -234,10 +246,10 @@ static bool stream_job_advance(struct paccel_stream *stream, struct paccel_strea
 		stream_job_write(job, stream_job_time(stream, job));
 		return true;
 	case PACCEL_JOB_EVENTFD:
-		/* Signalled when it is told, so that its point has been reached by then. */
+		/* stream_notify() signals the eventfd, after the job's point has been reached. */
 		return true;
 	default:
-		/* stream_start_transfers() gives it to the engine. */
+		/* stream_start_transfers() submits the job to an engine. */
 		return false;
 	}
 }
@@ -251,8 +263,9 @@ static bool stream_job_suits_engine(const struct paccel_stream_job *job,
 }
 
 /*
- * The transfer that the engine can have now, or NULL: the first job of the stream, or the next one
- * behind a transfer of which nothing is left to start, its @leader, if the engine takes both.
+ * Returns the copy or fill job that can be submitted to an engine now, or NULL. It is the first job
+ * of the stream, or the next one behind @leader if all requests of that have been started and its
+ * engine supports the job.
  */
 static struct paccel_stream_job *stream_next_transfer(struct paccel_stream *stream,
 						      struct paccel_stream_job **leader)
@@ -289,7 +302,7 @@ static void stream_start_transfer(struct paccel_stream *stream, struct paccel_st
 	queue_work(paccel_stream_wq, &stream->work);
 }
 
-/* Gives the engine what it can have; true if there may be more. */
+/* Submits jobs to engines. Returns whether there may be more. */
 static bool stream_start_transfers(struct paccel_stream *stream)
 {
 	struct paccel_stream_job *job, *leader;
@@ -308,13 +321,16 @@ static bool stream_start_transfers(struct paccel_stream *stream)
 	return !most;
 }
 
-/* An eventfd is signalled before what comes behind it is started. */
+/* An eventfd is signalled before the jobs behind it are started. */
 static bool stream_may_start(struct paccel_stream *stream)
 {
 	return list_empty(&stream->todo.ended);
 }
 
-/* Does what can be done under the lock; false if nothing is left to do outside or after that. */
+/*
+ * One round, with the lock held. @signalling: stream_run() is signalling what an earlier round has
+ * collected. Returns false if nothing is left to do.
+ */
 static bool stream_run_locked(struct paccel_stream *stream, bool signalling)
 {
 	unsigned int jobs = PACCEL_STREAM_JOBS;
@@ -339,7 +355,7 @@ static void stream_todo_init(struct paccel_stream_todo *todo)
 	todo->wake = false;
 }
 
-/* Moves what is to be signalled. */
+/* Moves everything from @from to @to, which is empty. */
 static void stream_todo_take(struct paccel_stream_todo *from, struct paccel_stream_todo *to)
 {
 	list_splice_init(&from->ended, &to->ended);
@@ -350,7 +366,10 @@ static void stream_todo_take(struct paccel_stream_todo *from, struct paccel_stre
 	from->wake = false;
 }
 
-/* Drained and destroyed: the number can be given again. The caller drops the reference. */
+/*
+ * Frees the number of a stream that is closed and has no jobs. Returns true if the caller has to
+ * drop the reference of ctx->streams.
+ */
 static bool stream_free_id(struct paccel_stream *stream)
 {
 	if (stream->open || stream->queued || stream->ctx->streams[stream->id - 1] != stream)
@@ -359,9 +378,9 @@ static bool stream_free_id(struct paccel_stream *stream)
 	return true;
 }
 
-/* --- outside --- */
+/* --- without the lock --- */
 
-/* Called by whoever signals the fence, with its lock held and perhaps many others. */
+/* Called with the fence's lock held, in any context. */
 static void stream_fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct paccel_stream_job *job = container_of(cb, struct paccel_stream_job, fence_cb);
@@ -373,9 +392,9 @@ static void stream_fence_signalled(struct dma_fence *fence, struct dma_fence_cb 
 }
 
 /*
- * Only the first job of a stream hangs its callback on a fence: all of them are called with
- * interrupts off when it is signalled. In a worker and with no lock of ours held: other users of
- * the fence may take its lock with interrupts enabled.
+ * Adds the callback to the fence of a WAIT_FENCE job. Only the first job of a stream does so, since
+ * all callbacks of a fence are called with interrupts off. No lock of the driver is held, since
+ * other users of the fence may take its lock with interrupts enabled.
  */
 static void stream_watch_fence(struct paccel_ctx *ctx, struct paccel_stream_job *job)
 {
@@ -416,10 +435,7 @@ static void stream_notify(struct paccel_stream *stream, struct paccel_stream_tod
 		wake_up_var(&pd->stream_jobs);
 }
 
-/*
- * Takes the stream as far as it goes. In process context, with no lock held; the caller has a
- * reference.
- */
+/* Advances the stream. Process context, no lock held; the caller has a reference. */
 static void stream_run(struct paccel_stream *stream)
 {
 	struct paccel_ctx *ctx = stream->ctx;
@@ -436,7 +452,7 @@ static void stream_run(struct paccel_stream *stream)
 		stream_todo_take(&stream->todo, &todo);
 		forgotten = stream_free_id(stream);
 		spin_unlock(&ctx->work_lock);
-		/* Before the jobs' references, so that it is not the last one. */
+		/* This is not the last reference: the jobs in todo.ended have references. */
 		if (forgotten)
 			paccel_stream_put(stream);
 		stream_notify(stream, &todo);
@@ -460,14 +476,17 @@ static void stream_work(struct work_struct *work)
 	stream_run(container_of(work, struct paccel_stream, work));
 }
 
-/* May the engine have more? Else the worker that has the stream looks itself. Under the lock. */
+/*
+ * Submits jobs to engines, unless stream_run() is in progress, which does so. ctx->work_lock is
+ * held.
+ */
 static void stream_start_more(struct paccel_stream *stream)
 {
 	if (!stream->running && stream_may_start(stream) && stream_start_transfers(stream))
 		queue_work(paccel_stream_wq, &stream->work);
 }
 
-/* In a worker, no lock held; the caller has a reference. */
+/* Called in a work item with no lock held; the caller has a reference. */
 static void stream_job_issued(struct paccel_job *base)
 {
 	struct paccel_stream_job *job = paccel_stream_job_of(base);
@@ -479,7 +498,7 @@ static void stream_job_issued(struct paccel_job *base)
 	spin_unlock(&ctx->work_lock);
 }
 
-/* The engine is done with jobs of one stream, and drops its references. In a worker, no locks. */
+/* Takes over the engine's references on jobs of one stream. In a work item, no lock held. */
 static void stream_jobs_ended(struct list_head *jobs)
 {
 	struct paccel_job *last = list_last_entry(jobs, struct paccel_job, node), *job, *next;
@@ -488,7 +507,7 @@ static void stream_jobs_ended(struct list_head *jobs)
 
 	spin_lock(&ctx->work_lock);
 	list_for_each_entry_safe(job, next, jobs, node) {
-		/* The stream may take it out once the lock is dropped. */
+		/* The stream may remove and free the job once the lock is dropped. */
 		list_del_init(&job->node);
 		paccel_stream_job_of(job)->state = PACCEL_JOB_ENDED;
 		if (job != last)
@@ -505,7 +524,7 @@ static void stream_job_release(struct paccel_job *base)
 
 	paccel_ctx_work_released(base->ctx, &job->ended);
 	if (job->fence) {
-		/* After this the callback does not run and never will. */
+		/* Afterwards the callback does not run and will not be called. */
 		dma_fence_remove_callback(job->fence, &job->fence_cb);
 		dma_fence_put(job->fence);
 	}
@@ -553,8 +572,8 @@ bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr)
 }
 
 /*
- * Queues @nr jobs as @point and takes them off the list, or changes nothing: -EAGAIN if @point is
- * not the next one any more, -EBUSY if there is no room, else what SUBMIT answers.
+ * Queues @nr jobs as @point and empties the list, or fails without effect. -EAGAIN: @point is not
+ * the next point any more. -EBUSY: there is no room. Other errors are those of SUBMIT.
  */
 int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, unsigned int nr,
 			u64 point)
@@ -593,7 +612,7 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 	ctx->queued += nr;
 	stream->submitted = point;
 	trace_paccel_submit(ctx, stream->id, point, nr, stream->queued);
-	/* stream_run() looks again itself before it ends. */
+	/* A stream_run() in progress checks the stream again before it returns. */
 	if (stream_run_locked(stream, stream->running) && !stream->running)
 		queue_work(paccel_stream_wq, &stream->work);
 	spin_unlock(&ctx->work_lock);
@@ -618,7 +637,9 @@ bool paccel_stream_close(struct paccel_stream *stream)
 	return was_open;
 }
 
-/* A job that the engine has of this stream and that we have not had: a counted reference. */
+/*
+ * Returns a counted reference on a job that an engine has and that has not been cancelled, or NULL.
+ */
 static struct paccel_stream_job *stream_running_job(struct paccel_stream *stream)
 {
 	struct paccel_stream_job *job, *found = NULL;
@@ -638,7 +659,7 @@ static struct paccel_stream_job *stream_running_job(struct paccel_stream *stream
 	return found;
 }
 
-/* The stream with that index, open or not: a counted reference, or NULL. */
+/* Returns a counted reference on the stream with that index, open or not, or NULL. */
 static struct paccel_stream *stream_at(struct paccel_ctx *ctx, unsigned int i)
 {
 	struct paccel_stream *stream;
@@ -652,9 +673,8 @@ static struct paccel_stream *stream_at(struct paccel_ctx *ctx, unsigned int i)
 }
 
 /*
- * Nothing can be submitted any more; what is queued is cancelled, and the transfers that run are
- * the last of their jobs. Does not wait for them. More than once does no harm: the first error
- * stays.
+ * SUBMIT fails from now on. Queued jobs are cancelled, and jobs in flight end when their requests
+ * have completed. Does not wait for them. May be called again; the first error is kept.
  */
 void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_state state)
 {
@@ -685,7 +705,7 @@ void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_stat
 	}
 }
 
-/* The context has ended: its streams go when they have drained. */
+/* The context has ended. Its streams are freed when they have no jobs. */
 void paccel_streams_close(struct paccel_ctx *ctx)
 {
 	unsigned int i;
@@ -702,7 +722,7 @@ void paccel_streams_close(struct paccel_ctx *ctx)
 
 /* --- for STREAM_CREATE, STREAM_DESTROY and STREAM_CLEAR --- */
 
-/* Gives the stream a number, which nobody knows yet. */
+/* Gives the stream a number. It is not open yet, so lookups do not find it. */
 static int stream_place(struct paccel_stream *stream)
 {
 	struct paccel_ctx *ctx = stream->ctx;
@@ -716,7 +736,10 @@ static int stream_place(struct paccel_stream *stream)
 		ctx->streams[i] = stream;
 		stream->id = i + 1;
 		stream->slot = &ctx->page->slots[i];
-		/* Points never go back: what waits for an old one must not wait again. */
+		/*
+		 * Points of a number never decrease, so that a wait for a point of an earlier
+		 * stream is over.
+		 */
 		stream->done = stream->slot->done;
 		stream->submitted = stream->done;
 		WRITE_ONCE(stream->slot->error, 0);
@@ -786,7 +809,7 @@ int paccel_stream_failure(struct paccel_stream *stream, int *error, u64 *failed_
 	spin_lock(&stream->ctx->work_lock);
 	*error = stream->error;
 	*failed_point = stream->failed_point;
-	/* Who waits for a point that has failed must still find that out. */
+	/* Jobs that wait for a failed point must still find its error. */
 	ret = stream->error && (stream->queued || stream->dependents) ? -EBUSY : 0;
 	spin_unlock(&stream->ctx->work_lock);
 	return ret;
@@ -798,8 +821,8 @@ void paccel_stream_clear(struct paccel_stream *stream, u64 failed_point)
 
 	spin_lock(&ctx->work_lock);
 	/*
-	 * Another thread may have cleared it, and it may have failed again; or it is destroyed and
-	 * its slot another one's.
+	 * Another thread may have cleared the error, and the stream may have failed again; or it is
+	 * closed, and its slot is that of another stream.
 	 */
 	if (stream_find(ctx, stream->id) == stream && stream->failed_point == failed_point) {
 		stream->error = 0;

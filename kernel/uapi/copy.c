@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copies and fills: all that a caller can get wrong is found here, before a job exists.
+ * Checks copies and fills and makes their jobs. All errors of the caller are found here.
  *
- * Host memory that lies in a host range is used as it is. Any other is pinned for the time of the
- * copy, slice by slice, each slice a job of its own, so that a copy of any size holds a bounded
- * number of pages.
+ * Host memory in a host range is used directly. Other host memory is pinned for the duration of the
+ * copy, in slices of bounded size, each of which is a job of its own.
  */
 #include <linux/overflow.h>
 #include <linux/sizes.h>
@@ -23,12 +22,13 @@
 #include "uapi/copy.h"
 #include "uapi/ucmd.h"
 
-/* Pageable memory is pinned in slices of this many bytes at most. */
+/* Largest slice of pageable memory that is pinned at once. */
 #define PACCEL_SLICE	SZ_1M
 
 /*
- * A checked copy: rows of @width bytes between two rectangles, and what they lie in. @stream: where
- * it is submitted to, or NULL. @verify: the program wants it.
+ * A copy or fill that has been checked: rows of @width bytes in two rectangles, and the memory that
+ * these are in. @stream: the stream that it is submitted to, or NULL. @verify: the caller requires
+ * verification.
  */
 struct paccel_transfer {
 	struct paccel_stream *stream;
@@ -43,7 +43,10 @@ struct paccel_transfer {
 	struct paccel_host *host;
 };
 
-/* From the first byte of the rectangle to its last: @span bytes. Returns -EINVAL if that wraps. */
+/*
+ * Sets @span to the number of bytes from the first byte of the rectangle to its last. Returns
+ * -EINVAL if it wraps.
+ */
 static int rect_span(const struct paccel_rect *rect, u64 width, u64 rows, u64 *span)
 {
 	u64 end;
@@ -57,8 +60,8 @@ static int rect_span(const struct paccel_rect *rect, u64 width, u64 rows, u64 *s
 }
 
 /*
- * Do the rows of two rectangles of equal pitch share a byte? @delta is the distance of their
- * starts; row i of one and row i - k of the other are @delta - k * pitch apart.
+ * Returns whether rows of two rectangles of equal pitch overlap. @delta is the distance of their
+ * starts: row i of one and row i - k of the other are @delta - k * pitch apart.
  */
 static bool rows_overlap(u64 delta, u64 pitch, u64 width, u64 rows)
 {
@@ -84,7 +87,7 @@ static bool transfer_overlaps(const struct paccel_transfer *t, u64 dst_span, u64
 	return rows_overlap(delta, t->dst.pitch, t->width, t->rows);
 }
 
-/* Rows that lie without a gap on both sides are one row. */
+/* Rows that are contiguous on both sides are one row. */
 static void transfer_flatten(struct paccel_transfer *t)
 {
 	if (t->rows > 1 && t->dst.pitch == t->width && t->src.pitch == t->width) {
@@ -118,7 +121,10 @@ static void transfer_put(struct paccel_transfer *t)
 		paccel_host_put(t->host);
 }
 
-/* Finds what the two sides lie in and takes references, so that it stays for the whole copy. */
+/*
+ * Looks up the memory of both sides and takes references. On failure the caller drops those that
+ * were taken.
+ */
 static int transfer_get(struct paccel_ctx *ctx, struct paccel_transfer *t,
 			u64 dst_span, u64 src_span)
 {
@@ -170,7 +176,10 @@ static int transfer_use_host(struct paccel_job *job, const struct paccel_transfe
 	int ret = paccel_host_validate(t->host, dst_is_host(t));
 
 	side->start -= t->host->addr.start;
-	/* No CPU can copy it, so it must be aligned, too. Its first byte is. */
+	/*
+	 * The CPU cannot copy this memory, so its offset must be aligned for DMA. The start of the
+	 * range is.
+	 */
 	if (!ret && !paccel_pages_readable(&t->host->pages) &&
 	    !rect_is_aligned(side, t->rows, paccel_dma_align(t->host->pages.pd)))
 		ret = -EINVAL;
@@ -184,7 +193,10 @@ static int transfer_use_host(struct paccel_job *job, const struct paccel_transfe
 	return 0;
 }
 
-/* In one job: inside the device, or with a host range. A fill still needs its pattern. */
+/*
+ * Makes the single job of a transfer in device memory or with a host range. A fill still needs its
+ * pattern.
+ */
 static int transfer_whole_job(struct paccel_ctx *ctx, const struct paccel_transfer *t,
 			      struct paccel_job **jobp)
 {
@@ -222,7 +234,7 @@ static int transfer_run_whole(struct paccel_ctx *ctx, const struct paccel_transf
 	return paccel_job_run(job);
 }
 
-/* The job of a slice of pageable memory, which is pinned; or an ERR_PTR. */
+/* Makes the job of a slice of pageable memory and pins it. Returns an ERR_PTR on failure. */
 static struct paccel_job *slice_job(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 {
 	const struct paccel_rect *host = dst_is_host(t) ? &t->dst : &t->src;
@@ -249,8 +261,8 @@ static struct paccel_job *slice_job(struct paccel_ctx *ctx, const struct paccel_
 }
 
 /*
- * Submits a slice, and waits for the one before it, @running: while the card has one the next is
- * pinned, and the last unpinned.
+ * Submits a slice and waits for the slice before it, @running. So the next slice is pinned while
+ * the device works on one.
  */
 static int transfer_run_slice(struct paccel_ctx *ctx, const struct paccel_transfer *t,
 			      struct paccel_job **running)
@@ -270,8 +282,9 @@ static int transfer_run_slice(struct paccel_ctx *ctx, const struct paccel_transf
 }
 
 /*
- * How many whole rows fit into a slice; 0: not even one. Where whole pages may lie between rows
- * that the copy does not touch, and that need not be mapped, rows are taken one by one.
+ * Returns the number of rows per slice; 0 if a row is larger than a slice. If there may be whole
+ * pages between rows, which the copy does not access and which need not be mapped, each row is a
+ * slice.
  */
 static u64 rows_per_slice(const struct paccel_rect *host, u64 width)
 {
@@ -313,13 +326,13 @@ static int transfer_run_pageable(struct paccel_ctx *ctx, const struct paccel_tra
 	return ret ?: last;
 }
 
-/* Host memory that lies in no host range: only a COPY may pin it. */
+/* Host memory outside of host ranges, which only COPY may pin. */
 static bool transfer_is_pageable(const struct paccel_transfer *t)
 {
 	return !t->host && (dst_is_host(t) || src_is_host(t));
 }
 
-/* What a card can only do by DMA requests that are aligned. */
+/* Returns whether the device memory of the transfer is aligned for DMA. */
 static bool transfer_is_aligned(const struct paccel_transfer *t, u32 align)
 {
 	if (!IS_ALIGNED(t->width, align))
@@ -329,7 +342,7 @@ static bool transfer_is_aligned(const struct paccel_transfer *t, u32 align)
 	return src_is_host(t) || rect_is_aligned(&t->src, t->rows, align);
 }
 
-/* Checks all that needs no look at memory, and fills in @t and the spans of both sides. */
+/* Checks all that does not depend on memory, and sets @t and the spans of both sides. */
 static int copy_check(struct paccel_device *pd, const struct paccel_op_copy *copy,
 		      struct paccel_transfer *t, u64 *dst_span, u64 *src_span)
 {
@@ -344,7 +357,7 @@ static int copy_check(struct paccel_device *pd, const struct paccel_op_copy *cop
 		return -EINVAL;
 	if (copy->dir < PACCEL_COPY_H2D || copy->dir > PACCEL_COPY_D2D)
 		return -EINVAL;
-	/* With one row a pitch is either not given or could be one. */
+	/* A pitch that is given must be valid also if there is one row. */
 	if ((copy->dst_pitch && copy->dst_pitch < copy->width) ||
 	    (copy->src_pitch && copy->src_pitch < copy->width))
 		return -EINVAL;
@@ -408,7 +421,7 @@ int paccel_ioctl_copy(struct paccel_ucmd *ucmd)
 	return ret;
 }
 
-/* The job of a copy in a stream: nothing may be pinned once it is queued. */
+/* In a stream host memory is not pinned, since that may not happen once the job is queued. */
 int paccel_copy_job(struct paccel_stream *stream, const struct paccel_op *op,
 		    struct paccel_job **jobp)
 {
@@ -424,7 +437,9 @@ int paccel_copy_job(struct paccel_stream *stream, const struct paccel_op *op,
 	return ret;
 }
 
-/* The pattern as often as it fits into 8 bytes; -EINVAL if it is larger than its size. */
+/*
+ * Repeats a pattern to 8 bytes. Returns -EINVAL if its size is invalid or it is larger than that.
+ */
 static int pattern_repeat(u64 pattern, u32 size, u64 *repeated)
 {
 	u32 bits = size * 8;

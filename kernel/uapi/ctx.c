@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A context: one open file and the one process it serves. It ends with the file or with that
- * process, whichever comes first; a forked child that still holds the file keeps nothing of it.
- * The end never waits for the card: jobs own what they touch.
+ * Begin and end of a context: one open file and the process that opened it. A context ends when the
+ * file is closed or when that process exits; a forked child that still has the file cannot use it.
+ * Its end does not wait for the device, as jobs hold references on the memory that they use.
  */
 #include <linux/cred.h>
 #include <linux/sched/mm.h>
@@ -20,9 +20,8 @@
 #include "uapi/file.h"
 
 /*
- * Drops everything. Nobody can add to it: whoever could is the process that is gone, or had the
- * file that is closed. A caller that was killed has cancelled its job itself. More than once does
- * no harm.
+ * Ends all streams and frees all memory of the context. Nothing can be added concurrently: the
+ * process has exited or the file is closed. May be called again.
  */
 static void ctx_end(struct paccel_ctx *ctx)
 {
@@ -37,7 +36,7 @@ static void ctx_end_work(struct work_struct *work)
 	ctx_end(container_of(work, struct paccel_ctx, end));
 }
 
-/* The process is gone. Called on its way out, where nothing may wait. */
+/* Called when the process exits, where nothing may block on the device. */
 static void ctx_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	struct paccel_ctx *ctx = container_of(notifier, struct paccel_ctx, notifier);
@@ -81,7 +80,10 @@ static struct paccel_ctx *ctx_new(struct paccel_device *pd)
 	return ctx;
 }
 
-/* A context for the calling process, or an ERR_PTR. The caller keeps @pd alive. */
+/*
+ * Creates a context of the calling process, or returns an ERR_PTR. The caller holds a reference on
+ * @pd.
+ */
 struct paccel_ctx *paccel_ctx_open(struct paccel_device *pd)
 {
 	struct paccel_ctx *ctx = ctx_new(pd);
@@ -114,7 +116,7 @@ free_ctx:
 	return ERR_PTR(ret);
 }
 
-/* The file is closed for good. */
+/* Called when the last reference on the file is dropped. */
 void paccel_ctx_close(struct paccel_ctx *ctx)
 {
 	struct paccel_device *pd = ctx->pd;
@@ -123,7 +125,10 @@ void paccel_ctx_close(struct paccel_ctx *ctx)
 	list_del(&ctx->node);
 	mutex_unlock(&pd->ctxs_lock);
 	ctx_end(ctx);
-	/* Calls the release if the process still lives; after this it never comes again. */
+	/*
+	 * Calls ctx_mm_release() if the process has not exited. Afterwards it is not called any
+	 * more.
+	 */
 	mmu_notifier_unregister(&ctx->notifier, ctx->mm);
 	cancel_work_sync(&ctx->end);
 	paccel_user_put(pd, ctx->user);

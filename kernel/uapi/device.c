@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DEVICE_INFO, RESET and the backend's private ioctls. */
+/* ioctls DEVICE_INFO and RESET, and private ioctls of backends. */
 #include <linux/capability.h>
 #include <linux/device.h>
 #include <linux/ktime.h>
@@ -58,10 +58,12 @@ int paccel_ioctl_reset(struct paccel_ucmd *ucmd)
 		return -EPERM;
 	if (cmd->flags)
 		return -EINVAL;
-	/* Not in the middle of a reset by the PCI core, which holds this lock. */
+	/* The PCI core holds this lock during its resets, which must not overlap with this one. */
 	if (device_lock_interruptible(dev))
 		return -ERESTARTNOINTR;
-	/* Or between two steps of its recovery, which ends with a reset of ours. */
+	/*
+	 * PCI error recovery drops the lock between its steps, and ends with paccel_reset() itself.
+	 */
 	ret = pci_channel_offline(to_pci_dev(dev)) ? -EIO : paccel_reset(ucmd->ctx->pd);
 	device_unlock(dev);
 	return ret;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Files and the dispatch of ioctls: every rule that all commands share is here and only here. */
+/* File operations, and the dispatcher of ioctls with the checks that all ioctls share. */
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
@@ -61,7 +61,7 @@ static __poll_t paccel_poll(struct file *filp, poll_table *wait)
 	return mask;
 }
 
-/* What only the opener may do, with a file that it may write. */
+/* Access check of calls that are reserved for the process that opened the file, for writing. */
 static int ctx_check_access(struct file *filp, struct paccel_ctx *ctx)
 {
 	if (!(filp->f_mode & FMODE_WRITE))
@@ -90,7 +90,7 @@ static int paccel_mmap(struct file *filp, struct vm_area_struct *vma)
 	return paccel_host_mmap(ctx, vma);
 }
 
-/* No struct will ever be longer; bounds what is searched for a byte that is not 0. */
+/* Limit for the size of a caller's struct, whose unknown part is searched for non-zero bytes. */
 #define PACCEL_MAX_STRUCT 4096
 
 union paccel_cmd {
@@ -116,11 +116,11 @@ union paccel_cmd {
 };
 
 /**
- * struct paccel_ioctl - one command
- * @cmd: its number, to be compared whole
- * @size: of its struct as this driver knows it
- * @min_size: up to the last field of the struct's first version
- * @anyone: also for another process, on a file opened read-only, in a lost context
+ * struct paccel_ioctl - one ioctl
+ * @cmd: its number, which is compared as a whole
+ * @size: size of its struct in this version of the uAPI
+ * @min_size: size up to the last field of the struct's first version
+ * @anyone: also for other processes, files opened read-only and lost contexts
  * @execute: the handler; @cmd->cmd is a kernel copy
  */
 struct paccel_ioctl {
@@ -161,7 +161,7 @@ static const struct paccel_ioctl paccel_ioctls[] = {
 	PACCEL_IOCTL(RESET, reset, flags, false),
 };
 
-/* Private ones of the backend. */
+/* Looks up a private ioctl of the backend. */
 static int ioctl_find_private(struct paccel_ucmd *ucmd, unsigned int cmd,
 			      struct paccel_ioctl *found)
 {
@@ -232,13 +232,13 @@ static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned 
 	ret = copy_struct_from_user(ucmd.cmd, ucmd.size, ucmd.user, ucmd.user_size);
 	if (ret)
 		return ret;
-	/* User memory can have kept us for long. */
+	/* copy_struct_from_user() may have blocked, and the device been unbound meanwhile. */
 	if (paccel_gone(ucmd.ctx->pd))
 		return -ENODEV;
 	return ioctl.execute(&ucmd);
 }
 
-/* The keys of Documentation/gpu/drm-usage-stats.rst, which tools parse already; sizes in bytes. */
+/* Keys as in Documentation/gpu/drm-usage-stats.rst, which existing tools parse; sizes in bytes. */
 static void paccel_show_fdinfo(struct seq_file *m, struct file *filp)
 {
 	struct paccel_ctx *ctx = filp->private_data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The ioctls about host memory. */
+/* ioctls for host memory. */
 #include <linux/uaccess.h>
 
 #include "core/ctx.h"
@@ -34,7 +34,7 @@ static int host_register_check(const struct paccel_host_register *cmd)
 		return -EINVAL;
 	if (cmd->fd && !(cmd->flags & PACCEL_HOST_DMABUF))
 		return -EINVAL;
-	/* HOST_FREE of address 0 means an offset. */
+	/* Address 0 is invalid, since HOST_FREE with address 0 names memory by its offset. */
 	if (!cmd->addr || !cmd->length || cmd->length > PACCEL_MAX_HOST_BYTES)
 		return -EINVAL;
 	if (cmd->addr + cmd->length - 1 < cmd->addr)

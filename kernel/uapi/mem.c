@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The ioctls about device memory. */
+/* ioctls for device memory. */
 #include <linux/dma-buf.h>
 #include <linux/log2.h>
 
@@ -21,7 +21,7 @@ static int mem_alloc_check(const struct paccel_mem_alloc *cmd)
 	return 0;
 }
 
-/* The program has the answer before the memory counts for the context. */
+/* Copies the reply to the caller, and then adds the memory to the context; drops it on failure. */
 static int mem_reply(struct paccel_ucmd *ucmd, struct paccel_mem_ref *map)
 {
 	int ret = paccel_reply(ucmd);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The ioctls that make, end and clear streams, and export their points. */
+/* ioctls that create, destroy and clear streams and export their points. */
 #include <linux/sync_file.h>
 
 #include "core/ctx.h"

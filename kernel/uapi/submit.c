@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SUBMIT: makes jobs of operations. All that can fail, sleep or need memory happens here, before
- * anything is queued; what was made of the operations before a bad one is dropped again.
+ * SUBMIT: makes the jobs of the operations and queues them. All that can fail, sleep or allocate is
+ * done before the first job is queued. If an operation is invalid, the jobs of those before it are
+ * dropped.
  */
 #include <linux/eventfd.h>
 #include <linux/nospec.h>
@@ -93,7 +94,7 @@ static int op_make_eventfd(struct paccel_stream *stream, const struct paccel_op 
 	return 0;
 }
 
-/* Only the driver's own pages: they can be written at any time and without a lock. */
+/* Only memory of HOST_ALLOC: its pages can be written at any time and without a lock. */
 static int op_make_write(struct paccel_stream *stream, const struct paccel_op *op,
 			 struct paccel_job **jobp)
 {
@@ -130,9 +131,9 @@ put:
 
 /**
  * struct op_kind - one operation code
- * @used: bytes of struct paccel_op that it has
- * @flags: that it knows
- * @make: checks it and makes its job
+ * @used: bytes of struct paccel_op that it uses; the rest must be 0
+ * @flags: flags that it supports
+ * @make: checks the operation and makes its job
  */
 struct op_kind {
 	size_t used;
@@ -179,7 +180,9 @@ static void submit_drop_jobs(struct list_head *jobs)
 	}
 }
 
-/* The stage of the stream serves all its jobs: they run one at a time. */
+/*
+ * Sets the staging buffer of a job. All jobs of a stream share one, since they run one at a time.
+ */
 static int submit_give_stage(struct paccel_stream *stream, struct paccel_job *job)
 {
 	if (!READ_ONCE(stream->stage)) {
@@ -194,7 +197,7 @@ static int submit_give_stage(struct paccel_stream *stream, struct paccel_job *jo
 	return 0;
 }
 
-/* Makes all jobs; cmd->bad_op is the one that cannot be made. */
+/* Makes all jobs. On failure cmd->bad_op is the operation that failed. */
 static int submit_make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
 			    struct list_head *jobs)
 {
@@ -221,7 +224,10 @@ static int submit_make_jobs(struct paccel_stream *stream, struct paccel_submit *
 	return 0;
 }
 
-/* Also: with an error, which paccel_stream_queue() finds. Sets the point that is next. */
+/*
+ * Returns whether paccel_stream_queue() is to be called: there is room, or it will fail. Sets the
+ * next point.
+ */
 static bool submit_has_room(struct paccel_stream *stream, struct paccel_submit *cmd)
 {
 	bool room;
@@ -235,8 +241,8 @@ static bool submit_has_room(struct paccel_stream *stream, struct paccel_submit *
 }
 
 /*
- * The reply comes first, for once the jobs are queued nothing may fail. It names the point that
- * the jobs will most likely be; if another thread was faster it is written again.
+ * The reply is written first, since nothing may fail once the jobs are queued. It contains the
+ * point that the jobs will get; if another thread has submitted meanwhile, it is written again.
  */
 static int submit_queue_jobs(struct paccel_ucmd *ucmd, struct paccel_stream *stream,
 			     struct list_head *jobs)
@@ -260,14 +266,14 @@ static int submit_check(const struct paccel_submit *cmd)
 {
 	if (cmd->flags || !cmd->nr_ops)
 		return -EINVAL;
-	/* Up to the end of its first version. */
+	/* The smallest size is that of the struct's first version. */
 	if (cmd->op_size < offsetofend(struct paccel_op, copy.src_pitch) ||
 	    cmd->op_size > PAGE_SIZE)
 		return -EINVAL;
 	return cmd->nr_ops > PACCEL_MAX_OPS ? -E2BIG : 0;
 }
 
-/* Which operation was wrong is written although the call fails. */
+/* Writes the number of the operation that failed, although the call fails. */
 static int submit_reply_bad_op(struct paccel_ucmd *ucmd, int error)
 {
 	struct paccel_submit *cmd = ucmd->cmd;
@@ -302,7 +308,7 @@ int paccel_ioctl_submit(struct paccel_ucmd *ucmd)
 	int ret = submit_check(cmd);
 
 	cmd->bad_op = cmd->nr_ops;
-	/* What the first transfer would answer, but now. */
+	/* The error that the first job would fail with is returned at once. */
 	if (!ret)
 		ret = READ_ONCE(ucmd->ctx->pd->state) == PACCEL_FAILED ? -EIO : submit_ops(ucmd);
 	return ret && ret != -ERESTARTSYS ? submit_reply_bad_op(ucmd, ret) : ret;

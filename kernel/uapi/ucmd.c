@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Replies of ioctls. */
+/* Replies of ioctls to the caller. */
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/uaccess.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* WAIT: sleeps until points have ended, or a time. */
+/* WAIT: sleeps until points have been reached, or until a deadline. */
 #include <linux/freezer.h>
 #include <linux/hrtimer.h>
 #include <linux/sched/signal.h>
@@ -11,7 +11,7 @@
 #include "stream/stream.h"
 #include "uapi/ucmd.h"
 
-/* A point that somebody waits for. */
+/* A point that the caller waits for. */
 struct waited {
 	struct paccel_stream *stream;
 	u64 point;
@@ -26,7 +26,7 @@ static void waited_put(struct waited *points, unsigned int nr)
 	kfree(points);
 }
 
-/* A point and its stream. */
+/* Reads a point of the caller and looks up its stream. */
 static int waited_get(struct paccel_ctx *ctx, struct waited *w, void __user *user, u32 size)
 {
 	struct paccel_point point;
@@ -39,7 +39,7 @@ static int waited_get(struct paccel_ctx *ctx, struct waited *w, void __user *use
 	return paccel_stream_get_point(ctx, point.stream, point.point, &w->stream);
 }
 
-/* Returns how many have ended. */
+/* Returns the number of points that have been reached, and sets their errors. */
 static u32 wait_count_ended(struct paccel_ctx *ctx, struct waited *points, u32 nr, u64 *seen)
 {
 	u32 i, ended = 0;
@@ -100,7 +100,7 @@ static int wait_write_errors(const struct paccel_wait *cmd, const struct waited 
 	return 0;
 }
 
-/* poll() is about what comes after it from now on. */
+/* From now on poll() reports points that are reached after this WAIT. */
 static void wait_mark_seen(struct paccel_ctx *ctx, u64 seen)
 {
 	spin_lock(&ctx->work_lock);
@@ -112,7 +112,7 @@ static int wait_check(const struct paccel_wait *cmd)
 {
 	if (cmd->flags & ~PACCEL_WAIT_ANY || cmd->reserved)
 		return -EINVAL;
-	/* Up to the end of its first version. */
+	/* The smallest size is that of the struct's first version. */
 	if (cmd->point_size < offsetofend(struct paccel_point, point) ||
 	    cmd->point_size > PAGE_SIZE)
 		return -EINVAL;
