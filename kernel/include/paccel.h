@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The interface between the driver and a backend, which drives one kind of card. A backend is a
- * file in hw/ with a row in hw/table.c, or a module of its own. It needs nothing else of the
- * driver.
+ * Interface between the core of the driver and a backend, the device-specific code for one type of
+ * PCI function. A backend is a file in hw/ with a row in hw/table.c, or a module that calls
+ * paccel_backend_register(). It includes no other header of the driver.
  */
 #ifndef PACCEL_BACKEND_H
 #define PACCEL_BACKEND_H
@@ -15,69 +15,79 @@
 #include "include/paccel_xfer.h"
 
 #define PACCEL_MAX_ENGINES	8
-#define PACCEL_MAX_XFER		SZ_2M
-#define PACCEL_MAX_DEPTH	64
-#define PACCEL_MAX_LIST		SZ_64K
-#define PACCEL_BACKEND_NAME_MAX	31	/* bytes of a name; DEVICE_INFO has room for them */
+#define PACCEL_MAX_XFER		SZ_2M	/* bytes of a DMA request */
+#define PACCEL_MAX_DEPTH	64	/* DMA requests in flight on one engine */
+#define PACCEL_MAX_LIST		SZ_64K	/* bytes of paccel_xfer.list */
+#define PACCEL_BACKEND_NAME_MAX	31	/* bytes of a name, without the terminating NUL */
 #define PACCEL_MAX_PRIVATE	256	/* bytes of the struct of a private ioctl */
 
 struct seq_buf;
 
-/* Contents of the device memory survive reset(), and the resets of the PCI core. */
-#define PACCEL_HW_MEM_SURVIVES	BIT(0)
-/* With bus mastering off the card cannot write host memory any more. */
-#define PACCEL_HW_BM_STOPS	BIT(1)
-/* Device memory lies in a BAR, where programs may map it. */
-#define PACCEL_HW_MAPPABLE	BIT(2)
-/* It copies inside its memory by itself. */
-#define PACCEL_HW_D2D		BIT(3)
-/* It fills its memory by itself. */
-#define PACCEL_HW_FILL		BIT(4)
-/*
- * An engine supports paccel_xfer.linked. It then completes requests in the order of start(): when
- * a request has completed, all requests that were started before it have completed.
+/**
+ * DOC: Flags of struct paccel_hw_info
+ *
+ * PACCEL_HW_MEM_SURVIVES
+ *	The contents of device memory survive reset() and the resets of the PCI core.
+ * PACCEL_HW_BM_STOPS
+ *	After bus mastering has been cleared, the requests that were in flight never write host
+ *	memory again, not even when bus mastering is set again.
+ * PACCEL_HW_MAPPABLE
+ *	Device memory lies in a BAR and can be accessed at any time, also during reset().
+ * PACCEL_HW_D2D
+ *	The device supports PACCEL_XFER_D2D.
+ * PACCEL_HW_FILL
+ *	The device supports PACCEL_XFER_FILL.
+ * PACCEL_HW_LINK
+ *	An engine supports paccel_xfer.linked. It then completes requests in the order of start():
+ *	when a request has completed, all requests that were started before it have completed.
+ * PACCEL_HW_CHECKSUM
+ *	The device computes the CRC32C of the bytes that a request writes to or reads from device
+ *	memory. With PACCEL_HW_D2D, it also supports PACCEL_XFER_CHECKSUM.
+ * PACCEL_HW_MEM_NONVOLATILE
+ *	The contents of device memory survive suspend to RAM. Requires PACCEL_HW_MEM_SURVIVES.
  */
-#define PACCEL_HW_LINK		BIT(5)
-/*
- * The device computes the CRC32C of the bytes that a request writes to or reads from device memory.
- * With PACCEL_HW_D2D, it also supports PACCEL_XFER_CHECKSUM.
- */
-#define PACCEL_HW_CHECKSUM	BIT(6)
-/* Contents of the device memory survive suspend to RAM. Only with PACCEL_HW_MEM_SURVIVES. */
-#define PACCEL_HW_MEM_NONVOLATILE BIT(7)
-/* All of them. */
-#define PACCEL_HW_FLAGS		GENMASK(7, 0)
+#define PACCEL_HW_MEM_SURVIVES		BIT(0)
+#define PACCEL_HW_BM_STOPS		BIT(1)
+#define PACCEL_HW_MAPPABLE		BIT(2)
+#define PACCEL_HW_D2D			BIT(3)
+#define PACCEL_HW_FILL			BIT(4)
+#define PACCEL_HW_LINK			BIT(5)
+#define PACCEL_HW_CHECKSUM		BIT(6)
+#define PACCEL_HW_MEM_NONVOLATILE	BIT(7)
+#define PACCEL_HW_FLAGS			GENMASK(7, 0)	/* all flags */
 
 /**
- * struct paccel_hw_info - what probe() finds out about a card
- * @mem_size: bytes of device memory that may be allocated, a multiple of @granule
- * @granule: allocation granularity in bytes, a power of two, at most a page. @mem_size is at most
- *	U32_MAX granules, and at most 512 granules if @granule is less than 4096
- * @max_xfer: largest transfer in bytes, a multiple of 8 (the largest fill pattern), at most
+ * struct paccel_hw_info - properties of a device
+ * @mem_size: bytes of device memory that may be allocated, a multiple of @granule. At most U32_MAX
+ *	granules; if @granule is less than 4096, at most 512 granules, since alignments of up to
+ *	2 MiB are supported by MEM_ALLOC and of up to 512 granules by the allocator
+ * @granule: allocation granularity in bytes, a power of two, at most PAGE_SIZE
+ * @max_xfer: largest DMA request in bytes, a multiple of 8 (the largest fill pattern), at most
  *	PACCEL_MAX_XFER
- * @max_segs: pieces of host memory that one transfer can have, at least 1
- * @max_seg: largest piece in bytes, a multiple of 8; 0: as large as a transfer
- * @seg_boundary: no piece crosses a bus address that is a multiple of this: a power of two, at
- *	least 8; 0: it may cross any
- * @depth: transfers that an engine can be given before the first has ended, a power of two, at most
- *	PACCEL_MAX_DEPTH; more than 1 only with halt()
- * @list_size: bytes of coherent memory for each transfer in flight, at most PACCEL_MAX_LIST
- * @dma_align: bus addresses, offsets in device memory and lengths, of transfers and of pieces, are
- *	multiples of this: a power of two that divides @granule, @max_xfer, @max_seg and
- *	@seg_boundary. 0 or 1: they need not be. Programs then can copy and fill aligned ranges of
- *	device memory only; host memory is copied by the CPU where it is not aligned
- * @dma_bits: width of the bus addresses that the card can drive, 1 to 64; probe() sets both DMA
+ * @max_segs: number of host memory segments of a DMA request, at least 1
+ * @max_seg: largest segment in bytes, a multiple of 8; 0: no limit
+ * @seg_boundary: no segment crosses a bus address that is a multiple of this power of two, at least
+ *	8; 0: no limit
+ * @depth: number of DMA requests in flight on one engine, a power of two, at most PACCEL_MAX_DEPTH;
+ *	more than 1 requires halt()
+ * @list_size: bytes of paccel_xfer.list, at most PACCEL_MAX_LIST
+ * @dma_align: alignment in bytes of the bus addresses, device memory offsets and lengths of DMA
+ *	requests and segments: a power of two that divides @granule, @max_xfer, @max_seg and
+ *	@seg_boundary. 0 or 1: no constraint. If larger, applications can copy and fill only aligned
+ *	ranges of device memory, and the CPU copies host memory that is not aligned
+ * @dma_bits: width of the bus addresses that the device can drive, 1 to 64; probe() sets both DMA
  *	masks to DMA_BIT_MASK(dma_bits)
- * @engines: DMA channels, 1 to PACCEL_MAX_ENGINES
- * @engine_ops: for each engine the operations that it takes, BIT() of enum paccel_xfer_op; 0: all
- *	that @flags allow. Some engine takes H2D, some D2H, some all of D2D and CHECKSUM and some
- *	FILL, as far as @flags allow them; without PACCEL_HW_D2D some engine takes both H2D and D2H.
- *	Channels of one direction can be an engine in pairs
+ * @engines: number of engines (DMA channels), 1 to PACCEL_MAX_ENGINES
+ * @engine_ops: operations that each engine supports, BIT() of enum paccel_xfer_op; 0: all that
+ *	@flags allow. At least one engine supports each of: H2D; D2H; FILL, with PACCEL_HW_FILL;
+ *	D2D, together with CHECKSUM if @flags allow it, with PACCEL_HW_D2D; H2D together with D2H,
+ *	without PACCEL_HW_D2D. Two channels, one for each direction, may form one engine
  * @flags: PACCEL_HW_*
- * @mem_bar: with PACCEL_HW_MAPPABLE: the BAR that device memory lies in, and @granule is a page
- * @mem_offset: with PACCEL_HW_MAPPABLE: of its first byte in that BAR, whole pages
+ * @mem_bar: with PACCEL_HW_MAPPABLE: number of the BAR of device memory; @granule is PAGE_SIZE
+ * @mem_offset: with PACCEL_HW_MAPPABLE: offset in bytes of device memory in that BAR, a multiple of
+ *	PAGE_SIZE
  *
- * A card with a value that is not allowed is not bound, and the kernel log names the field.
+ * If a value is not allowed, the device is not bound, and the kernel log names the field.
  */
 struct paccel_hw_info {
 	u64 mem_size;
@@ -98,10 +108,10 @@ struct paccel_hw_info {
 };
 
 /**
- * struct paccel_hw - a card, as its backend sees it
+ * struct paccel_hw - a device, as its backend sees it
  * @pdev: the PCI function
  * @info: filled in by probe(), not changed after that
- * @priv: data of the backend
+ * @priv: private data of the backend
  */
 struct paccel_hw {
 	struct pci_dev *pdev;
@@ -110,18 +120,18 @@ struct paccel_hw {
 };
 
 /**
- * struct paccel_hw_ioctl - an ioctl that only this backend has
+ * struct paccel_hw_ioctl - a private ioctl of a backend
  * @cmd: _IO(PACCEL_IOC_TYPE, number), with a number from PACCEL_NR_PRIVATE to 0xff
  * @size: bytes of its struct, which begins with ``__u32 size``, at most PACCEL_MAX_PRIVATE
  * @min_size: bytes up to the end of the last field of the struct's first version
- * @execute: do it. @cmd is a kernel copy of the struct, with zeroes where the caller's is shorter;
- *	it is copied back if the result is 0. A field or flag that is not known and not 0 is to be
- *	refused with -EINVAL. The device stays bound until this returns, so removal waits for it: no
- *	access to user memory, no long waits. May sleep. Called by several threads at once.
- *	Returns 0 or -errno
+ * @execute: execute the command. @cmd is a kernel copy of the struct, with zeroes where that of the
+ *	caller is shorter; the core copies it back if the result is 0. Rejects unknown flags, and
+ *	reserved fields that are not 0, with -EINVAL. The device stays bound until this returns, and
+ *	removal waits for it, so no access to user memory and no long waits. May sleep. May be
+ *	called concurrently. Returns 0 or -errno
  *
- * The core checks the size and the caller as for its own commands: the opener alone, with a file
- * that is open for writing, and not after its context has been lost.
+ * The core checks the size and the caller as for its own commands: only the process that opened the
+ * file, with the file open for writing, and not after its context has been lost.
  */
 struct paccel_hw_ioctl {
 	unsigned int cmd;
@@ -132,44 +142,51 @@ struct paccel_hw_ioctl {
 
 /**
  * struct paccel_hw_ops - functions of a backend
- * @name: as DEVICE_INFO shows it
+ * @name: name of the backend, as DEVICE_INFO reports it
  * @probe: map BARs, check that the device responds and is idle, fill hw->info, set both DMA masks,
  *	request interrupts. The PCI function is enabled. Bus mastering is off on entry; probe() may
  *	enable it once the device is idle, and the core does so after success. After success no
- *	earlier DMA of this PCI function may write host memory: the core then frees what it kept for
- *	a device that was unbound from the same PCI address and might still write.
+ *	earlier DMA of this PCI function may write host memory: the core then frees the host memory
+ *	that it kept because a device at this PCI address could not be quiesced when it was unbound.
  *	devm_*() resources of the PCI function are released after remove(), or if probe() fails.
  *	May sleep. Returns 0, or -errno and has undone everything
  * @remove: undo what probe() has done without devm_*(), or NULL. The device has been quiesced, is
- *	absent, or could not be quiesced; or no request was started since probe(), because the
- *	card could not be registered. May sleep
- * @start: start one transfer, or return an error and have started nothing: -EBUSY, -EIO (bus
- *	mastering is off, or no answer). At most paccel_hw_info.depth are in flight. Called with the
- *	engine's lock held, interrupts off
+ *	absent, or could not be quiesced; if its registration failed, no request was started. May
+ *	sleep
+ * @start: start one DMA request. @x is valid during the call only; @x->list and the segments stay
+ *	valid until the request ends. At most paccel_hw_info.depth requests are in flight. Returns
+ *	0, or -errno and has started nothing, for example if bus mastering is off. The core does
+ *	not retry: every error fails the job with -EIO. Called with the engine's lock held
  * @kick: make the device begin all requests that start() has prepared since the last kick(), with
  *	one doorbell write. NULL if start() itself begins the request. Called with the engine's lock
- *	held, interrupts off
- * @poll: call paccel_xfer_done() for each request that has completed since the last call. That the
- *	device reads all ones is not a completion. Called with the engine's lock held, interrupts
- *	off
- * @halt: make the engine begin no further request, and wait briefly for the request that it is
- *	executing. The core calls it before quiesce() and reset_engine(), poll() once after it, and
- *	then not before the reset has ended. NULL if depth is 1. May sleep
- * @quiesce: end all DMA, by waiting or by aborting it, within @limit_ms. Returns 0 only if the
- *	device provably no longer writes host memory; that it does not respond is no proof. Without
- *	@halt, poll() may be called until reset() or remove(). May sleep
- * @reset: make the quiesced device ready for start() again. May sleep
+ *	held
+ * @poll: call paccel_xfer_done() for each request that has completed since the last call. An
+ *	all-ones read is not a completion. Called with the engine's lock held
+ * @halt: make the engine begin no further request, and wait for the request that it executes, for
+ *	as long as one request takes, some 20 ms at most; if it hangs, this is no error. The core
+ *	then calls poll() once, and not again until the reset has ended. NULL if depth is 1. May
+ *	sleep
+ * @quiesce: end all DMA within @limit_ms, by waiting for it or by aborting it. Returns 0 only if
+ *	the device provably no longer writes host memory; that it does not respond is no proof.
+ *	Called after halt() of each engine, and again if the device was left quiesced. May sleep
+ * @reset: make the quiesced device ready for start() again. Returns 0, or -errno: the device is
+ *	then out of service. May sleep
  * @reset_engine: abort all requests of this engine and make it ready for start() again, without
  *	effect on other engines. Returns 0 only if none of those requests can still write host
  *	memory. NULL if the device cannot do this: the core then resets the device. May sleep
- * @dump: print registers and rings, of a card that may hang, or be gone and read all ones, while
- *	transfers go on. No bus addresses, and nothing that programs have given, such as patterns.
- *	Changes nothing. May be NULL
- * @ioctls: ioctls of its own, ended by one without a function; or NULL
+ * @dump: print registers and rings, also of a device that hangs, or is absent and reads all ones.
+ *	Prints no bus addresses and no data of applications, such as patterns. Changes nothing and
+ *	allocates no memory. Process context, concurrently with all functions except probe() and
+ *	remove(). May be NULL
+ * @ioctls: array of private ioctls, terminated by an entry without execute(), or NULL
  *
- * Engines are numbered from 0 to paccel_hw_info.engines - 1.
+ * Engines are numbered from 0 to paccel_hw_info.engines - 1. The interrupt handler of the device
+ * calls paccel_xfer_check() when a request may have completed.
  *
- * The interrupt handler of the card calls paccel_xfer_check() when a transfer may have ended.
+ * The engine's lock is a spinlock that disables interrupts. A mutex serializes halt(), quiesce(),
+ * reset() and reset_engine() of a device. While they run, no request is started on the engine (all
+ * engines, for quiesce() and reset()), but poll() may be called if @halt is NULL. Other engines go
+ * on during halt() and reset_engine(). poll() may be called as soon as probe() requests interrupts.
  */
 struct paccel_hw_ops {
 	const char *name;
@@ -187,12 +204,12 @@ struct paccel_hw_ops {
 };
 
 /**
- * struct paccel_backend - a kind of card
+ * struct paccel_backend - a backend in a module of its own
  * @ops: its functions: name, probe(), start(), poll(), quiesce() and reset() at least
- * @ids: PCI IDs of its cards, ended by an empty one, or NULL. An administrator can have probe()
- *	called for others, with driver_override or new_id
- * @driver: the core's
- * @driver_name: the core's: "paccel_", then the name in @ops
+ * @ids: PCI IDs of its devices, terminated by an empty entry, or NULL. An administrator can bind
+ *	other devices with driver_override or new_id
+ * @driver: filled in and used by the core only
+ * @driver_name: filled in and used by the core only: "paccel_", then the name in @ops
  */
 struct paccel_backend {
 	const struct paccel_hw_ops *ops;
@@ -201,69 +218,30 @@ struct paccel_backend {
 	char driver_name[sizeof("paccel_") + PACCEL_BACKEND_NAME_MAX];
 };
 
+/* Called by paccel_backend_register(), which adds @owner. */
 int __paccel_backend_register(struct paccel_backend *backend, struct module *owner);
 /**
- * paccel_backend_register() - have a backend drive all cards that it knows
+ * paccel_backend_register() - register a backend
  * @backend: with its @ops and @ids; not registered. Valid until paccel_backend_unregister()
  *
- * Calls probe() for each card that has no driver. A card whose probe() fails has no driver
- * afterwards, which is no error of this function. May sleep.
+ * Calls probe() for each matching device that has no driver. A device whose probe() fails stays
+ * without a driver, which is no error of this function. May sleep.
  *
- * Return: 0; -EINVAL: a function is missing, the name does not have 1 to
- * PACCEL_BACKEND_NAME_MAX bytes, or a field of an ioctl is not as it has to be; -EBUSY: the name
- * is taken; -ENOMEM
+ * Return: 0; -EINVAL: a function is missing, the name does not have 1 to PACCEL_BACKEND_NAME_MAX
+ * bytes, or a field of an ioctl is not allowed; -EBUSY: the name is taken; -ENOMEM
  */
 #define paccel_backend_register(backend) __paccel_backend_register(backend, THIS_MODULE)
 /**
- * paccel_backend_unregister() - end that
+ * paccel_backend_unregister() - unregister a backend
  * @backend: registered by paccel_backend_register()
  *
- * Unbinds its cards. When this returns, no function of the backend runs or is called any more, also
- * for files that are still open. May sleep.
+ * Unbinds its devices. When this returns, no function of the backend runs or will be called, even
+ * if files are still open. May sleep.
  */
 void paccel_backend_unregister(struct paccel_backend *backend);
-/* For a module that is a backend and does nothing else when it is loaded and unloaded. */
+/* Defines the init and exit functions of a module that only registers @backend. */
 #define module_paccel_backend(backend)							\
 	MODULE_INFO(import_ns, "PACCEL");						\
 	module_driver(backend, paccel_backend_register, paccel_backend_unregister)
-
-/**
- * paccel_engine_irqs() - an interrupt vector for each engine
- * @hw: the card; hw->info.engines is set
- * @first: vector of engine 0; engine n has @first + n
- *
- * For probe(). Requests the interrupts, whose handlers call paccel_xfer_check() for their engine.
- * They are device-managed resources of the PCI function. May sleep.
- *
- * Return: 0; -EINVAL: hw->info.engines is not 1 to PACCEL_MAX_ENGINES; or an error of the PCI core
- */
-int paccel_engine_irqs(struct paccel_hw *hw, unsigned int first);
-/**
- * paccel_quiesce() - call quiesce() with the limit that the module parameter quiesce_ms sets
- * @hw: the card
- *
- * For probe(), where no halt() comes before it. May sleep.
- *
- * Return: as quiesce()
- */
-int paccel_quiesce(struct paccel_hw *hw);
-/**
- * paccel_spurious_irq() - count an interrupt that has no known cause
- * @hw: the card
- *
- * Any context.
- */
-void paccel_spurious_irq(struct paccel_hw *hw);
-/**
- * paccel_dump_words() - print registers as words of 32 bits
- * @out: as dump() has got it
- * @name: what they are
- * @from: the first
- * @bytes: how many bytes, a multiple of 4
- *
- * For dump().
- */
-void paccel_dump_words(struct seq_buf *out, const char *name, const void __iomem *from,
-		       u32 bytes);
 
 #endif /* PACCEL_BACKEND_H */

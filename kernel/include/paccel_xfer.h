@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The requests that a backend gets, and how it reports that they have completed. */
+/* DMA requests that a backend executes, and the functions of the core that it calls. */
 #ifndef PACCEL_XFER_H
 #define PACCEL_XFER_H
 
@@ -7,24 +7,36 @@
 
 struct paccel_hw;
 struct scatterlist;
+struct seq_buf;
 
+/**
+ * enum paccel_xfer_op - operation of a DMA request
+ * @PACCEL_XFER_H2D: copy from host memory to device memory
+ * @PACCEL_XFER_D2H: copy from device memory to host memory
+ * @PACCEL_XFER_D2D: copy within device memory; only with PACCEL_HW_D2D
+ * @PACCEL_XFER_FILL: fill device memory with a pattern; only with PACCEL_HW_FILL
+ * @PACCEL_XFER_CHECKSUM: read device memory and report its checksum; only with PACCEL_HW_CHECKSUM
+ *	and PACCEL_HW_D2D
+ */
 enum paccel_xfer_op {
-	PACCEL_XFER_H2D,	/* host to card */
-	PACCEL_XFER_D2H,	/* card to host */
-	PACCEL_XFER_D2D,	/* inside the card; only with PACCEL_HW_D2D */
-	PACCEL_XFER_FILL,	/* of card memory; only with PACCEL_HW_FILL */
-	PACCEL_XFER_CHECKSUM,	/* of card memory, nothing moves; only with PACCEL_HW_CHECKSUM */
+	PACCEL_XFER_H2D,
+	PACCEL_XFER_D2H,
+	PACCEL_XFER_D2D,
+	PACCEL_XFER_FILL,
+	PACCEL_XFER_CHECKSUM,
 };
 
 /**
- * struct paccel_seg - iterator over the segments of the host side of a DMA request
+ * struct paccel_seg - iterator over the host memory segments of a DMA request
  * @addr: bus address of the current segment; valid after paccel_seg_next() has returned true
  * @len: bytes of the current segment; valid as @addr is
- * @sg: scatterlist entry of the next segment; NULL if the host side is a single segment at @addr
+ * @sg: scatterlist entry of the next segment; NULL if there is a single segment, at @addr
  * @skip: bytes at the start of @sg that were returned before, or are not part of the request
  * @left: bytes that paccel_seg_next() has not returned yet
- * @max: bytes of a segment, at most
- * @mask: no segment crosses a bus address whose bits of @mask are 0
+ * @max: largest length of a segment
+ * @mask: paccel_hw_info.seg_boundary - 1; all ones if there is no boundary
+ *
+ * Backends read @addr and @len only.
  */
 struct paccel_seg {
 	dma_addr_t addr;
@@ -37,26 +49,27 @@ struct paccel_seg {
 };
 
 /**
- * struct paccel_xfer - one DMA request; start() takes nothing else
+ * struct paccel_xfer - a DMA request, as passed to start()
  * @op: the operation
- * @linked: execute only if the request that was started before this one on the engine succeeds,
- *	else complete with -ECANCELED. Only with PACCEL_HW_LINK
+ * @linked: execute the request only if the request that was started before it on the engine
+ *	succeeds; otherwise complete it with -ECANCELED. Only with PACCEL_HW_LINK
  * @verify: report the checksum with paccel_xfer_checksum(). Only with PACCEL_HW_CHECKSUM
+ * @quiet: the backend may suppress the completion interrupt if another request is started before
+ *	the next kick()
+ * @cookie: number of the request on its engine; the backend passes it to paccel_xfer_done()
  * @list: paccel_hw_info.list_size bytes of coherent memory, which the backend may use while the
  *	request is in flight, for example for a scatter list
  * @list_dma: bus address of @list
- * @quiet: success needs no interrupt if another request is started before the next kick(). A hint
- * @cookie: identifies the request; the backend passes it to paccel_xfer_done()
  * @dev: byte offset in device memory of the destination; D2H: of the source; CHECKSUM: 0
  * @dev_src: D2D, CHECKSUM: byte offset in device memory of the source
- * @pattern: FILL: 8 bytes, the lowest first, repeated: what is filled begins with the first of them
+ * @pattern: FILL: 8 bytes, the least significant first, repeated from @dev on; @len may cut the
+ *	last repetition
  * @len: bytes, 1 to paccel_hw_info.max_xfer
- * @segs: H2D, D2H: the host side. The backend calls paccel_seg_next() on a copy of it
- * @nr_segs: H2D, D2H: number of segments, 1 to paccel_hw_info.max_segs. Each is as
- *	paccel_hw_info.max_seg and seg_boundary demand
+ * @segs: H2D, D2H: host memory. The backend calls paccel_seg_next() on a copy of it
+ * @nr_segs: H2D, D2H: number of segments, 1 to paccel_hw_info.max_segs
  *
- * Device ranges lie inside device memory, bus addresses come from the DMA API, and addresses and
- * lengths are multiples of paccel_hw_info.dma_align. A backend need not check them.
+ * Device ranges lie inside device memory, bus addresses come from the DMA API, and segments and
+ * alignment comply with struct paccel_hw_info. A backend need not check them.
  */
 struct paccel_xfer {
 	enum paccel_xfer_op op;
@@ -75,59 +88,104 @@ struct paccel_xfer {
 };
 
 /**
- * paccel_seg_next() - the next piece of the host side of a request
- * @seg: a copy of paccel_xfer.segs; its @addr and @len are those of the piece afterwards
+ * paccel_seg_next() - get the next host memory segment of a request
+ * @seg: a copy of paccel_xfer.segs; on success @addr and @len describe the segment
  *
  * Any context.
  *
- * Return: whether there was one more piece
+ * Return: whether there was another segment
  */
 bool paccel_seg_next(struct paccel_seg *seg);
 
 /**
- * paccel_xfer_check() - ask poll() whether requests have completed
- * @hw: the card
+ * paccel_xfer_check() - process the completions of an engine
+ * @hw: the device
  * @engine: number of the engine
  *
- * For the interrupt handler of a card, which calls it whenever a request may have completed. Any
- * context; the engine's lock must not be held, as it is in start(), kick() and poll().
+ * Calls poll(). The interrupt handler of the device calls this whenever a request may have
+ * completed. Any context; the engine's lock must not be held, as it is in start(), kick() and
+ * poll().
  *
  * Return: whether poll() has reported a completion
  */
 bool paccel_xfer_check(struct paccel_hw *hw, unsigned int engine);
 /**
  * paccel_xfer_done() - report that a request has completed
- * @hw: the card
+ * @hw: the device
  * @engine: number of the engine
  * @cookie: paccel_xfer.cookie of the request
- * @bytes: length that the device reports
- * @status: 0; -ECANCELED: it was linked, and the one before it has failed; or another error
+ * @bytes: length that the device reports, or paccel_xfer.len if it reports none; ignored on error
+ * @status: 0; -ECANCELED: the request was linked and the previous one failed; any other -errno is
+ *	handled as -EIO
  *
- * For poll(). A cookie of no request in flight is counted as bogus and ignored. Success with a
- * wrong @bytes is counted as bogus too; the request then fails with -EIO, and the core resets the
- * engine or the device.
+ * For poll(). With status 0, the bytes that the request has written are visible to the CPU.
+ *
+ * A @cookie that matches no request in flight is counted as bogus and ignored. A wrong @bytes is
+ * counted as bogus, too; the request then fails with -EIO, and the core resets the engine or the
+ * device.
  */
 void paccel_xfer_done(struct paccel_hw *hw, unsigned int engine, u64 cookie, u64 bytes,
 		      int status);
 /**
  * paccel_xfer_checksum() - report the checksum of a request with paccel_xfer.verify
- * @hw: the card
+ * @hw: the device
  * @engine: number of the engine
  * @cookie: paccel_xfer.cookie of the request
- * @checksum: CRC32C (initial value and final inversion of all ones) of its bytes as the device has
- *	written them to its memory, or, of D2H and CHECKSUM, read them from it
+ * @checksum: CRC32C (initial value and final inversion of all ones) of the bytes that the device
+ *	has written to device memory or, for D2H and CHECKSUM, read from device memory
  *
- * For poll(), before paccel_xfer_done(). A cookie of no request in flight is ignored.
+ * For poll(), before paccel_xfer_done(). A @cookie that matches no request in flight is ignored.
  */
 void paccel_xfer_checksum(struct paccel_hw *hw, unsigned int engine, u64 cookie,
 			  u32 checksum);
 /**
- * paccel_xfer_bogus() - count and log a completion entry that is not valid
- * @hw: the card
+ * paccel_xfer_bogus() - count and log an invalid completion entry
+ * @hw: the device
  * @engine: number of the engine
  *
  * For poll().
  */
 void paccel_xfer_bogus(struct paccel_hw *hw, unsigned int engine);
+
+/**
+ * paccel_engine_irqs() - request an interrupt vector for each engine
+ * @hw: the device; hw->info.engines is set
+ * @first: index of the vector of engine 0, as for pci_irq_vector(); engine n has @first + n
+ *
+ * For probe(). Allocates @first + hw->info.engines MSI-X or MSI vectors. The interrupt handlers
+ * call paccel_xfer_check() for their engine. Vectors and interrupts are device-managed resources of
+ * the PCI function. May sleep.
+ *
+ * Return: 0; -EINVAL: hw->info.engines is not 1 to PACCEL_MAX_ENGINES; or an error of the PCI core
+ */
+int paccel_engine_irqs(struct paccel_hw *hw, unsigned int first);
+/**
+ * paccel_spurious_irq() - count an interrupt that has no known cause
+ * @hw: the device
+ *
+ * Any context.
+ */
+void paccel_spurious_irq(struct paccel_hw *hw);
+
+/**
+ * paccel_quiesce() - call quiesce() with the limit of the module parameter quiesce_ms
+ * @hw: the device
+ *
+ * For probe(), where no halt() comes before it. May sleep.
+ *
+ * Return: as quiesce()
+ */
+int paccel_quiesce(struct paccel_hw *hw);
+/**
+ * paccel_dump_words() - print registers as 32-bit words, 8 to a line
+ * @out: argument of dump()
+ * @name: prefix of each line, followed by the offset from @from
+ * @from: mapped address of the first register
+ * @bytes: a multiple of 4
+ *
+ * For dump().
+ */
+void paccel_dump_words(struct seq_buf *out, const char *name, const void __iomem *from,
+		       u32 bytes);
 
 #endif /* PACCEL_XFER_H */
