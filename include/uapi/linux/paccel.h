@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * paccel: the contract between the kernel driver and user space.
+ * paccel: user space interface of the kernel driver.
  *
  * Every command is an ioctl on /dev/paccelN that takes one extensible struct. Its first field,
- * size, is sizeof(the struct) as the caller was compiled: a smaller (older) struct is as if the
- * missing fields were 0, a larger (newer) one is accepted if all that this kernel does not know
- * is 0.
+ * size, is sizeof(the struct) as the caller was compiled. If the caller's struct is smaller
+ * (older), the missing fields are taken as 0. If it is larger (newer), all bytes that this kernel
+ * does not know must be 0.
  */
 #ifndef _UAPI_LINUX_PACCEL_H
 #define _UAPI_LINUX_PACCEL_H
@@ -16,71 +16,77 @@
 /**
  * DOC: Errors
  *
- * Every command can fail with these; what else it can answer stands at its struct. A command that
- * fails has changed nothing and written nothing into its struct, unless its text says otherwise.
+ * Every command can fail with the errors below; further errors are listed at its struct. A command
+ * that fails has changed nothing and written nothing into its struct, unless its text says
+ * otherwise.
  *
  * =============== ================================================================
- * ``-ENODEV``     the card is gone; it stays so for this file
- * ``-ENOTTY``     no such command
- * ``-EACCES``     the file was opened read-only (all but DEVICE_INFO, MEM_STATS)
- * ``-EPERM``      another process (address space) than the one that opened the
+ * ``-ENODEV``     the device has been removed; permanent for this file
+ * ``-ENOTTY``     unknown command
+ * ``-EACCES``     the file is open read-only (all but DEVICE_INFO, MEM_STATS)
+ * ``-EPERM``      the caller is not the process (address space) that opened the
  *                 file (all but DEVICE_INFO, MEM_STATS)
- * ``-ESTALE``     a reset of the card has lost the memory of this context (all
- *                 but DEVICE_INFO, MEM_STATS): open the node again
- * ``-EFAULT``     the struct itself, or memory that it names, cannot be accessed
- * ``-EINVAL``     size below the first version's, an unknown flag, a reserved
+ * ``-ESTALE``     the context is lost: a reset has lost the contents of device
+ *                 memory (all but DEVICE_INFO, MEM_STATS). Open the device again
+ * ``-EFAULT``     the struct, or memory that it refers to, cannot be accessed
+ * ``-EINVAL``     size below that of the first version, an unknown flag, a reserved
  *                 field that is not 0, a value outside its documented range
- * ``-E2BIG``      a larger struct whose unknown part is not 0, or one of more
+ * ``-E2BIG``      a larger struct whose unknown part is not 0, or a struct of more
  *                 than 4096 bytes
- * ``-EOPNOTSUPP`` a known flag that this card cannot serve
+ * ``-EOPNOTSUPP`` a known flag that this device does not support
  * ``-ENOMEM``     out of memory (which memory: see the command)
- * ``-EINTR``      a signal arrived: any in WAIT and in a SUBMIT that waits for room,
- *                 elsewhere a fatal one, and the process never sees it
+ * ``-EINTR``      a signal: any signal in WAIT and in a SUBMIT that waits for room;
+ *                 elsewhere a fatal signal only
  * =============== ================================================================
+ *
+ * A device that could not be stopped or reset is *out of service*: commands that need the hardware
+ * fail with ``-EIO`` until a PACCEL_IOC_RESET succeeds.
  */
 
 /**
  * DOC: Other calls
  *
- * open() of the node makes a context. mmap() takes offsets that HOST_ALLOC and STREAM_CREATE
- * returned, or those of device memory, and answers with the general errors above, or those that
- * stand there; offset 0 maps nothing. poll() reports EPOLLIN while points have been completed since
- * the last WAIT of this file, EPOLLHUP once the card is gone and EPOLLERR once the context is lost.
- * The context ends when the last descriptor is closed and its mappings are gone (each holds the
- * file open), and with the process that opened it: what waits is cancelled, what runs ends by
- * itself.
+ * open() creates a context, which belongs to the open file and to the process that opened it.
+ * mmap() takes the offsets that HOST_ALLOC and STREAM_CREATE return, and offsets of device memory;
+ * it fails with the general errors above and with those that are described there. Other offsets,
+ * such as 0, are ``-EINVAL``. poll() reports EPOLLIN if a point has ended since the last WAIT on
+ * this file, EPOLLHUP once the device has been removed and EPOLLERR once the context is lost.
+ *
+ * The context ends when the last file descriptor is closed and the last mapping is gone (each
+ * mapping holds the file open), or when the process that opened it exits. Queued operations are
+ * then cancelled; DMA requests in flight are not aborted.
  */
 
 /**
  * DOC: Addresses
  *
- * Device memory is named by 64-bit device addresses, from mem_base on (never 0). MEM_ALLOC
- * returns the start of an allocation; every command takes interior addresses too, at byte
- * granularity. An address is a name and not a right: a range that is not wholly inside one live
- * allocation of the calling context is ``-EFAULT``. Host memory is named by the caller's own
- * addresses. A context is one open file and serves the process that opened it.
+ * Device memory has 64-bit device addresses, which begin at mem_base (never 0). MEM_ALLOC returns
+ * the address of the first byte of an allocation; commands also take addresses inside the
+ * allocation, at byte granularity (but see copy_align). An address alone grants no access: a range
+ * that is not wholly inside one live allocation of the calling context is ``-EFAULT``. Host memory
+ * is named by virtual addresses of the caller.
  */
 
 /**
  * DOC: Mapped device memory
  *
- * With PACCEL_CAP_MAPPABLE device memory can be mapped: mmap() at offset PACCEL_MMAP_DEVICE plus a
- * device address, MAP_SHARED, any whole pages of the card's memory. The range need not be allocated
- * when it is mapped, so a program can map all of it once: it is when a page is touched that the
- * driver asks whose it is, and where the context has no allocation it is SIGBUS. That begins with
- * the MEM_FREE of an allocation (the last one, if it was imported as well), with unplug and with
- * the loss of the context, for every thread at once: nobody ever sees what the next owner writes.
- * Bytes between the end of an allocation and the end of its granule can be accessed as well.
+ * With PACCEL_CAP_MAPPABLE, mmap() with MAP_SHARED at offset PACCEL_MMAP_DEVICE plus a device
+ * address maps whole pages of device memory. The range need not be allocated, so a process can map
+ * all device memory once. Access is checked at page fault: SIGBUS if the context has no allocation
+ * there. Pages are unmapped in all threads by the last MEM_FREE of an allocation, by removal of the
+ * device and by loss of the context, before the memory is allocated again. Bytes between the end of
+ * an allocation and the next multiple of the granule can be accessed as well.
  *
- * mmap() answers with the general errors, ``-EOPNOTSUPP`` (no PACCEL_CAP_MAPPABLE), ``-EINVAL`` (a
- * private mapping; not wholly inside the card's memory) or ``-EACCES`` (PROT_EXEC). The mapping
- * cannot be split, moved or grown (munmap() or mprotect() of a part is ``-EINVAL``, mremap()
- * fails), fork() does not give it to the child, and it is not in core dumps. Programs of 32 bits
- * have no offsets of this size.
+ * mmap() fails with the general errors, ``-EOPNOTSUPP`` (no PACCEL_CAP_MAPPABLE), ``-EINVAL`` (a
+ * private mapping; not wholly inside device memory) or ``-EACCES`` (PROT_EXEC). The mapping cannot
+ * be split, moved or grown (munmap() or mprotect() of a part is ``-EINVAL``, mremap() fails), is
+ * not inherited by fork() and is not in core dumps. 32-bit processes have no mmap() offsets of this
+ * size.
  *
- * The processor combines writes, and delays them. What a thread has written is there for the work
- * that it asks for afterwards by COPY, FILL and SUBMIT, and what such work has written is there for
- * whoever has seen that it is complete. Reading is slow: copy what is to be read much.
+ * The mapping is write-combined: stores are buffered. COPY, FILL and SUBMIT order the earlier loads
+ * and stores of the calling thread before the DMA of their operations. What an operation has
+ * written to device memory is visible to every thread that has observed its end. Loads are uncached
+ * and slow: use COPY for data that is read often.
  */
 
 /* mmap() offset of device address 0. */
@@ -108,21 +114,23 @@ enum {
 	PACCEL_NR_WAIT = 0x0f,
 	PACCEL_NR_FENCE_EXPORT = 0x10,
 	PACCEL_NR_RESET = 0x11,
-	PACCEL_NR_PRIVATE = 0x80, /* and above: commands of one kind of card */
+	PACCEL_NR_PRIVATE = 0x80, /* and above: private commands of a backend */
 };
 
 /**
- * enum paccel_cap - what a card can do (bits of paccel_device_info.caps)
- * @PACCEL_CAP_MAPPABLE: device memory can be mapped by programs
- * @PACCEL_CAP_NATIVE_D2D: the card copies inside its memory by itself; without it such a copy is
- *	two transfers
- * @PACCEL_CAP_NATIVE_FILL: the card fills by itself; without it a fill is a transfer from the host
- * @PACCEL_CAP_MEM_SURVIVES_RESET: contents and contexts survive PACCEL_IOC_RESET
- * @PACCEL_CAP_DIRECT_DMA: host memory is given to the card where it lies; without it every transfer
- *	goes through the driver's bounce buffer, since the card does not reach all memory, or the
- *	kernel would copy what is mapped (swiotlb=force, SEV, TDX)
- * @PACCEL_CAP_VERIFY: the card computes checksums: PACCEL_COPY_VERIFY, PACCEL_FILL_VERIFY and
- *	PACCEL_OP_VERIFY
+ * enum paccel_cap - capabilities of a device (bits of paccel_device_info.caps)
+ * @PACCEL_CAP_MAPPABLE: applications can map device memory
+ * @PACCEL_CAP_NATIVE_D2D: the device copies within its memory; without it the driver copies through
+ *	a staging buffer in host memory
+ * @PACCEL_CAP_NATIVE_FILL: the device fills its memory; without it the driver copies the pattern
+ *	from host memory
+ * @PACCEL_CAP_MEM_SURVIVES_RESET: the contents of device memory and the contexts survive
+ *	PACCEL_IOC_RESET
+ * @PACCEL_CAP_DIRECT_DMA: the device accesses host memory by DMA where it lies; without it all DMA
+ *	goes through a bounce buffer, since the device cannot address all host memory, or the DMA
+ *	API may use swiotlb (swiotlb=force, SEV, TDX)
+ * @PACCEL_CAP_VERIFY: the device computes checksums: PACCEL_COPY_VERIFY, PACCEL_FILL_VERIFY and
+ *	PACCEL_OP_VERIFY are supported
  */
 enum paccel_cap {
 	PACCEL_CAP_MAPPABLE = 1 << 0,
@@ -139,26 +147,27 @@ enum paccel_cap {
  * @flags: In. Must be 0
  * @mem_base: Out. Lowest device address, 4 GiB
  * @mem_size: Out. Bytes of device memory, a multiple of @granule
- * @granule: Out. Unit of allocation in bytes, a power of two: 64 where memory is reached by DMA
- *	only, the page size where programs can map it
- * @max_xfer: Out. Largest single DMA transfer in bytes; longer operations are cut
- * @max_align: Out. Largest alignment that MEM_ALLOC honours, in bytes
+ * @granule: Out. Allocation granularity in bytes, a power of two, at most the page size; the page
+ *	size with PACCEL_CAP_MAPPABLE
+ * @max_xfer: Out. Largest DMA request in bytes; longer operations are split
+ * @max_align: Out. Largest alignment that MEM_ALLOC supports, in bytes
  * @max_host_bytes: Out. Largest length of one host range, in bytes
- * @clock_ns: Out. CLOCK_MONOTONIC of the initial time namespace, in nanoseconds, at the time of
- *	the call
+ * @clock_ns: Out. CLOCK_MONOTONIC of the initial time namespace, in nanoseconds, at the time of the
+ *	call
  * @caps: Out. Bits of enum paccel_cap
- * @max_host_ranges: Out. Host ranges that one context can have
- * @engines: Out. DMA channels of the card
- * @dma_bits: Out. Width of the bus addresses that the card can reach
+ * @max_host_ranges: Out. Maximum number of host ranges of one context
+ * @engines: Out. Number of engines (DMA channels) of the device
+ * @dma_bits: Out. Width in bits of the bus addresses that the device can drive
  * @reserved: Out. 0
- * @card: Out. Name of the kind of card, NUL-terminated
+ * @card: Out. Name of the backend that drives the device, NUL-terminated
  * @bus_addr: Out. PCI address (``0000:01:00.0``), NUL-terminated
- * @max_streams: Out. Streams that one context can have, with those that still drain
- * @max_ops: Out. Operations of one SUBMIT
- * @max_queued: Out. Operations that can wait in one stream; SUBMIT sleeps while there is no room
- * @max_points: Out. Points of one WAIT
- * @max_queued_all: Out. Operations that can wait in all streams of one context together
- * @copy_align: Out. Bytes, a power of two, 1 for most cards: device addresses, device pitches,
+ * @max_streams: Out. Maximum number of streams of one context, including destroyed streams that
+ *	still have queued operations
+ * @max_ops: Out. Maximum number of operations of one SUBMIT
+ * @max_queued: Out. Maximum number of operations queued in one stream; SUBMIT sleeps until they fit
+ * @max_points: Out. Maximum number of points of one WAIT
+ * @max_queued_all: Out. Maximum number of operations queued in all streams of one context together
+ * @copy_align: Out. Bytes, a power of two, 1 for most devices: device addresses, device pitches,
  *	widths and lengths of COPY, FILL and their operations must be multiples of it
  *
  * Any process that holds the file may call it, also on a file opened read-only. Thread-safe.
@@ -192,28 +201,26 @@ struct paccel_device_info {
 
 #define PACCEL_IOC_DEVICE_INFO _IO(PACCEL_IOC_TYPE, PACCEL_NR_DEVICE_INFO)
 
-/* The allocation will be mapped by the program: only with PACCEL_CAP_MAPPABLE. */
+/* Fails with -EOPNOTSUPP if device memory cannot be mapped. mmap() does not require this flag. */
 #define PACCEL_MEM_MAPPABLE (1 << 0)
 
 /**
  * struct paccel_mem_alloc - ioctl(PACCEL_IOC_MEM_ALLOC)
  * @size: sizeof(struct paccel_mem_alloc)
  * @flags: In. 0 or PACCEL_MEM_MAPPABLE
- * @length: In. Bytes wanted, at least 1; exactly these can be accessed and must be given to
- *	MEM_FREE. They occupy
- *	@length rounded up to the granule
- * @align: In. Alignment of the address in bytes, a power of two up to max_align; 0 stands for the
- *	granule
+ * @length: In. Bytes, at least 1. Commands can access exactly these bytes, and MEM_FREE takes the
+ *	same length. The allocation occupies @length rounded up to the granule
+ * @align: In. Alignment of the address in bytes, a power of two up to max_align; 0: the granule
  * @addr: Out. Device address of the first byte
  *
- * Contiguous device memory, all bytes 0 (unless the module was loaded with scrub=0). It belongs
- * to the context until MEM_FREE, close, or the end of the process. Sleeps, killable, while memory
- * that was freed is still being scrubbed and would serve the request. Thread-safe.
+ * Allocates contiguous device memory. All bytes are 0, unless the module parameter scrub is N. The
+ * allocation belongs to the context until MEM_FREE or the end of the context. Sleeps, killable,
+ * while the request can be served only by freed memory that is not scrubbed yet. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@length 0, @align not a power of two or above max_align);
- * ``-EOPNOTSUPP`` (PACCEL_MEM_MAPPABLE without PACCEL_CAP_MAPPABLE); ``-EDQUOT`` (more than
- * max_user_bytes leaves to this user); ``-ENOMEM`` (no such range is free, not even after
- * scrubbing; or out of kernel memory); ``-EIO`` (the card is out of service).
+ * Return: 0; ``-EINVAL`` (@length is 0, @align is not a power of two or above max_align);
+ * ``-EOPNOTSUPP`` (PACCEL_MEM_MAPPABLE without PACCEL_CAP_MAPPABLE); ``-EDQUOT`` (exceeds the quota
+ * of the user, sysfs max_user_bytes); ``-ENOMEM`` (no range is long enough, even after scrubbing;
+ * or out of kernel memory); ``-EIO`` (the device is out of service).
  */
 struct paccel_mem_alloc {
 	__u32 size;
@@ -229,14 +236,16 @@ struct paccel_mem_alloc {
  * struct paccel_mem_free - ioctl(PACCEL_IOC_MEM_FREE)
  * @size: sizeof(struct paccel_mem_free)
  * @flags: In. Must be 0
- * @addr: In. Address that MEM_ALLOC returned
- * @length: In. Length that was given to MEM_ALLOC
+ * @addr: In. Address that MEM_ALLOC or MEM_IMPORT returned
+ * @length: In. Length that was passed to MEM_ALLOC, or that MEM_IMPORT returned
  *
- * The range cannot be used any more; operations that still run on it end first. It is scrubbed
- * before anybody can have it again. Never waits for the card. Thread-safe.
+ * Undoes one MEM_ALLOC or MEM_IMPORT. The last of them removes the allocation from the context,
+ * which can no longer access it. Returns at once: operations that use the memory go on. The memory
+ * is scrubbed and can be allocated again after they have ended and no other context and no dma-buf
+ * holds it. Thread-safe.
  *
- * Return: 0; ``-ENOENT`` (no allocation of this context starts at @addr); ``-EINVAL`` (another
- * @length than was allocated: the allocation stays).
+ * Return: 0; ``-ENOENT`` (no allocation of this context starts at @addr); ``-EINVAL`` (@length is
+ * not that of the allocation).
  */
 struct paccel_mem_free {
 	__u32 size;
@@ -250,7 +259,7 @@ struct paccel_mem_free {
 /**
  * enum paccel_export_kind - what MEM_EXPORT exports
  * @PACCEL_EXPORT_DEVICE: an allocation of device memory
- * @PACCEL_EXPORT_HOST: memory of HOST_ALLOC
+ * @PACCEL_EXPORT_HOST: memory that HOST_ALLOC has allocated
  */
 enum paccel_export_kind {
 	PACCEL_EXPORT_DEVICE = 1,
@@ -261,26 +270,27 @@ enum paccel_export_kind {
  * struct paccel_mem_export - ioctl(PACCEL_IOC_MEM_EXPORT)
  * @size: sizeof(struct paccel_mem_export)
  * @flags: In. Must be 0
- * @addr: In. First byte: what MEM_ALLOC returned, or where HOST_ALLOC's memory is mapped
+ * @addr: In. Address that MEM_ALLOC or MEM_IMPORT returned, or at which HOST_ALLOC memory is mapped
  * @kind: In. One of enum paccel_export_kind
  * @fd: Out. A dma-buf, close-on-exec, readable and writable
  *
- * A dma-buf of the whole allocation, in whole granules or pages. It holds the memory: what the
- * context frees, and the context's own end, leave it to those who still have it, and the exporter
- * goes on paying: its user's quota, and for HOST_ALLOC memory RLIMIT_MEMLOCK.
+ * Creates a dma-buf of the whole allocation, in whole pages. The dma-buf holds a reference on the
+ * memory, which outlives MEM_FREE, HOST_FREE and the context. The memory stays charged as before:
+ * to the quota of the user who allocated it or, for HOST_ALLOC memory, to RLIMIT_MEMLOCK.
  *
- * Device memory can be imported with MEM_IMPORT on the same card. It has no pages; what else can be
- * done with it needs PACCEL_CAP_MAPPABLE, and is ``-EOPNOTSUPP`` without (programs see that as the
- * answer of the importing call): mmap(), which gives what mmap() of the device memory gives, but to
- * whoever has the dma-buf, and for as long; and attachments by peer2peer importers, such as this
- * driver for another card (HOST_REGISTER), that the bus lets reach it. When the card goes, or has
- * lost its memory, both end: SIGBUS, and importers have let go before the card has gone.
- * HOST_ALLOC memory can
- * be attached by every driver whose device reaches it without copies of the DMA API (else
- * ``-EOPNOTSUPP``), mapped and read by the CPU. Thread-safe.
+ * A dma-buf of device memory can be imported with MEM_IMPORT on the same device. Other uses require
+ * PACCEL_CAP_MAPPABLE; without it they fail with ``-EOPNOTSUPP`` in the call that maps or imports.
+ * mmap() of the dma-buf gives the same kind of mapping as mmap() of device memory, but grants
+ * access by itself, in any process, until munmap(). Importers of peer-to-peer memory can attach,
+ * such as HOST_REGISTER on another device, if the module parameter p2p allows it. Both are revoked
+ * when the device is removed or loses its memory: access to a mapping raises SIGBUS, and importers
+ * no longer access the memory when removal ends.
  *
- * Return: 0; ``-EINVAL`` (@kind); ``-ENOENT`` (no such allocation starts at @addr);
- * ``-ENOMEM`` (out of memory); ``-EMFILE`` (no file descriptor is left).
+ * HOST_ALLOC memory can be mapped, accessed by the CPU, and attached to every device that reaches
+ * it without bounce buffers of the DMA API (else ``-EOPNOTSUPP``). Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (@kind); ``-ENOENT`` (no such allocation starts at @addr); ``-ENOMEM``
+ * (out of memory); ``-EMFILE`` (no file descriptor is left).
  */
 struct paccel_mem_export {
 	__u32 size;
@@ -296,19 +306,19 @@ struct paccel_mem_export {
  * struct paccel_mem_import - ioctl(PACCEL_IOC_MEM_IMPORT)
  * @size: sizeof(struct paccel_mem_import)
  * @flags: In. Must be 0
- * @fd: In. A dma-buf of device memory of the same card; it may be closed afterwards
+ * @fd: In. A dma-buf of device memory of the same device; it may be closed afterwards
  * @reserved: In. Must be 0
  * @addr: Out. Device address: the same in every context that has the allocation
- * @length: Out. Bytes, as they were given to MEM_ALLOC: these can be accessed, and are given to
- *	MEM_FREE
+ * @length: Out. Length that was passed to MEM_ALLOC; MEM_FREE takes the same
  *
- * Adds the allocation to this context. What the context already has, by MEM_ALLOC or an earlier
- * import, is counted: as many MEM_FREE end it. The memory is scrubbed when the last context,
- * dma-buf and job have let go of it. Costs this context's user no quota. Thread-safe.
+ * Adds the allocation to this context. If the context already has it, by MEM_ALLOC or by an earlier
+ * import, a count is incremented: each of them needs its own MEM_FREE. The memory is scrubbed when
+ * all contexts, dma-bufs and operations have dropped their references. It is not charged to the
+ * quota of the importing user. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@fd is no dma-buf); ``-EXDEV`` (not of this driver, not device memory,
- * or of another card: register it as host memory instead); ``-ESTALE`` (a reset has lost its
- * contents); ``-ENOMEM``.
+ * Return: 0; ``-EINVAL`` (@fd is no dma-buf); ``-EXDEV`` (of another driver, of host memory or of
+ * another device: use HOST_REGISTER); ``-ESTALE`` (also: a reset has lost the contents of this
+ * allocation); ``-ENOMEM``.
  */
 struct paccel_mem_import {
 	__u32 size;
@@ -325,27 +335,28 @@ struct paccel_mem_import {
  * struct paccel_mem_stats - ioctl(PACCEL_IOC_MEM_STATS)
  * @size: sizeof(struct paccel_mem_stats)
  * @flags: In. Must be 0
- * @total: Out. Bytes of device memory; @used + @free + @waiting + @set_aside
- * @used: Out. Bytes in allocations of all contexts, in whole granules
+ * @total: Out. Bytes of device memory: @used + @free + @waiting + @set_aside
+ * @used: Out. Bytes of all allocations, in whole granules
  * @free: Out. Bytes that can be allocated at once
- * @waiting: Out. Bytes that were freed and wait for scrubbing
- * @set_aside: Out. Bytes whose scrubbing failed: out of use until a RESET has scrubbed them
- * @mine: Out. Bytes in allocations of this context, in whole granules
- * @mine_allocs: Out. Live allocations of this context
- * @user: Out. Bytes charged to the user of this context, over all its contexts on this card
- * @user_max: Out. Quota of each user in bytes (sysfs max_user_bytes), 0 for none
- * @largest_free: Out. Longest contiguous range of @free, in bytes
- * @allocs: Out. Successful MEM_ALLOC since the driver was bound, by all contexts
- * @alloc_failures: Out. MEM_ALLOC that ended in ``-ENOMEM`` or ``-EDQUOT``, likewise
- * @bytes_h2d: Out. Bytes copied from the host to the card, likewise
- * @bytes_d2h: Out. Bytes copied from the card to the host, likewise
- * @bytes_d2d: Out. Bytes copied inside the card, likewise
- * @bytes_filled: Out. Bytes filled by FILL, likewise
- * @bytes_scrubbed: Out. Bytes scrubbed, likewise
- * @xfers: Out. DMA transfers that the card was asked for, likewise
+ * @waiting: Out. Bytes freed but not yet scrubbed
+ * @set_aside: Out. Bytes quarantined because their scrubbing failed; a RESET scrubs them again
+ * @mine: Out. Bytes of the allocations of this context, in whole granules, imported ones included
+ * @mine_allocs: Out. Number of allocations of this context, imported ones included
+ * @user: Out. Bytes charged to the user (real user ID) of this context on this device
+ * @user_max: Out. Quota of each user in bytes (sysfs max_user_bytes), 0: none
+ * @largest_free: Out. Length in bytes of the longest contiguous range of @free
+ * @allocs: Out. Number of successful MEM_ALLOC
+ * @alloc_failures: Out. Number of MEM_ALLOC that failed with ``-ENOMEM`` or ``-EDQUOT``
+ * @bytes_h2d: Out. Bytes copied from host memory to device memory
+ * @bytes_d2h: Out. Bytes copied from device memory to host memory
+ * @bytes_d2d: Out. Bytes copied within device memory
+ * @bytes_filled: Out. Bytes filled by FILL
+ * @bytes_scrubbed: Out. Bytes scrubbed
+ * @xfers: Out. Number of DMA requests that were started
  *
- * One consistent snapshot for @total to @largest_free. Any process that holds the file may call
- * it, also on a file opened read-only. Thread-safe.
+ * One consistent snapshot for @total to @largest_free. The counters from @allocs on are of all
+ * contexts, since the driver was bound. Any process that holds the file may call it, also on a file
+ * opened read-only. Thread-safe.
  *
  * Return: 0, or a general error.
  */
@@ -381,16 +392,18 @@ struct paccel_mem_stats {
  * @length: In. Bytes, 1 to max_host_bytes; rounded up to whole pages
  * @offset: Out. Offset for the one mmap() that gives the memory its address; never 0
  *
- * Page-locked memory of the driver, all bytes 0, charged to the memory cgroup and twice to
- * RLIMIT_MEMLOCK: to the process, with all its ranges, and to its user, with such memory of all
- * processes, since it can outlive the process in mappings and dma-bufs.
+ * Allocates page-locked host memory, all bytes 0. The memory is charged to the memory cgroup and to
+ * two sums, each of which RLIMIT_MEMLOCK limits: that of all host ranges of the process, and that
+ * of the HOST_ALLOC memory of all processes of the user, since the memory can outlive the process
+ * in mappings and dma-bufs.
  *
- * Map it once, MAP_SHARED, with the whole rounded length: any other length or a private mapping
- * is ``-EINVAL``, a second mapping is ``-EBUSY``, an unknown offset ``-EINVAL``, an address
- * inside a range that is already registered ``-EEXIST``. The mapping cannot be split, moved or
- * grown (munmap() of a part is ``-EINVAL``, mremap() fails); fork() shares it with the child. After
- * munmap() the range answers ``-EFAULT`` until it is freed. The pages live until HOST_FREE (or
- * close) and munmap() in all processes. Thread-safe.
+ * The memory is mapped once, with MAP_SHARED and the whole rounded length. mmap() fails with
+ * ``-EINVAL`` (another length, a private mapping, an unknown offset), ``-EBUSY`` (a second mapping)
+ * or ``-EEXIST`` (the addresses overlap a host range of this context). The mapping cannot be split,
+ * moved or grown (munmap() of a part is ``-EINVAL``, mremap() fails); fork() shares it with the
+ * child. After munmap(), commands that use the range fail with ``-EFAULT`` until it is freed. The
+ * pages are freed after HOST_FREE (or the end of the context), munmap() in all processes and the
+ * release of all dma-bufs. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (@length); ``-ENOMEM`` (RLIMIT_MEMLOCK, or out of memory); ``-ENOSPC``
  * (max_host_ranges).
@@ -404,9 +417,9 @@ struct paccel_host_alloc {
 
 #define PACCEL_IOC_HOST_ALLOC _IO(PACCEL_IOC_TYPE, PACCEL_NR_HOST_ALLOC)
 
-/* The card will only read the range: it may be memory that the program cannot write. */
+/* The device only reads the range, and the process need not be able to write it. */
 #define PACCEL_HOST_READ_ONLY (1 << 0)
-/* The memory is that of the dma-buf fd; addr and length only name it. */
+/* The range stands for memory of the dma-buf fd, and not of the process. */
 #define PACCEL_HOST_DMABUF (1 << 1)
 
 /**
@@ -418,31 +431,34 @@ struct paccel_host_alloc {
  * @fd: In. A dma-buf of any driver with PACCEL_HOST_DMABUF, else 0; it may be closed afterwards
  * @reserved: In. Must be 0
  *
- * Pins the caller's own memory until HOST_FREE, so that copies need not pin it each time. Charged
- * to RLIMIT_MEMLOCK in whole pages. Ranges of one context never overlap. When the memory is
- * unmapped, moved or replaced under the registration, copies that use it answer ``-EFAULT`` until
- * it is freed. Thread-safe.
+ * Pins memory of the caller until HOST_FREE. Copies then need not pin it each time, and streams can
+ * use it. Charged to RLIMIT_MEMLOCK in whole pages. Host ranges of one context cannot overlap. If
+ * pages of the range are unmapped, moved or replaced, commands that use the range fail with
+ * ``-EFAULT`` until it is freed. Thread-safe.
  *
- * With PACCEL_HOST_DMABUF the first @length bytes of the dma-buf stand under these addresses: an
- * address range that the program keeps free for them (a PROT_NONE mapping, say), or where it has
- * mapped the dma-buf itself. Nothing there is read, pinned or watched. RLIMIT_MEMLOCK is charged
- * for the whole of a dma-buf of another driver, which that driver then keeps where it is, and for
- * what is registered of HOST_ALLOC memory of another card. Device memory of another card costs
- * nothing; it can be registered if the module parameter p2p lets the cards reach each other. Memory
- * that its driver takes away (its card goes) is dead: copies that use it answer ``-EFAULT``, and
- * those that run fail so. Accesses are ordered by the program (with fences): the implicit fences of
- * the dma-buf are not looked at. Where the card cannot reach the memory by DMA the driver copies by
- * CPU: COPY and SUBMIT then wait for the writers (before PACCEL_COPY_D2H also for the readers) that
- * the dma-buf has fences of, killable, and answer ``-EIO`` if its driver refuses the access.
+ * With PACCEL_HOST_DMABUF, the addresses from @addr on stand for the first @length bytes of the
+ * dma-buf. The process must not use them for other memory: it reserves them, for example with a
+ * PROT_NONE mapping, or maps the dma-buf there. The driver neither accesses nor pins nor watches
+ * what is mapped there. RLIMIT_MEMLOCK is charged with the whole size of a dma-buf of another
+ * driver, which that driver pins; with the registered length for HOST_ALLOC memory of another
+ * device; and not at all for HOST_ALLOC memory of this device and for device memory of another
+ * device. The latter can be registered if the module parameter p2p allows it.
+ *
+ * If the exporter revokes the memory, for example because its device is removed, operations that
+ * use it fail with ``-EFAULT``. Implicit fences of the dma-buf are ignored: the application orders
+ * accesses, for example with PACCEL_OP_WAIT_FENCE. Where the device cannot reach the memory by DMA,
+ * the CPU copies it: COPY and SUBMIT then wait for the write fences of the dma-buf, before
+ * PACCEL_COPY_D2H also for the read fences, and fail with ``-EIO`` if the exporter refuses the
+ * access. A signal restarts this wait, and a fatal signal ends it.
  *
  * Return: 0; ``-EINVAL`` (@addr is 0; @length, or the range wraps; @fd is no dma-buf, is given
- * without PACCEL_HOST_DMABUF, or is shorter than @length); ``-EEXIST`` (overlaps a range of this
- * context); ``-EFAULT`` (not mapped, not writable without PACCEL_HOST_READ_ONLY, or memory that
- * cannot be pinned: mapped device memory); ``-ENOMEM`` (RLIMIT_MEMLOCK, or out of memory);
- * ``-ENOSPC`` (max_host_ranges); ``-EACCES`` (the dma-buf was opened read-only, without
- * PACCEL_HOST_READ_ONLY); ``-EOPNOTSUPP`` (its driver gives neither pages that the card can reach
- * nor a mapping for the CPU; device memory of this card, or of one that the bus or p2p=off keeps
- * apart).
+ * without PACCEL_HOST_DMABUF, or is shorter than @length); ``-EEXIST`` (overlaps a host range of
+ * this context); ``-EFAULT`` (not mapped, not writable without PACCEL_HOST_READ_ONLY, or memory
+ * that cannot be pinned, such as mapped device memory); ``-ENOMEM`` (RLIMIT_MEMLOCK, or out of
+ * memory); ``-ENOSPC`` (max_host_ranges); ``-EACCES`` (the dma-buf was opened read-only, without
+ * PACCEL_HOST_READ_ONLY); ``-EOPNOTSUPP`` (the exporter offers neither a mapping that the device
+ * can reach nor one for the CPU; device memory of this device, or of a device that the bus or the
+ * module parameter p2p keeps apart).
  */
 struct paccel_host_register {
 	__u32 size;
@@ -459,15 +475,16 @@ struct paccel_host_register {
  * struct paccel_host_free - ioctl(PACCEL_IOC_HOST_FREE)
  * @size: sizeof(struct paccel_host_free)
  * @flags: In. Must be 0
- * @addr: In. First byte of the range (as registered, or as mapped), or 0
- * @offset: In. Offset that HOST_ALLOC returned, mapped or not, or 0; exactly one of @addr and
- *	@offset is given
+ * @addr: In. First byte of the range, as registered or as mapped; or 0
+ * @offset: In. Offset that HOST_ALLOC returned, whether mapped or not; or 0. Exactly one of the two
+ *	is not 0
  *
- * Ends a registration or gives back the driver's memory; what a program still has mapped stays
- * until munmap(). Copies that still use the range end first. Never waits for the card.
- * Thread-safe.
+ * Removes a host range from the context. Returns at once: operations that use the range go on, and
+ * the memory is unpinned or freed after they have ended. Mappings of HOST_ALLOC memory stay until
+ * munmap(). Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (both or none given); ``-ENOENT`` (no range of this context starts there).
+ * Return: 0; ``-EINVAL`` (@addr and @offset are both 0, or both not 0); ``-ENOENT`` (no range of
+ * this context starts there).
  */
 struct paccel_host_free {
 	__u32 size;
@@ -482,7 +499,7 @@ struct paccel_host_free {
  * enum paccel_copy_dir - direction of a copy
  * @PACCEL_COPY_H2D: from host memory to device memory
  * @PACCEL_COPY_D2H: from device memory to host memory
- * @PACCEL_COPY_D2D: inside the device memory of one card
+ * @PACCEL_COPY_D2D: within the device memory of one device
  */
 enum paccel_copy_dir {
 	PACCEL_COPY_H2D = 1,
@@ -493,23 +510,23 @@ enum paccel_copy_dir {
 /**
  * DOC: Verified transfers
  *
- * With PACCEL_COPY_VERIFY, PACCEL_FILL_VERIFY or PACCEL_OP_VERIFY the card computes a checksum
- * (CRC32C) of the bytes on its side of each transfer, as it has written or read them, and the
- * driver compares it with that of the other side: of host memory, of the source of a copy inside
- * the card, or of the pattern. If they differ the operation fails with ``-EBADMSG``, and what is
- * behind it in a stream is not run. So bytes that change on the way between host memory and the
- * card's memory are found; what happens to them before and afterwards is not.
+ * With PACCEL_COPY_VERIFY, PACCEL_FILL_VERIFY or PACCEL_OP_VERIFY, the device computes the CRC32C
+ * of the bytes that each DMA request writes to or reads from device memory. The driver compares it
+ * with that of the other side: host memory, the source of a copy within device memory, or the
+ * pattern. If they differ, the operation fails with ``-EBADMSG``, and later operations of its
+ * stream are cancelled. This detects bytes that change between host memory and device memory, but
+ * not before or afterwards.
  *
- * Bytes of host memory that the program writes before the operation has ended are taken for bytes
- * that have changed. To verify costs a pass over the bytes by the CPU, or, of a copy inside the
- * card, by the card; what is behind the operation in its stream is started when that is done.
+ * A change of the host memory before the operation has ended is reported as ``-EBADMSG`` as well.
+ * Verification costs one pass over the bytes by the CPU or, for a copy within device memory, by the
+ * device. Later operations of the stream start after verification.
  *
- * Without PACCEL_CAP_VERIFY it is ``-EOPNOTSUPP``, and so it is for host memory of a dma-buf that
- * the card alone can access. The module's parameter verify makes all transfers verified that can
- * be.
+ * Verification is ``-EOPNOTSUPP`` without PACCEL_CAP_VERIFY, and for host memory of a dma-buf that
+ * only the device can access. The module parameter verify verifies all operations for which it is
+ * supported.
  */
 
-/* Verify it; only with PACCEL_CAP_VERIFY. */
+/* Verify the copy; requires PACCEL_CAP_VERIFY. */
 #define PACCEL_COPY_VERIFY (1 << 0)
 
 /**
@@ -522,27 +539,30 @@ enum paccel_copy_dir {
  * @src: In. First byte read: a device address, or the caller's address for PACCEL_COPY_H2D
  * @width: In. Bytes of each row, at least 1
  * @rows: In. Number of rows, at least 1
- * @dst_pitch: In. Bytes from one row of the destination to the next, at least @width; with one
- *	row also 0
- * @src_pitch: In. Likewise for the source
+ * @dst_pitch: In. Distance in bytes of the rows of the destination, at least @width; with one row
+ *	also 0
+ * @src_pitch: In. Distance in bytes of the rows of the source, at least @width; with one row also 0
  *
- * Complete on return: the source may be reused and the destination holds the data for every later
- * operation. Device addresses, device pitches (of several rows) and @width are multiples of
- * copy_align of DEVICE_INFO; host memory has any alignment. Host memory wholly inside one host
- * range uses it, any other is pinned for the time of the copy, slice by slice. Sleeps, killable:
- * other signals do not end it; after a fatal one the transfer that runs ends by itself and the rest
- * is not done. If it fails the destination holds an undefined mixture of old and new bytes. Ordered
- * against nothing else in flight. Thread-safe.
+ * Returns after the copy has ended: the source may be reused, and every later operation finds the
+ * data at the destination. Device addresses, device pitches (of several rows) and @width are
+ * multiples of copy_align of DEVICE_INFO. Host memory may have any alignment, except memory of a
+ * dma-buf that only the device can access (HOST_REGISTER): its offsets in the dma-buf and pitches
+ * are multiples of copy_align, too.
+ *
+ * Host memory that lies wholly inside one host range is used as it is. Other host memory is pinned
+ * during the copy, in slices of bounded size. Sleeps, killable: other signals do not end the copy.
+ * After a fatal signal the DMA requests in flight end, and the rest is not copied. If the copy
+ * fails, the contents of the destination are undefined. Not ordered against other operations in
+ * flight. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (@dir, @width, @rows, a pitch, a range that wraps; device ranges that
- * overlap: with equal pitches rows are compared, otherwise whole ranges; what is no multiple of
- * copy_align, also in host memory that only the card reaches: HOST_REGISTER); ``-EFAULT`` (a device
- * range not wholly inside one allocation of this context; host memory not accessible, not
- * writable for PACCEL_COPY_D2H, or a dead or read-only host range); ``-ENOMEM`` (out of kernel
- * memory); ``-EIO`` (the transfer failed, the card was reset under it or is out of service);
- * ``-ETIMEDOUT`` (the card did not finish the transfer in watchdog_ms); ``-EBADMSG`` (verified: the
- * bytes at the destination are not those of the source); ``-EOPNOTSUPP`` (PACCEL_COPY_VERIFY: the
- * card, or this host memory, cannot be verified).
+ * overlap: with equal pitches their rows are compared, otherwise whole ranges; not a multiple of
+ * copy_align); ``-EFAULT`` (a device range not wholly inside one allocation of this context; host
+ * memory that is not accessible, not writable for PACCEL_COPY_D2H, or in a read-only or no longer
+ * valid host range); ``-ENOMEM`` (out of kernel memory); ``-EIO`` (the DMA request failed, the
+ * device was reset meanwhile or is out of service); ``-ETIMEDOUT`` (a DMA request did not complete
+ * within the module parameter watchdog_ms); ``-EBADMSG`` (verification failed); ``-EOPNOTSUPP``
+ * (PACCEL_COPY_VERIFY: the device does not support it, or not for this host memory).
  */
 struct paccel_copy {
 	__u32 size;
@@ -559,25 +579,26 @@ struct paccel_copy {
 
 #define PACCEL_IOC_COPY _IO(PACCEL_IOC_TYPE, PACCEL_NR_COPY)
 
-/* Verify it; only with PACCEL_CAP_VERIFY. */
+/* Verify the fill; requires PACCEL_CAP_VERIFY. */
 #define PACCEL_FILL_VERIFY (1 << 0)
 
 /**
  * struct paccel_fill - ioctl(PACCEL_IOC_FILL)
  * @size: sizeof(struct paccel_fill)
  * @flags: In. 0 or PACCEL_FILL_VERIFY
- * @addr: In. Device address of the first byte, any alignment
- * @length: In. Bytes, at least 1, a multiple of @pattern_size
- * @pattern: In. The pattern, in its low @pattern_size bytes (native byte order); the others must
- *	be 0
+ * @addr: In. Device address of the first byte, a multiple of copy_align
+ * @length: In. Bytes, at least 1, a multiple of @pattern_size and of copy_align
+ * @pattern: In. The pattern, in the low @pattern_size bytes (native byte order); the other bytes
+ *	must be 0
  * @pattern_size: In. 1, 2, 4 or 8
  * @reserved: In. Must be 0
  *
- * Complete on return; waits and fails as COPY does. The pattern starts at @addr. Thread-safe.
+ * Returns after the fill has ended; sleeps and fails as COPY does. The pattern starts at @addr.
+ * Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (@length, @pattern_size, @pattern, a range that wraps; @addr or @length is
- * no multiple of copy_align of DEVICE_INFO); ``-EFAULT`` (not wholly inside one allocation of this
- * context); ``-ENOMEM``, ``-EIO``, ``-ETIMEDOUT``, ``-EBADMSG``, ``-EOPNOTSUPP`` as for COPY.
+ * not a multiple of copy_align of DEVICE_INFO); ``-EFAULT`` (not wholly inside one allocation of
+ * this context); ``-ENOMEM``, ``-EIO``, ``-ETIMEDOUT``, ``-EBADMSG``, ``-EOPNOTSUPP`` as for COPY.
  */
 struct paccel_fill {
 	__u32 size;
@@ -594,47 +615,48 @@ struct paccel_fill {
 /**
  * DOC: Streams
  *
- * A stream is a queue of operations that run one after the other; streams of a context run
- * independently of each other. SUBMIT queues an array of operations and answers with a *point*: a
- * number that belongs to this stream and grows by one with each SUBMIT. The point is complete when
- * all operations up to it have ended. Points start at 1 and never go back, not even when another
- * stream gets the same number later: what was complete stays so.
+ * A stream is a queue of operations that run one after the other. The streams of a context run
+ * independently of each other. SUBMIT queues an array of operations and returns a *point*: a
+ * sequence number of the stream, incremented by each SUBMIT. A point has *ended* when all
+ * operations up to it have ended, and it is *complete* if they have ended without error. Points
+ * start at 1 and never decrease, not even when another stream gets the same number later: a point
+ * that has ended stays so.
  *
- * Only the past can be waited for: a point that was not submitted yet is ``-EINVAL``, and a
- * sync_file is resolved when its operation is submitted. So waits can form no cycle: every wait
- * was submitted after what it waits for.
+ * An operation can wait only for earlier work: a point that was not submitted yet is ``-EINVAL``,
+ * and the fence of a sync_file is looked up by SUBMIT. Every wait is submitted after the work that
+ * it waits for, so waits cannot form a cycle.
  *
- * **Failure.** When an operation fails the stream has failed: the operations behind it end with
- * ``-ECANCELED`` and are never run, since they may need the missing data, and SUBMIT answers
- * ``-ECANCELED`` until STREAM_CLEAR. (A card with rings that has lost one transfer without a word
- * may have run those that were in flight behind it before anybody knew: they are ``-ECANCELED``,
- * too, and what they write to holds anything.) The first error and its point stay readable until
- * then. A stream that waits for a point or fence that failed fails with that error. Other streams
- * go on.
+ * **Failure.** When an operation fails, the stream has failed: the operations behind it are not run
+ * and end with ``-ECANCELED``, since they may need the missing data, and SUBMIT returns
+ * ``-ECANCELED`` until STREAM_CLEAR. The first error and its point can be read until then. If the
+ * device has lost a DMA request, it may have executed requests that were in flight behind it: their
+ * operations end with ``-ECANCELED``, too, and the contents of their destinations are undefined. A
+ * stream that waits for a point or fence that failed fails with that error. Other streams continue.
  *
  * **Host memory** of operations must lie in a host range (HOST_ALLOC or HOST_REGISTER), since
- * nothing may be pinned once work is queued; it is found when the operation is submitted, and
- * freeing the range or the device memory afterwards does not touch work that is queued.
+ * queued operations cannot pin memory. SUBMIT looks up host ranges and allocations; freeing them
+ * afterwards does not affect queued operations.
  */
 
 /**
  * DOC: Completion page
  *
- * STREAM_CREATE returns an offset for mmap(), of one page, PROT_READ and MAP_SHARED: struct
- * paccel_page. It tells without a system call what is complete. The driver writes what an
- * operation has produced, then @failed_point and @error, and then @done with release semantics:
- * a program that loads @done with acquire semantics and finds a point complete sees all that
- * work up to that point has written, and whether it failed. Each field is written whole. Programs
- * of 32 bits, which cannot load 64 bits at once, use WAIT. The page stays mapped and readable after
- * unplug, after the end of the context and in a forked child.
+ * STREAM_CREATE returns an mmap() offset of one page, to be mapped with PROT_READ and MAP_SHARED:
+ * struct paccel_page. It shows without a system call which points have ended. The results of the
+ * operations are visible before the driver stores @failed_point and @error, and these before it
+ * stores @done with release semantics. A process that loads @done with acquire semantics therefore
+ * sees the results of all operations up to that point, and whether they failed. Each field is
+ * written with a single store. 32-bit processes, which cannot load 64 bits at once, use WAIT. The
+ * page stays mapped and readable after removal of the device, after the end of the context and in a
+ * forked child.
  */
 
 /**
- * enum paccel_page_state - of struct paccel_page
- * @PACCEL_PAGE_RUNNING: the context works
- * @PACCEL_PAGE_GONE: the card is gone; what was queued is ending with an error
- * @PACCEL_PAGE_LOST: a reset has lost the context, likewise
- * @PACCEL_PAGE_CLOSED: the context has ended, likewise
+ * enum paccel_page_state - state of a context, in struct paccel_page
+ * @PACCEL_PAGE_RUNNING: operations can be submitted
+ * @PACCEL_PAGE_GONE: the device has been removed; queued operations end with an error
+ * @PACCEL_PAGE_LOST: a reset has lost device memory; queued operations end with an error
+ * @PACCEL_PAGE_CLOSED: the context has ended; queued operations end with an error
  */
 enum paccel_page_state {
 	PACCEL_PAGE_RUNNING = 0,
@@ -645,9 +667,9 @@ enum paccel_page_state {
 
 /**
  * struct paccel_slot - one stream in the completion page
- * @done: every point up to this one has ended
- * @failed_point: the point that failed first since STREAM_CREATE or STREAM_CLEAR, 0 if none
- * @error: why, a negative errno; 0 if none
+ * @done: the last point that has ended
+ * @failed_point: the first point that failed since STREAM_CREATE or STREAM_CLEAR, 0 if none
+ * @error: error of @failed_point, a negative errno; 0 if none
  * @reserved: 0
  */
 struct paccel_slot {
@@ -658,6 +680,7 @@ struct paccel_slot {
 };
 
 #define PACCEL_PAGE_VERSION 1
+/* Units of 32 bytes in the page. The header occupies the first, so there are 127 slots. */
 #define PACCEL_PAGE_SLOTS 128
 
 /**
@@ -665,7 +688,7 @@ struct paccel_slot {
  * @version: PACCEL_PAGE_VERSION
  * @state: one of enum paccel_page_state
  * @reserved: 0
- * @slots: that of stream n is slots[n - 1]
+ * @slots: slot of stream n is slots[n - 1]
  */
 struct paccel_page {
 	__u32 version;
@@ -680,13 +703,13 @@ struct paccel_page {
  * @flags: In. Must be 0
  * @stream: Out. Number of the stream, 1 to max_streams
  * @reserved: In. Must be 0
- * @point: Out. Last point that this number has had; the first SUBMIT returns the next one
+ * @point: Out. Last point of an earlier stream with this number, else 0; the first SUBMIT returns
+ *	the next
  * @page_offset: Out. Offset for mmap() of the completion page, the same for all streams of the
- *	context: one page, without PROT_WRITE (``-EACCES``) and MAP_SHARED (a private one is
- *	``-EINVAL``)
+ *	context: one page, MAP_SHARED (else ``-EINVAL``), without PROT_WRITE (else ``-EACCES``)
  *
- * A new stream, without work and without error. It lives until STREAM_DESTROY or the end of the
- * context. Thread-safe.
+ * Creates a stream, without operations and without error. It exists until STREAM_DESTROY or the end
+ * of the context. Thread-safe.
  *
  * Return: 0; ``-ENOSPC`` (max_streams); ``-ENOMEM``.
  */
@@ -708,9 +731,9 @@ struct paccel_stream_create {
  * @stream: In. Number of the stream
  * @reserved: In. Must be 0
  *
- * Nobody can submit to the stream or wait for it any more. What is queued still runs, its slot of
- * the completion page goes on counting, and its number is given out again only when it has
- * drained. Returns at once. Thread-safe.
+ * Destroys a stream: commands no longer find its number. Returns at once. Queued operations still
+ * run, and the slot in the completion page is updated. The number is not used for another stream
+ * until all of them have ended. A WAIT in progress continues. Thread-safe.
  *
  * Return: 0; ``-ENOENT`` (no such stream).
  */
@@ -729,14 +752,15 @@ struct paccel_stream_destroy {
  * @flags: In. Must be 0
  * @stream: In. Number of the stream
  * @error: Out. The error that was cleared, 0 if there was none
- * @failed_point: Out. Its point, 0 if there was none
+ * @failed_point: Out. The first point that failed, 0 if there was none
  *
- * Makes a failed stream usable again. What was cancelled stays so; that a point up to now has
- * failed is forgotten: WAIT for it reports 0 afterwards. Thread-safe.
+ * Clears the error of a failed stream, which can then be used again. Cancelled operations are not
+ * run. All points that have ended are reported as complete from now on, failed and cancelled ones
+ * included. Thread-safe.
  *
- * Return: 0; ``-ENOENT`` (no such stream); ``-EBUSY`` (what was cancelled has not all ended yet,
- * or an operation of another stream that waits for a point of this one: wait for the last point
- * of both first).
+ * Return: 0; ``-ENOENT`` (no such stream); ``-EBUSY`` (the stream has failed, and operations are
+ * still queued in it, or an operation of another stream still waits for a point of it: WAIT for the
+ * last point of both streams first).
  */
 struct paccel_stream_clear {
 	__u32 size;
@@ -750,15 +774,16 @@ struct paccel_stream_clear {
 
 /**
  * enum paccel_op_code - what an operation of SUBMIT does
- * @PACCEL_OP_COPY: as PACCEL_IOC_COPY; host memory must lie in a host range
- * @PACCEL_OP_FILL: as PACCEL_IOC_FILL
+ * @PACCEL_OP_COPY: copies as PACCEL_IOC_COPY does; host memory must lie in a host range
+ * @PACCEL_OP_FILL: fills as PACCEL_IOC_FILL does
  * @PACCEL_OP_WAIT_POINT: waits for a point of a stream of this context
- * @PACCEL_OP_WAIT_FENCE: waits for a sync_file
- * @PACCEL_OP_EVENTFD: adds 1 to an eventfd; if it is the last operation of its SUBMIT the point is
- *	complete by then. Who finds a point complete by other means may be there before it
- * @PACCEL_OP_WRITE: writes 8 bytes into memory of HOST_ALLOC
- * @PACCEL_OP_TIME: writes the time there: CLOCK_MONOTONIC of the initial time namespace, in
- *	nanoseconds, when everything before it in the stream has ended
+ * @PACCEL_OP_WAIT_FENCE: waits for the fence of a sync_file
+ * @PACCEL_OP_EVENTFD: adds 1 to an eventfd. If it is the last operation of its SUBMIT, the point
+ *	has ended when the eventfd is signalled. WAIT and the completion page may report the point
+ *	earlier
+ * @PACCEL_OP_WRITE: writes 8 bytes to HOST_ALLOC memory
+ * @PACCEL_OP_TIME: writes to HOST_ALLOC memory when all operations before it in the stream have
+ *	ended: CLOCK_MONOTONIC of the initial time namespace, in nanoseconds
  */
 enum paccel_op_code {
 	PACCEL_OP_COPY = 1,
@@ -770,9 +795,9 @@ enum paccel_op_code {
 	PACCEL_OP_TIME = 7,
 };
 
-/* PACCEL_OP_EVENTFD only: also when the stream has failed, so that nobody waits for ever. */
+/* For PACCEL_OP_EVENTFD only: signal the eventfd also if an earlier operation has failed. */
 #define PACCEL_OP_ALWAYS (1 << 0)
-/* PACCEL_OP_COPY and PACCEL_OP_FILL only: verify it; only with PACCEL_CAP_VERIFY. */
+/* For PACCEL_OP_COPY and PACCEL_OP_FILL only: verify; requires PACCEL_CAP_VERIFY. */
 #define PACCEL_OP_VERIFY (1 << 1)
 
 /**
@@ -817,7 +842,7 @@ struct paccel_op_fill {
  * struct paccel_op_point - PACCEL_OP_WAIT_POINT
  * @stream: Number of a stream of this context
  * @reserved: Must be 0
- * @point: A point of it that was submitted, or 0, which is complete
+ * @point: A point of that stream that was submitted, or 0, which is always complete
  */
 struct paccel_op_point {
 	__u32 stream;
@@ -827,7 +852,7 @@ struct paccel_op_point {
 
 /**
  * struct paccel_op_fd - PACCEL_OP_WAIT_FENCE and PACCEL_OP_EVENTFD
- * @fd: The sync_file, or the eventfd; it may be closed after SUBMIT
+ * @fd: The sync_file or the eventfd; it may be closed after SUBMIT
  * @reserved: Must be 0
  */
 struct paccel_op_fd {
@@ -837,7 +862,7 @@ struct paccel_op_fd {
 
 /**
  * struct paccel_op_write - PACCEL_OP_WRITE and PACCEL_OP_TIME
- * @addr: Where to: an address inside mapped memory of HOST_ALLOC, a multiple of 8
+ * @addr: Destination: an address inside mapped HOST_ALLOC memory, a multiple of 8
  * @value: What PACCEL_OP_WRITE writes, native byte order; 0 for PACCEL_OP_TIME
  */
 struct paccel_op_write {
@@ -850,11 +875,11 @@ struct paccel_op_write {
  * @op: One of enum paccel_op_code
  * @flags: 0, PACCEL_OP_ALWAYS for PACCEL_OP_EVENTFD, or PACCEL_OP_VERIFY for PACCEL_OP_COPY and
  *	PACCEL_OP_FILL
- * @copy: of PACCEL_OP_COPY
- * @fill: of PACCEL_OP_FILL
- * @wait: of PACCEL_OP_WAIT_POINT
- * @fd: of PACCEL_OP_WAIT_FENCE and PACCEL_OP_EVENTFD
- * @write: of PACCEL_OP_WRITE and PACCEL_OP_TIME
+ * @copy: For PACCEL_OP_COPY
+ * @fill: For PACCEL_OP_FILL
+ * @wait: For PACCEL_OP_WAIT_POINT
+ * @fd: For PACCEL_OP_WAIT_FENCE and PACCEL_OP_EVENTFD
+ * @write: For PACCEL_OP_WRITE and PACCEL_OP_TIME
  *
  * Bytes behind the member that @op uses must be 0.
  */
@@ -875,25 +900,27 @@ struct paccel_op {
  * @size: sizeof(struct paccel_submit)
  * @flags: In. Must be 0
  * @stream: In. Number of the stream
- * @nr_ops: In. Operations, 1 to max_ops
+ * @nr_ops: In. Number of operations, 1 to max_ops
  * @ops: In. Address of an array of struct paccel_op
- * @op_size: In. sizeof(struct paccel_op); as @size, it lets the struct grow
- * @bad_op: Out. If the call fails because of an operation: which one, from 0; else @nr_ops
+ * @op_size: In. sizeof(struct paccel_op); allows that struct to be extended, as @size does for this
+ *	one
+ * @bad_op: Out. Also if the call fails: index of the operation that is the cause, else @nr_ops
  * @point: Out. The point of these operations; undefined if the call fails
  *
- * Queues the operations behind all that the stream has, and returns. All is checked, found, pinned
- * and allocated before anything is queued: a call that fails has queued nothing. Sleeps,
- * interruptible, while the stream would have more than max_queued operations or the context more
- * than max_queued_all. Operations of two threads are not mixed. Thread-safe.
+ * Queues the operations behind those of the stream, and returns. Before any is queued, all are
+ * checked, their memory is looked up, and all resources are allocated: a call that fails has queued
+ * nothing. Sleeps, interruptible, while the stream would have more than max_queued operations or
+ * the context more than max_queued_all. The operations of one call are not interleaved with those
+ * of other threads. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@nr_ops 0, @op_size; an operation: unknown code, flag or non-zero rest,
- * values as in COPY and FILL, a point that was never submitted, a fd that is no sync_file or
+ * Return: 0; ``-EINVAL`` (@nr_ops is 0, @op_size; an operation: unknown code, flag or non-zero
+ * rest, values as in COPY and FILL, a point that was not submitted, an fd that is no sync_file or
  * eventfd); ``-E2BIG`` (more than max_ops; a larger struct paccel_op whose unknown part is not 0);
- * ``-ENOENT`` (no such stream; an operation: none to wait for); ``-EFAULT`` (@ops cannot be read;
- * an operation: as in COPY and FILL, or host memory outside host ranges; WRITE and TIME: not in
- * memory of HOST_ALLOC); ``-EOPNOTSUPP`` (PACCEL_OP_VERIFY, as in COPY); ``-ECANCELED`` (the
- * stream has failed); ``-ENOMEM``; ``-EIO`` (the card is out of service); ``-EINTR`` (a signal,
- * while there was no room).
+ * ``-ENOENT`` (no such stream; WAIT_POINT: no such stream to wait for); ``-EFAULT`` (@ops cannot be
+ * read; an operation: as in COPY and FILL, or host memory outside host ranges; WRITE and TIME: not
+ * in HOST_ALLOC memory); ``-EOPNOTSUPP`` (PACCEL_OP_VERIFY, as in COPY); ``-ECANCELED`` (the stream
+ * has failed); ``-ENOMEM``; ``-EIO`` (the device is out of service; or as in HOST_REGISTER);
+ * ``-EINTR`` (a signal, while the operations did not fit).
  */
 struct paccel_submit {
 	__u32 size;
@@ -911,9 +938,9 @@ struct paccel_submit {
 /**
  * struct paccel_point - one point of WAIT
  * @stream: In. Number of a stream of this context
- * @error: Out. 0 if the point is complete; its error if it has failed, ``-ECANCELED`` if it was
- *	behind one that has; ``-EINPROGRESS`` if it has not ended
- * @point: In. A point that was submitted, or 0, which is complete
+ * @error: Out. 0: complete; ``-EINPROGRESS``: not ended; ``-ECANCELED``: an earlier point of the
+ *	stream has failed; else the error of this point
+ * @point: In. A point that was submitted, or 0, which is always complete
  */
 struct paccel_point {
 	__u32 stream;
@@ -921,30 +948,32 @@ struct paccel_point {
 	__aligned_u64 point;
 };
 
-/* WAIT until one of the points has ended; else: until all have. */
+/* Wait until one of the points has ended; without this flag, until all have. */
 #define PACCEL_WAIT_ANY (1 << 0)
 
 /**
  * struct paccel_wait - ioctl(PACCEL_IOC_WAIT)
  * @size: sizeof(struct paccel_wait)
  * @flags: In. 0 or PACCEL_WAIT_ANY
- * @deadline_ns: In. When to give up: CLOCK_MONOTONIC of the initial time namespace (clock_ns of
- *	DEVICE_INFO), absolute, in nanoseconds. The past returns at once; from 2^63 - 1 on: never
+ * @deadline_ns: In. Absolute time of CLOCK_MONOTONIC of the initial time namespace (clock_ns of
+ *	DEVICE_INFO), in nanoseconds. A time in the past: returns at once; 2^63 - 1 and above: no
+ *	deadline
  * @points: In. Address of an array of struct paccel_point, whose @error fields are written
- * @nr_points: In. Points, 0 to max_points; with none only poll() is armed again
- * @point_size: In. sizeof(struct paccel_point), also if there is none
- * @ended: Out. How many of the points have ended
+ * @nr_points: In. Number of points, 0 to max_points; 0: returns at once and only clears EPOLLIN
+ * @point_size: In. sizeof(struct paccel_point), also if @nr_points is 0
+ * @ended: Out. Number of the points that have ended
  * @reserved: In. Must be 0
  *
- * Waits for points. errno speaks of this call, the @error fields of the work; they are written
- * for 0 and ``-ETIME``; after these poll() reports EPOLLIN only for what has been completed since
- * this call looked last. Interruptible; restarted by itself after a signal whose handler was set
- * with SA_RESTART. Thread-safe.
+ * Waits until points have ended. The return value is that of the wait; the results of the points
+ * are in their @error fields, which are written if the call returns 0 or ``-ETIME``. From then on
+ * poll() reports EPOLLIN only for points that ended after this call had read them. Removal of the
+ * device and loss of the context end the wait with ``-ENODEV`` and ``-ESTALE``. Interruptible;
+ * restarted after a signal handler with SA_RESTART. Thread-safe.
  *
- * Return: 0; ``-ETIME`` (the time is over and not all, or none, have ended); ``-EINVAL`` (a point
- * that was never submitted, @point_size); ``-E2BIG`` (more than max_points; a larger struct
- * paccel_point whose unknown part is not 0); ``-ENOENT`` (no such stream); ``-EFAULT`` (@points);
- * ``-EINTR`` (a signal).
+ * Return: 0; ``-ETIME`` (the deadline has passed before all points, with PACCEL_WAIT_ANY one, had
+ * ended); ``-EINVAL`` (a point that was not submitted, @point_size); ``-E2BIG`` (more than
+ * max_points; a larger struct paccel_point whose unknown part is not 0); ``-ENOENT`` (no such
+ * stream); ``-EFAULT`` (@points cannot be accessed); ``-EINTR`` (a signal).
  */
 struct paccel_wait {
 	__u32 size;
@@ -965,14 +994,16 @@ struct paccel_wait {
  * @flags: In. Must be 0
  * @stream: In. Number of the stream
  * @fd: Out. A sync_file, close-on-exec
- * @point: In. A point of it that was submitted
+ * @point: In. A point of the stream that was submitted, not 0
  *
- * A sync_file that is signalled when the point has ended, with its error if it failed. It always
- * is: at the latest by the watchdog, the end of the context or unplug, as far as the fences that
- * the stream waits for are. It keeps the module loaded, not the card. Thread-safe.
+ * Creates a sync_file whose fence is signalled when the point has ended, with the error of the
+ * point if it failed. The fence is signalled in bounded time, provided that the fences of
+ * WAIT_FENCE operations before it are: the watchdog bounds DMA requests, and the end of the context
+ * and removal of the device cancel all operations. The sync_file keeps the module loaded, but not
+ * the device bound. Thread-safe.
  *
- * Return: 0; ``-ENOENT`` (no such stream); ``-EINVAL`` (@point was never submitted); ``-ENOMEM``;
- * ``-EMFILE`` (no file descriptor is left).
+ * Return: 0; ``-ENOENT`` (no such stream); ``-EINVAL`` (@point was not submitted, or is 0);
+ * ``-ENOMEM``; ``-EMFILE`` (no file descriptor is left).
  */
 struct paccel_fence_export {
 	__u32 size;
@@ -989,11 +1020,12 @@ struct paccel_fence_export {
  * @size: sizeof(struct paccel_reset)
  * @flags: In. Must be 0
  *
- * Stops the card, restarts it and puts it back into service. The operation that runs fails with
- * ``-EIO``, what waits goes on afterwards. Memory that was set aside is scrubbed again. Without
- * PACCEL_CAP_MEM_SURVIVES_RESET every context that is open is lost (``-ESTALE``). Thread-safe.
+ * Quiesces and resets the device, also if it is out of service. Operations with DMA requests in
+ * flight fail with ``-EIO``; queued operations run afterwards. Quarantined memory is scrubbed
+ * again. Without PACCEL_CAP_MEM_SURVIVES_RESET, all open contexts are lost (``-ESTALE``).
+ * Thread-safe.
  *
- * Return: 0; ``-EPERM`` (no CAP_SYS_ADMIN); ``-EIO`` (the card does not come back: it is out of
+ * Return: 0; ``-EPERM`` (no CAP_SYS_ADMIN); ``-EIO`` (the device could not be reset: it is out of
  * service).
  */
 struct paccel_reset {
