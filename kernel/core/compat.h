@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The only place that knows kernel versions. Each block names the change that made it necessary. */
+/*
+ * The only file that depends on the kernel version. Each block names the change that requires it.
+ */
 #ifndef PACCEL_COMPAT_H
 #define PACCEL_COMPAT_H
 
@@ -16,13 +18,13 @@
 #define PACCEL_BEFORE(major, minor) (LINUX_VERSION_CODE < KERNEL_VERSION(major, minor, 0))
 
 #ifndef CONFIG_64BIT
-#error "paccel needs a 64-bit kernel: bus and user addresses are kept in unsigned long"
+#error "paccel needs a 64-bit kernel: genalloc has device addresses (from 4 GiB) in a long"
 #endif
 #ifndef CONFIG_MMU_NOTIFIER
-#error "paccel needs CONFIG_MMU_NOTIFIER: registered memory is watched for unmapping"
+#error "paccel needs CONFIG_MMU_NOTIFIER: registered memory is watched for changes"
 #endif
-#ifndef CONFIG_CRC32
-#error "paccel needs CONFIG_CRC32: verified transfers have checksums"
+#if !IS_ENABLED(CONFIG_CRC32)
+#error "paccel needs CONFIG_CRC32: verification compares checksums"
 #endif
 #if PACCEL_BEFORE(6, 1)
 #error "paccel supports kernels from 6.1 on"
@@ -71,8 +73,8 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 #endif
 
 /*
- * 6.15: __crc32c_le(), of the kernel's image, became crc32c() ("lib/crc32: standardize on crc32c()
- * name for Castagnoli CRC32"). The crc32c() of before is another module, which loads further ones.
+ * 6.15: __crc32c_le() of CONFIG_CRC32 became crc32c() ("lib/crc32: standardize on crc32c() name for
+ * Castagnoli CRC32"). The crc32c() of earlier kernels is in libcrc32c, which needs the crypto API.
  */
 static inline u32 paccel_crc32c(u32 crc, const void *data, size_t len)
 {
@@ -106,8 +108,8 @@ static inline void paccel_eventfd_signal(struct eventfd_ctx *eventfd)
 #endif
 
 /*
- * 6.17: that a fence has a sequence number of 64 bits is said when it is initialized, and not in
- * its operations ("dma-fence: Use a flag for 64-bit seqnos").
+ * 6.17: 64-bit sequence numbers of a fence are requested by the function that initializes the
+ * fence, and not in its operations ("dma-fence: Use a flag for 64-bit seqnos").
  */
 #if PACCEL_BEFORE(6, 17)
 #define PACCEL_FENCE_64BIT .use_64bit_seqno = true,
@@ -117,10 +119,10 @@ static inline void paccel_eventfd_signal(struct eventfd_ctx *eventfd)
 #endif
 
 /*
- * May an exporter that can revoke its memory let this importer pin it? Before 7.1 ("dma-buf: Add
- * dma_buf_attach_revocable()") the exporter cannot know, and without CONFIG_DMABUF_MOVE_NOTIFY, as
- * in Debian's kernels, dma_buf_map_attachment() pins for every importer, so that none could be
- * refused.
+ * Returns whether an importer may pin memory that the exporter can revoke. From 7.1 on ("dma-buf:
+ * Add dma_buf_attach_revocable()") the importer declares that its pin can be revoked. Before, the
+ * exporter cannot know: pinning is refused. Without CONFIG_DMABUF_MOVE_NOTIFY, as in Debian's
+ * kernels, dma_buf_map_attachment() pins for every importer, so pinning is allowed.
  */
 static inline bool paccel_may_pin(struct dma_buf_attachment *attach)
 {
@@ -132,8 +134,8 @@ static inline bool paccel_may_pin(struct dma_buf_attachment *attach)
 }
 
 /*
- * 7.1: move_notify of an importer, and the exporter's dma_buf_move_notify(), got the name of what
- * they do ("dma-buf: Rename dma_buf_move_notify() to dma_buf_invalidate_mappings()").
+ * 7.1: move_notify() of an importer, and dma_buf_move_notify(), were renamed ("dma-buf: Rename
+ * dma_buf_move_notify() to dma_buf_invalidate_mappings()").
  */
 #if PACCEL_BEFORE(7, 1)
 #define invalidate_mappings move_notify

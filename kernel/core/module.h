@@ -1,35 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What belongs to the module and not to one device: its parameters and workqueues. */
+/* Module parameters and workqueues. */
 #ifndef PACCEL_MODULE_H
 #define PACCEL_MODULE_H
 
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
-extern bool paccel_scrub;
-extern bool paccel_verify;
-extern unsigned int paccel_watchdog_ms;
-extern unsigned int paccel_quiesce_ms;
+/*
+ * Module parameters, see Documentation/ABI/testing/module-paccel. paccel_scrub and paccel_p2p are
+ * set at load time only; the others can change at any time and are read with READ_ONCE().
+ */
+extern bool paccel_scrub;		/* fill freed device memory with 0 */
+extern bool paccel_verify;		/* verify all operations for which it is supported */
+extern unsigned int paccel_watchdog_ms;	/* limit of one DMA request */
+extern unsigned int paccel_quiesce_ms;	/* limit of paccel_hw_ops.quiesce() */
 
 enum paccel_p2p {
-	PACCEL_P2P_AUTO,
-	PACCEL_P2P_FORCE,
+	PACCEL_P2P_AUTO,	/* as pci_p2pdma_distance() decides */
+	PACCEL_P2P_FORCE,	/* allowed between all devices */
 	PACCEL_P2P_OFF,
 };
 
-extern enum paccel_p2p paccel_p2p;
+extern enum paccel_p2p paccel_p2p;	/* which devices may access device memory in a BAR */
 
-/* Runs engines; nothing on it waits for user space, for memory or for a reset. */
+/* Runs engines. No work on it waits for user space, for memory or for a reset. */
 extern struct workqueue_struct *paccel_wq;
 /*
- * Runs streams and notifies of the end of their jobs. How long that takes, and how much of it there
- * is, programs decide: code that ends a DMA request never waits for this queue.
+ * Runs streams and notifies of jobs that have ended, for as long as the eventfds and fences of
+ * applications take. Code that ends a DMA request never waits for this queue.
  */
 extern struct workqueue_struct *paccel_stream_wq;
-/* Resets engines and cards that hang; waits for work of paccel_wq. */
+/* Resets engines and devices that hang. Its work waits for work on paccel_wq. */
 extern struct workqueue_struct *paccel_recovery_wq;
 /*
- * For work that unpins pages, unmaps DMA and frees memory; and for work that revokes exports, which
+ * Runs work that unpins pages, unmaps DMA and frees memory, and work that revokes exports, which
  * waits for DMA requests of importers. Code that ends a DMA request never waits for this queue.
  */
 extern struct workqueue_struct *paccel_release_wq;
