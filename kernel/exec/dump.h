@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a card and its engines are at, as text. */
+/* State dumps of engines and devices as text, for devcoredump and debugfs. */
 #ifndef PACCEL_DUMP_H
 #define PACCEL_DUMP_H
 
@@ -10,15 +10,26 @@ struct paccel_engine;
 struct seq_buf;
 struct work_struct;
 
-/* "ok", "recovering" or "failed". */
+/*
+ * Returns "failed" in PACCEL_FAILED; "recovering" in PACCEL_RESETTING and PACCEL_MEM_LOST, or if an
+ * engine hangs; else "ok".
+ */
 const char *paccel_health(struct paccel_device *pd);
+/* Returns the name of the operation. */
 const char *paccel_op_name(enum paccel_job_op op);
+/* Print the requests in flight, and the queues of jobs. Take eng->lock. */
 void paccel_show_engine(struct seq_buf *out, struct paccel_engine *eng);
 void paccel_show_queues(struct seq_buf *out, struct paccel_engine *eng);
 
-/* pd->reset_lock is held. */
+/*
+ * Adds the state of the device to pd->dump, if it is empty, else one line with the reason @why, and
+ * queues paccel_dump_work(). Does not allocate memory, since fences wait for the recovery.
+ * pd->reset_lock is held.
+ */
 void paccel_dump(struct paccel_device *pd, const char *why);
+/* Work item pd->dump_work: passes pd->dump to devcoredump. Takes pd->reset_lock. */
 void paccel_dump_work(struct work_struct *work);
+/* Allocates the buffer of pd->dump. If that fails, there are no dumps. */
 void paccel_dump_alloc(struct paccel_device *pd);
 void paccel_dump_free(struct paccel_device *pd);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What sched.c, engine.c and stop.c share: an engine's ring of tags, and its queues. */
+/* Shared by sched.c, engine.c and stop.c: the ring of tags and the queues of an engine. */
 #ifndef PACCEL_EXEC_INTERNAL_H
 #define PACCEL_EXEC_INTERNAL_H
 
@@ -17,7 +17,7 @@ static inline void engine_queue_work(struct paccel_engine *eng)
 	queue_work(paccel_wq, &eng->work);
 }
 
-/* Before eng->lock is released: eng->report tells streams what has become of their jobs. */
+/* Called before eng->lock is released: eng->report will notify streams of issued and ended jobs. */
 static inline void engine_report_later(struct paccel_engine *eng)
 {
 	if (!list_empty(&eng->issued) || !list_empty(&eng->ended))
@@ -31,7 +31,7 @@ static inline struct paccel_tag *engine_tag(struct paccel_engine *eng, u64 cooki
 	return &eng->tags[cookie & (eng->pd->hw.info.depth - 1)];
 }
 
-/* The one that was chosen last, if any is in flight. */
+/* Returns the tag of the newest request in flight, or NULL. */
 static inline struct paccel_tag *engine_last_tag(struct paccel_engine *eng)
 {
 	return eng->head == eng->tail ? NULL : engine_tag(eng, eng->tail - 1);
@@ -43,21 +43,34 @@ static inline bool job_is_revoked(const struct paccel_job *job)
 	return job->pages && READ_ONCE(job->pages->revoked);
 }
 
-/* sched.c: eng->lock is held, but not for paccel_sched_report(). */
+/* sched.c. eng->lock is held, except for paccel_sched_report(). */
+
+/* Calls ops->issued() and ops->ended() of the listed jobs. In eng->report, without locks. */
 void paccel_sched_report(struct list_head *issued, struct list_head *ended);
+/* Puts a queue that has jobs at the end of eng->queues or eng->served. */
 void paccel_sched_add_queue(struct paccel_engine *eng, struct paccel_queue *queue);
+/* Add a job to its queue and remove a job from its queue. */
 void paccel_sched_enqueue(struct paccel_engine *eng, struct paccel_job *job);
 void paccel_sched_dequeue(struct paccel_engine *eng, struct paccel_job *job);
+/* Returns whether all jobs and requests in flight are of one context, which has both. */
 bool paccel_sched_is_alone(struct paccel_engine *eng);
+/* Returns the queued job that may start a request next, or NULL. */
 struct paccel_job *paccel_sched_next(struct paccel_engine *eng);
+/* Ends a queued job with @error, after its requests in flight. */
 void paccel_sched_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error);
+/* A request of the job has left the ring: ends the job, or queues it for its next request. */
 void paccel_sched_settle(struct paccel_engine *eng, struct paccel_job *job);
+/* Undoes the accounting of a request that leaves the ring; paccel_sched_settle() follows. */
 void paccel_sched_retire(struct paccel_engine *eng, struct paccel_tag *tag);
 
-/* engine.c: eng->lock is held. */
+/* engine.c. eng->lock is held. */
+
 void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state state);
+/* dma_sync_*_for_cpu() of what a request has written, where needed. */
 void paccel_tag_sync_for_cpu(struct paccel_engine *eng, struct paccel_tag *tag);
+/* Announces all started requests to the device. */
 void paccel_engine_kick_now(struct paccel_engine *eng);
+/* Calls ops->poll(), unless halted. Returns whether it has reported a completion. */
 bool paccel_engine_poll(struct paccel_engine *eng);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A job: one operation, cut into transfers. */
+/* A job: one operation, split into DMA requests. */
 #ifndef PACCEL_JOB_H
 #define PACCEL_JOB_H
 
@@ -21,14 +21,17 @@ struct paccel_host;
 struct paccel_queue;
 struct work_struct;
 
-/* How far a job has been started. */
+/* Position of a request in its job: row, byte in the row, and which of two requests. */
 struct paccel_place {
 	u64 row;
 	u64 col;
 	bool staged;	/* D2D in two requests: the first one (D2H or CHECKSUM) has been issued */
 };
 
-/* A rectangle: rows of width bytes, pitch bytes apart; one row is an ordinary range. */
+/*
+ * One side of a copy: rows of job->width bytes, @pitch bytes apart. A contiguous range has one row.
+ * @start is a device address, or an offset in job->pages.
+ */
 struct paccel_rect {
 	u64 start;
 	u64 pitch;
@@ -42,7 +45,7 @@ enum paccel_job_op {
 	PACCEL_JOB_D2D = PACCEL_COPY_D2D,
 	PACCEL_JOB_FILL,
 	PACCEL_JOB_SCRUB,
-	/* Of streams only, and no transfers: */
+	/* In streams only, without DMA requests: */
 	PACCEL_JOB_WAIT_POINT,
 	PACCEL_JOB_WAIT_FENCE,
 	PACCEL_JOB_EVENTFD,
@@ -52,11 +55,12 @@ enum paccel_job_op {
 
 /**
  * struct paccel_job_ops - functions of stream/ that exec/ calls for a job in a stream
- * @issued: the job's last request has been started: the stream may submit its next job
- * @ended: the listed jobs of one stream have ended; takes over the engine's references
- * @release: drop the references that only jobs in a stream have. May sleep
- *
- * In eng->report, with no lock held.
+ * @issued: the job's last request has been started: the stream may submit its next job. Called in
+ *	eng->report, without locks
+ * @ended: the listed jobs of one stream have ended; takes over the engine's references. Called in
+ *	eng->report, without locks
+ * @release: drop the references that only jobs in a stream have. Called by paccel_job_release(), in
+ *	process context without locks. May sleep
  */
 struct paccel_job_ops {
 	void (*issued)(struct paccel_job *job);
@@ -66,52 +70,54 @@ struct paccel_job_ops {
 
 /**
  * struct paccel_job - one operation on its way through an engine
- * @ref: the engine until the job has ended, and those that wait for it
- * @node: in its queue, under eng->lock
- * @waits: is in its queue; under eng->lock
- * @ctx: whose it is, a counted reference; NULL for a scrub job
- * @queue: where it waits; NULL for a scrub job
- * @eng: who runs it
- * @since: when the engine got it, in jiffies
- * @op: what to do
- * @dst: where to: a device address, or an offset into @pages
- * @src: where from, likewise
+ * @ref: held by the engine until the job has ended, by the stream, and by waiters
+ * @node: in @queue, or in eng->ended; under eng->lock
+ * @waits: the job is in @queue; under eng->lock
+ * @ctx: the context, a counted reference; NULL for a scrub job
+ * @queue: queue of @ctx on @eng; NULL for a scrub job
+ * @eng: the engine
+ * @since: time of submission to the engine, in jiffies
+ * @op: the operation
+ * @dst: destination
+ * @src: source
  * @width: bytes of each row
- * @rows: rows
+ * @rows: number of rows
  * @pattern: of a fill, repeated to 8 bytes
- * @verify: its transfers are verified
- * @source: verified D2D on the device: checksum of the source of the next D2D request
+ * @verify: the requests of the job are verified
+ * @source: verified D2D on the device: CRC32C of the source of the next D2D request
  * @bufs: allocations that the job uses, counted references
- * @host: host range whose pages these are, or NULL
- * @pages: the host side: of @host, or @own
+ * @host: the host range that @pages belong to, a counted reference; or NULL
+ * @pages: host memory: that of @host, or @own; or NULL
  * @own: pages pinned for this job alone
- * @cursor: where the last transfer was in @pages
- * @stage: staging buffer of a D2D copy without PACCEL_HW_D2D, freed with the job; in a stream it is
- *	the stream's, whose jobs use it in turn, and ops->release() sets it to NULL
- * @at: position of the next request; this and all down to @over under eng->lock
- * @in_flight: transfers of it that have been started and have not left the ring
+ * @cursor: position of the last request in @pages
+ * @stage: staging buffer of a D2D copy without PACCEL_HW_D2D, freed with the job. In a stream it
+ *	belongs to the stream, whose jobs use it one after the other, and ops->release() sets it to
+ *	NULL
+ * @at: position of the next request; this and the members down to @over are under eng->lock
+ * @in_flight: number of requests of the job in flight
  * @rewound: @at has been set back to an aborted request, which is repeated once no request of the
  *	job is in flight; requests that succeed meanwhile do not count
  * @complete: all requests of the job have succeeded
  * @stop: 0, or the error that the job ends with once none of its requests is in flight, unless they
  *	complete it
- * @leader: the job before it in its stream, until that job has ended; else NULL. Requests of this
- *	job are started directly after those of the leader, or when the leader has ended
+ * @leader: the previous job of the stream, until that has ended; else NULL. Requests of this job
+ *	are started directly after those of the leader, or when the leader has ended
  * @follower: the job whose @leader this job is, or NULL
- * @over: the job has ended; @error is final
- * @issue_reported: the last request has been started, and the stream is notified of that by
- *	ops->issued() or by the return value of paccel_engine_submit()
- * @issued_node: in the list of jobs for which ops->issued() is to be called
+ * @over: the job has ended, with any result; @error is final
+ * @issue_reported: the last request has been started, and ops->issued() or the return value of
+ *	paccel_engine_submit() notifies the stream
+ * @issued_node: in eng->issued
  * @released: bit 0: paccel_job_release() has dropped the references that the job holds
- * @error: 0 or why it failed; under eng->lock until it has ended
- * @ops: of a job in a stream, else NULL
- * @end: of a job in no stream: called once when it has ended, with eng->lock held
- * @done: for those who wait
+ * @error: 0 or the error of the job; under eng->lock until it has ended
+ * @ops: for a job in a stream, else NULL
+ * @end: for a job in no stream, or NULL: called once when the job has ended, with eng->lock held
+ *	and interrupts off
+ * @done: completed when a job in no stream has ended
  * @unreferenced: in ctx->unreferenced
- * @stream_id: number of the stream that it is in, or 0. No other stream of @ctx has it while an
- *	engine has the job
+ * @stream_id: number of the stream, or 0. No other stream of @ctx has this number while the job is
+ *	queued
  * @point: number of its SUBMIT in that stream
- * @end_ns: when it has ended, of CLOCK_MONOTONIC
+ * @end_ns: CLOCK_MONOTONIC time in nanoseconds at which the job ended on the engine
  */
 struct paccel_job {
 	struct kref ref;
@@ -159,11 +165,11 @@ struct paccel_job {
 /**
  * struct paccel_step - a DMA request of a job
  * @x: the request as the backend gets it
- * @bounce: it uses the bounce buffer
- * @sync: its host segments need dma_sync_*(), see struct paccel_pages
- * @last: it is the last request of its job
- * @host: offset of its host side in job->pages
- * @at: its position in the job
+ * @bounce: the request uses the bounce buffer
+ * @sync: the host segments need dma_sync_*(), see struct paccel_pages
+ * @last: the request is the last of its job
+ * @host: offset of the host side in job->pages
+ * @at: position of the request in the job
  */
 struct paccel_step {
 	struct paccel_xfer x;
@@ -174,16 +180,40 @@ struct paccel_step {
 	struct paccel_place at;
 };
 
+/*
+ * Allocates a job with one reference, or returns NULL. @ctx: NULL for the scrub job. @size: of
+ * struct paccel_job, or of a struct that begins with it.
+ */
 struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx *ctx,
 				    enum paccel_job_op op, size_t size);
+/* Drops a reference. Any context. */
 void paccel_job_put(struct paccel_job *job);
+/* Work item ctx->release. */
 void paccel_ctx_release_jobs(struct work_struct *work);
+/*
+ * Drops the references that the job holds, once. The job has ended, or was never submitted. May
+ * sleep, but never waits for the device. paccel_job_drop() then drops the caller's reference.
+ */
 void paccel_job_release(struct paccel_job *job);
 void paccel_job_drop(struct paccel_job *job);
+/* Allocates a staging buffer of pd->bounce_size bytes, to be freed with kfree(), or NULL. */
 void *paccel_job_stage(const struct paccel_job *job);
+/*
+ * Sets job->verify, before submission: if @wanted, or if the module parameter verify is set and
+ * verification is supported. Returns 0; -EOPNOTSUPP: @wanted and not supported.
+ */
 int paccel_job_verify(struct paccel_job *job, struct paccel_device *pd, bool wanted);
+/* Returns whether the device executes the job without host memory. */
 bool paccel_job_is_on_device(const struct paccel_job *job, const struct paccel_device *pd);
+/* Returns the operations of the job's requests, BIT() of enum paccel_xfer_op. */
 u32 paccel_job_op_mask(const struct paccel_job *job, const struct paccel_device *pd);
+/*
+ * For the engine. _plan() describes the next request, _issue() advances job->at behind it and
+ * returns whether it was the last, _count() counts a request that has succeeded: with eng->lock
+ * held.
+ * _copy_in() and _copy_out() fill and empty the bounce buffer; _checksum() returns the CRC32C that
+ * the device should have reported: without locks.
+ */
 void paccel_job_plan(struct paccel_job *job, struct paccel_step *step);
 void paccel_job_copy_in(struct paccel_job *job, const struct paccel_step *step, void *bounce);
 void paccel_job_copy_out(struct paccel_job *job, const struct paccel_step *step,
@@ -192,9 +222,14 @@ u32 paccel_job_checksum(struct paccel_job *job, const struct paccel_step *step, 
 bool paccel_job_issue(struct paccel_job *job, const struct paccel_step *step);
 void paccel_job_count(struct paccel_job *job, const struct paccel_step *step);
 
-/* run.c */
+/*
+ * run.c. Chooses an engine and submits the job to it. The caller keeps its reference. Arguments and
+ * result: paccel_engine_submit().
+ */
 int paccel_job_submit(struct paccel_job *job, struct paccel_job *leader, bool more);
+/* Waits for a submitted job, killable, and drops the job. Returns its error, or -EINTR. */
 int paccel_job_finish(struct paccel_job *job);
+/* paccel_job_submit() and paccel_job_finish(). Drops the job on failure, too. */
 int paccel_job_run(struct paccel_job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Stopping a card, and starting it again. */
+/* Reset, recovery, suspend and resume of a device. All functions but paccel_health() may sleep. */
 #ifndef PACCEL_RESET_H
 #define PACCEL_RESET_H
 
@@ -8,23 +8,45 @@
 struct paccel_device;
 struct work_struct;
 
+/*
+ * PACCEL_IOC_RESET: jobs with DMA requests in flight fail with -EIO, queued jobs continue. Returns
+ * 0; -EIO: the device is out of service; -ENODEV; -EINTR: a fatal signal. Called without locks of
+ * the driver and outside of paccel_enter() sections. Takes up to quiesce_ms and the time of
+ * reset().
+ */
 int paccel_reset(struct paccel_device *pd);
+/* Work item pd->recover: resets hung engines, or the device. */
 void paccel_recover_work(struct work_struct *work);
+/*
+ * Quiesces the device until paccel_resume(); jobs wait. Returns 0, or -EIO: the device could not be
+ * quiesced and is out of service.
+ */
 int paccel_suspend(struct paccel_device *pd);
+/*
+ * Resets the device and runs the jobs. @mem_lost: device memory has lost its contents, even if it
+ * survives resets. Returns as paccel_reset().
+ */
 int paccel_resume(struct paccel_device *pd, bool mem_lost);
+/* The PCI core has reported an error: takes the device out of service until a reset. */
 void paccel_set_failed(struct paccel_device *pd);
 /*
- * The device could not be quiesced: clears bus mastering, and makes paccel_is_unsafe() true, unless
- * that or the absence of the device proves that it no longer writes host memory. pd->reset_lock is
- * held.
+ * The caller could not quiesce the device. Clears bus mastering. If that stops DMA
+ * (PACCEL_HW_BM_STOPS), or if the device is absent, calls paccel_mark_quiet(); otherwise
+ * paccel_is_unsafe() is true from now on. pd->reset_lock is held.
  */
 void paccel_mark_unsafe(struct paccel_device *pd);
-/* The device provably no longer writes host memory; releases kept imports. */
+/*
+ * Records that the caller has proven that the device no longer writes host memory:
+ * paccel_is_unsafe() is false from now on, and kept imports are released. pd->reset_lock is held,
+ * or the device is unbound.
+ */
 void paccel_mark_quiet(struct paccel_device *pd);
 
 /*
- * Cancels the work of all contexts; SUBMIT fails with @error from then on. -ESTALE: device memory
- * was lost, so its user mappings are zapped and its exports are revoked as well.
+ * Ends all contexts: queued jobs are cancelled, and SUBMIT fails with @error from then on. @state
+ * is shown in the completion pages. If @error is -ESTALE, the contexts are marked as lost, their
+ * mappings of device memory are zapped, and work that revokes exports is queued. May sleep; does
+ * not wait for jobs.
  */
 void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state state);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What happens to work: submitted, started on the card, ended. A context is named by its number,
- * which fdinfo shows as drm-client-id.
+ * Trace events of jobs and DMA requests: submitted, started, completed. ctx is the number of the
+ * context, which fdinfo shows as drm-client-id; 0: none. card is the number N of paccelN.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM paccel
@@ -23,6 +23,7 @@
 			 { PACCEL_JOB_FILL, "fill" },	\
 			 { PACCEL_JOB_SCRUB, "scrub" })
 
+/* @ops jobs have been queued as @point; @queued jobs are now queued in the stream. */
 TRACE_EVENT(paccel_submit,
 	TP_PROTO(struct paccel_ctx *ctx, u32 stream, u64 point, unsigned int ops,
 		 unsigned int queued),
@@ -48,7 +49,10 @@ TRACE_EVENT(paccel_submit,
 		  __entry->queued)
 );
 
-/* A DMA request has been passed to ops->start(), which returned @ret. */
+/*
+ * A DMA request has been passed to ops->start(), which returned @ret. op is the operation of the
+ * job, not of the request: a D2D job can consist of D2H and H2D requests.
+ */
 TRACE_EVENT(paccel_start,
 	TP_PROTO(struct paccel_engine *eng, struct paccel_tag *tag, int ret),
 	TP_ARGS(eng, tag, ret),
@@ -85,7 +89,7 @@ TRACE_EVENT(paccel_start,
 );
 
 /*
- * A DMA request has completed with @status, which the backend reported. @ns is the time from before
+ * A DMA request has completed with @status, which the backend reported. ns is the time from before
  * ops->start() until poll() reported the completion. A request that ops->start() rejected, that was
  * aborted, or that completed with a wrong length has no such event.
  */
@@ -110,7 +114,7 @@ TRACE_EVENT(paccel_done,
 		  __entry->engine, __entry->cookie, __entry->status, __entry->ns)
 );
 
-/* A job has left its engine. */
+/* A job has ended, with any result. */
 TRACE_EVENT(paccel_complete,
 	TP_PROTO(struct paccel_job *job),
 	TP_ARGS(job),
@@ -137,7 +141,10 @@ TRACE_EVENT(paccel_complete,
 		  paccel_show_op(__entry->op), __entry->bytes, __entry->error)
 );
 
-/* A stream has failed: until STREAM_CLEAR its jobs are cancelled, except with PACCEL_OP_ALWAYS. */
+/*
+ * A stream has failed at @point: until STREAM_CLEAR its other jobs are cancelled, except those with
+ * PACCEL_OP_ALWAYS.
+ */
 TRACE_EVENT(paccel_error,
 	TP_PROTO(struct paccel_ctx *ctx, u32 stream, u64 point, int error),
 	TP_ARGS(ctx, stream, point, error),
