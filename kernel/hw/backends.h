@@ -9,7 +9,7 @@ struct paccel_hw_ops;
 
 extern const struct paccel_hw_ops paccel_edu;
 extern const struct paccel_hw_ops paccel_ring;
-/* Each row has the functions of its cards as driver_data. */
+/* PCI IDs of these backends. driver_data points to the struct paccel_hw_ops. */
 extern const struct pci_device_id paccel_pci_ids[];
 
 #endif

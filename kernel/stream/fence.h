@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A point of a stream as others see it. */
+/* dma_fence of a point of a stream. */
 #ifndef PACCEL_FENCE_H
 #define PACCEL_FENCE_H
 
@@ -10,10 +10,20 @@
 
 struct paccel_stream;
 
-/* The dma_fence of a timeline point; in stream->fences until the point has been reached. */
+/**
+ * struct paccel_fence - dma_fence of a point of a stream
+ * @base: the fence
+ * @lock: lock of @base, since a fence can outlive its stream
+ * @node: in stream->fences until the point has ended; under ctx->work_lock
+ * @point: the point
+ * @error: error to signal, or 0; set when the point has ended
+ * @timeline: name of the device, context and stream
+ *
+ * Holds a reference on the module.
+ */
 struct paccel_fence {
 	struct dma_fence base;
-	spinlock_t lock;		/* of @base; a fence may outlive its stream */
+	spinlock_t lock;		/* see above */
 	struct list_head node;
 	u64 point;
 	int error;
@@ -21,8 +31,9 @@ struct paccel_fence {
 };
 
 /*
- * Returns a counted reference on the fence of @point, or NULL if there is no memory. @point is not
- * 0 and has been submitted. If it has been reached, the fence is already signalled.
+ * Returns a counted reference on the fence of @point, or NULL if there is no memory. @point has
+ * been submitted and is not 0. If it has ended, the fence is already signalled. Process context;
+ * takes ctx->work_lock.
  */
 struct dma_fence *paccel_fence_get(struct paccel_stream *stream, u64 point);
 /* Signals the fence with fence->error and drops a reference. Process context, no lock held. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A stream: operations one after the other. */
+/* A stream: jobs that run one after the other. */
 #ifndef PACCEL_STREAM_H
 #define PACCEL_STREAM_H
 
@@ -16,40 +16,47 @@
 struct eventfd_ctx;
 struct vm_area_struct;
 
-#define PACCEL_MAX_QUEUED	4096
-#define PACCEL_MAX_QUEUED_ALL	16384
+#define PACCEL_MAX_QUEUED	4096	/* jobs in one stream */
+#define PACCEL_MAX_QUEUED_ALL	16384	/* jobs in all streams of a context */
 
-/* What has been taken out of a stream under the lock and is signalled without it. */
+/* Collected with ctx->work_lock held, to be signalled without it. */
 struct paccel_stream_todo {
-	struct list_head ended;			/* jobs */
-	struct list_head fences;
-	struct paccel_stream_job *watch;	/* a WAIT_FENCE whose callback is to be added */
-	bool wake;				/* ctx->wait */
+	struct list_head ended;			/* jobs that have been removed from the stream */
+	struct list_head fences;		/* of points that have ended */
+	struct paccel_stream_job *watch;	/* WAIT_FENCE job whose callback is to be added */
+	bool wake;				/* wake ctx->wait */
 };
 
 /**
- * struct paccel_stream - operations one after the other
- * @ref: the context's table, jobs in it, jobs that wait for it, calls that use it
- * @ctx: whose it is, a counted reference
- * @id: its number
- * @slot: in the completion page; this and all below under ctx->work_lock
- * @jobs: in order
- * @queued: how many those are
- * @newest: the copy or fill job that was last given to an engine, while it is in @jobs, else NULL
- * @stage: staging buffer of its jobs, allocated for the first that needs one; not under the lock
+ * struct paccel_stream - jobs that run one after the other
+ * @ref: held by ctx->streams, by the jobs of the stream, by jobs that wait for the stream, and by
+ *	calls that use it
+ * @ctx: the context, a counted reference
+ * @id: number of the stream
+ * @slot: its slot in the completion page
+ * @jobs: queued jobs in order of submission
+ * @queued: number of jobs in @jobs
+ * @newest: the copy or fill job that was last submitted to an engine, while it is in @jobs, else
+ *	NULL
+ * @stage: staging buffer of the jobs, allocated by the first that needs it; set once with
+ *	cmpxchg(), without a lock
  * @fences: exported fences that are not signalled, sorted by point
  * @waiters: WAIT_POINT jobs, each the first of its stream, that wait for a point of this stream
- * @dependents: number of WAIT_POINT jobs, in all streams, that name a point of this stream
+ * @dependents: number of queued WAIT_POINT jobs, in all streams, that name a point of this stream
  * @submitted: the point of the last SUBMIT
- * @done: the last point that has been reached
+ * @done: the last point that has ended
  * @failed_point: the first point that failed, 0 if none
  * @error: the error of @failed_point, 0 if none
- * @open: STREAM_CREATE has returned its number, and STREAM_DESTROY has not been called
- * @ended_ns: when the job before the first one ended, if that was a transfer, else 0
+ * @open: STREAM_CREATE has returned the number, and STREAM_DESTROY has not been called
+ * @ended_ns: CLOCK_MONOTONIC time in nanoseconds at which the job before the first of @jobs ended,
+ *	if that job had DMA requests, else 0
  * @todo: what the next round of stream_run() signals
  * @running: stream_run() is in progress; another call returns at once
  * @fence_context: dma_fence context of its fences
- * @work: calls stream_run() when a job is ready that no engine has
+ * @work: calls stream_run(). Queued when a job that no engine executes may be able to proceed
+ *
+ * ctx->work_lock protects the members from @slot to @running, except @stage and the pointer @slot.
+ * The others do not change.
  */
 struct paccel_stream {
 	struct kref ref;
@@ -75,35 +82,37 @@ struct paccel_stream {
 	struct work_struct work;
 };
 
-/* Under ctx->work_lock. */
+/* State of a job in a stream; under ctx->work_lock. */
 enum paccel_stream_job_state {
-	PACCEL_JOB_QUEUED,
-	PACCEL_JOB_WATCHING,	/* its callback is being added to the fence */
-	PACCEL_JOB_RUNNING,	/* the engine has it */
+	PACCEL_JOB_QUEUED,	/* not started, or waiting for a point or fence */
+	PACCEL_JOB_WATCHING,	/* the callback is being added to the fence */
+	PACCEL_JOB_RUNNING,	/* submitted to an engine */
 	PACCEL_JOB_ENDED,
 };
 
 /**
  * struct paccel_stream_job - an operation of a SUBMIT
- * @base: the job, as engines know it; the first, because it is what is freed
- * @stream: its stream, a counted reference
- * @in_stream: in stream->jobs; this and all below under ctx->work_lock once it is queued
- * @state: how far it is
- * @issued: nothing of it is left to start: the next one can be given to the engine
- * @cancelled: the engine has been asked to cancel it
- * @last: it is the last job of its SUBMIT
- * @always: runs also in a stream that has failed
- * @ended: in ctx->releasing from its end until it is released
- * @what: WAIT_POINT: the stream that it waits for, a counted reference
+ * @base: the job as engines use it; must be the first member, since it is what is freed
+ * @stream: the stream, a counted reference
+ * @in_stream: in stream->jobs; this and the members below are under ctx->work_lock once the job is
+ *	queued, except where they do not change
+ * @state: state of the job
+ * @issued: all DMA requests of the job have been started: the next job can be submitted to the
+ *	engine
+ * @cancelled: paccel_engine_cancel() has been called
+ * @last: the job is the last of its SUBMIT
+ * @always: the job runs also in a stream that has failed
+ * @ended: in ctx->releasing from the end of the job until it has released its memory
+ * @what: WAIT_POINT: the stream to wait for, a counted reference
  * @what_point: WAIT_POINT: the point
  * @waiter: WAIT_POINT: in what->waiters
  * @fence: WAIT_FENCE: the fence, a counted reference
  * @fence_cb: WAIT_FENCE: callback of @fence, added when the job is the first of its stream
  * @watched: WAIT_FENCE: @fence_cb has been added, or @fence was already signalled
- * @fence_error: WAIT_FENCE: of the fence, valid once @fence_done
- * @fence_done: WAIT_FENCE: it is signalled; set with release semantics
+ * @fence_error: WAIT_FENCE: error of the fence, valid once @fence_done
+ * @fence_done: WAIT_FENCE: the fence is signalled; set with release semantics, without the lock
  * @eventfd: EVENTFD: a counted reference
- * @value: WRITE: what; TIME: when it was submitted
+ * @value: WRITE: the value; TIME: CLOCK_MONOTONIC time of submission, in nanoseconds
  */
 struct paccel_stream_job {
 	struct paccel_job base;
@@ -135,8 +144,14 @@ static inline struct paccel_stream_job *paccel_stream_job_of(struct paccel_job *
 }
 
 /*
- * Creates a stream that lookups do not find yet. Returns a counted reference or an ERR_PTR. The
- * caller calls paccel_stream_open() or paccel_stream_close(), and then paccel_stream_put().
+ * Life of a stream. None of these functions waits for the device; all take ctx->work_lock.
+ *
+ * _create(): creates a stream that lookups do not find yet. Returns a counted reference or an
+ * ERR_PTR. The caller calls _open() or _close(), and then paccel_stream_put().
+ * _open(): lookups find the stream.
+ * _close(): lookups do not find the stream any more. Drops the reference of ctx->streams if no job
+ * is queued; else that is done when the last job has ended.
+ * _destroy(): looks up the stream and closes it. Returns 0 or -ENOENT.
  */
 struct paccel_stream *paccel_stream_create(struct paccel_ctx *ctx);
 void paccel_stream_open(struct paccel_stream *stream);
@@ -147,22 +162,24 @@ void paccel_stream_open(struct paccel_stream *stream);
 bool paccel_stream_close(struct paccel_stream *stream);
 int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id);
 /*
- * Gets the error of the stream and its first failed point; both are 0 if it has not failed. -EBUSY:
- * it has failed, and jobs are still queued in it or wait for a point of it.
+ * Gets the error of the stream and its first failed point; both are 0 if it has not failed. Returns
+ * 0; -EBUSY if it has failed and either jobs are queued in it, or queued jobs of other streams wait
+ * for a point of it: these must still see the error.
  */
 int paccel_stream_failure(struct paccel_stream *stream, int *error, u64 *failed_point);
 /* Clears the error, if @failed_point is still the stream's first failed point. */
 void paccel_stream_clear(struct paccel_stream *stream, u64 failed_point);
-/* A counted reference on the stream of that number, or NULL. */
+/* Returns a counted reference on the open stream of that number, or NULL. */
 struct paccel_stream *paccel_stream_get(struct paccel_ctx *ctx, u32 id);
 /*
- * As paccel_stream_get(), in @streamp. -ENOENT: no such stream. -EINVAL: @point has not been
- * submitted, so that a wait for it might never end.
+ * As paccel_stream_get(), in @streamp. Returns 0; -ENOENT: no such stream; -EINVAL: @point has not
+ * been submitted, so that a wait for it might never end.
  */
 int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
 			    struct paccel_stream **streamp);
+/* Drops a reference. May sleep. Not called by stream->work. */
 void paccel_stream_put(struct paccel_stream *stream);
-/* How a point that has ended did end: 0 or its error; ctx->work_lock is held. */
+/* Returns the error of a point that has ended, 0 if it is complete. ctx->work_lock is held. */
 static inline int paccel_stream_error(struct paccel_stream *stream, u64 point)
 {
 	if (!stream->failed_point || point < stream->failed_point)
@@ -170,16 +187,29 @@ static inline int paccel_stream_error(struct paccel_stream *stream, u64 point)
 	return point == stream->failed_point ? stream->error : -ECANCELED;
 }
 
-/* Is there room for so many operations? ctx->work_lock is held. */
+/* Returns whether @nr more jobs can be queued. ctx->work_lock is held. */
 bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr);
+/*
+ * Queues the @nr jobs of the list, in order, as @point. On success, takes over the list and its
+ * references and returns 0. Otherwise the caller keeps them: -EAGAIN: @point is not the next point
+ * any more; -EBUSY: the jobs do not fit; else the error of SUBMIT. Process context, no lock held.
+ */
 int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, unsigned int nr,
 			u64 point);
-/* A job of this stream that is not queued, or NULL. paccel_job_drop() undoes it. */
+/* Returns a job of this stream that is not queued, or NULL. paccel_job_drop() frees it. */
 struct paccel_stream_job *paccel_stream_job_alloc(struct paccel_stream *stream,
 						  enum paccel_job_op op);
+/*
+ * _end(): SUBMIT fails with @error from now on, @state is shown in the completion page, and queued
+ * jobs are cancelled; jobs with requests in flight end after those. The first @error
+ * stays. Does not wait. May be called under pd->ctxs_lock.
+ * _close(): closes all streams of the context.
+ */
 void paccel_streams_end(struct paccel_ctx *ctx, int error, enum paccel_page_state state);
 void paccel_streams_close(struct paccel_ctx *ctx);
+/* Allocates ctx->page, unless it exists. Returns 0 or -ENOMEM. */
 int paccel_page_alloc(struct paccel_ctx *ctx);
+/* Maps the completion page. mmap_lock is held for writing. Returns 0 or the error of mmap(). */
 int paccel_page_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An ioctl on its way, and who answers it. */
+/* Dispatch of ioctls: the command in progress, and its handlers. */
 #ifndef PACCEL_UCMD_H
 #define PACCEL_UCMD_H
 
@@ -9,13 +9,17 @@ struct file;
 struct paccel_ctx;
 struct paccel_hw_ioctl;
 
-#define PACCEL_MAX_OPS		1024
-#define PACCEL_MAX_POINTS	128
+#define PACCEL_MAX_OPS		1024	/* of one SUBMIT */
+#define PACCEL_MAX_POINTS	128	/* of one WAIT */
 
-/*
- * @cmd: kernel copy of the ioctl's struct, @size bytes as in this version of the uAPI. @user: the
- * caller's struct, @user_size bytes, which may be shorter or longer. @private: of a private ioctl,
- * while the device is bound.
+/**
+ * struct paccel_ucmd - an ioctl in progress
+ * @ctx: context of the file
+ * @user: struct of the caller
+ * @user_size: size of the struct of the caller, which may be smaller or larger than @size
+ * @size: size of the struct in this version of the uAPI
+ * @cmd: kernel copy of the struct, @size bytes
+ * @private: for a private ioctl: valid only in a paccel_enter() section
  */
 struct paccel_ucmd {
 	struct paccel_ctx *ctx;
@@ -27,16 +31,20 @@ struct paccel_ucmd {
 };
 
 /*
- * Copies the struct back to the caller. It is called directly before the new object is published,
- * so that the object can be discarded if the copy fails.
+ * Copies the struct back to the caller. Called directly before the new object is published, so that
+ * the object can be discarded if the copy fails. Returns 0 or -EFAULT.
  */
 int paccel_reply(struct paccel_ucmd *ucmd);
 /*
  * As paccel_reply(), with a new file descriptor for @file in @fd, a field of the struct. Consumes
- * the caller's reference on @file, also on failure.
+ * the caller's reference on @file, also on failure. Returns 0, -EFAULT or -EMFILE.
  */
 int paccel_reply_file(struct paccel_ucmd *ucmd, s32 *fd, struct file *file);
 
+/*
+ * Handlers. The caller may use the command, @cmd is filled in, and no lock is held. Unknown flags
+ * and reserved fields are checked by the handler. Return 0 or -errno.
+ */
 int paccel_ioctl_device_info(struct paccel_ucmd *ucmd);
 int paccel_ioctl_mem_alloc(struct paccel_ucmd *ucmd);
 int paccel_ioctl_mem_free(struct paccel_ucmd *ucmd);
