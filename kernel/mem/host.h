@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Host ranges of a context. */
+/* Host ranges of a context: registered memory, registered dma-bufs, and HOST_ALLOC memory. */
 #ifndef PACCEL_HOST_H
 #define PACCEL_HOST_H
 
@@ -17,30 +17,29 @@ struct paccel_ctx;
 struct user_struct;
 struct vm_area_struct;
 
-#define PACCEL_MAX_HOST_BYTES	SZ_4G
-#define PACCEL_MAX_HOST_RANGES	65536
+#define PACCEL_MAX_HOST_BYTES	SZ_4G	/* of one range */
+#define PACCEL_MAX_HOST_RANGES	65536	/* of one context */
 
 /**
- * struct paccel_host - registered memory of a program or of a dma-buf, or memory of the driver that
- *	a program maps
- * @ref: held by the context's tree and by jobs; for the driver's own memory also by its user
- *	mapping, by its dma-bufs and by host ranges that import those
+ * struct paccel_host - a host range
+ * @ref: held by the context's trees and by jobs; for HOST_ALLOC memory also by its user mapping, by
+ *	its dma-bufs and by host ranges that import those
  * @addr: node in ctx->hosts once the range has a user address; under ctx->lock
- * @cookie: in ctx->cookies (driver's own memory only), by mmap offset; under ctx->lock
- * @pages: the memory
+ * @cookie: HOST_ALLOC memory: node in ctx->cookies by mmap() offset in pages; under ctx->lock
+ * @pages: the pages
  * @lender: PACCEL_PAGES_LENT: the range that owns @pages, a counted reference; else NULL
- * @mm: whose addresses these are; charged for the pages
+ * @mm: address space of the range, charged for the pages; an mmgrab() reference
  * @charged: pages charged to @mm, and to @payer if there is one
- * @payer: the user who is charged for the driver's own memory, else NULL
- * @notifier: watches registered memory
+ * @payer: HOST_ALLOC memory: the user that is charged, else NULL
+ * @notifier: watches registered memory of the process
  * @watched: @notifier is inserted
- * @own: the driver's own memory, in ctx->cookies
- * @read_only: the card must not write it
- * @placed: in ctx->hosts; under ctx->lock
+ * @own: HOST_ALLOC memory, in ctx->cookies
+ * @read_only: the device must not write to the range
+ * @placed: @addr is in ctx->hosts; under ctx->lock
  * @dead: the range was unmapped or its pages were replaced: new jobs fail with -EFAULT. Set at any
  *	time, never cleared
- * @lock: @changes and the notifier's sequence number
- * @changes: number of notifications that pages may be replaced; under @lock
+ * @lock: protects @changes and the notifier's sequence number; a leaf lock
+ * @changes: number of notifications that pages may have been replaced; under @lock
  * @checked: value of @changes before the pages were last compared and found unchanged
  */
 struct paccel_host {
@@ -58,16 +57,18 @@ struct paccel_host {
 	bool read_only;
 	bool placed;
 	bool dead;
-	spinlock_t lock;		/* changes, and the notifier's sequence number */
+	spinlock_t lock;		/* see above */
 	unsigned int changes;
 	unsigned int checked;
 };
 
 /*
- * For those that make ranges. paccel_host_new() returns a range that the context counts, but does
- * not have yet, or an ERR_PTR. paccel_host_charge() charges the process for @pages; @own: the user,
- * too. paccel_host_place() adds the range to the context by its address. A range that is not placed
- * is passed to paccel_host_discard().
+ * All functions may sleep, and are called without locks of the driver unless stated otherwise.
+ *
+ * Construction of ranges. paccel_host_new() returns a range that is counted for the context and in
+ * none of its trees, or an ERR_PTR. paccel_host_charge() charges the process for @pages; @own: the
+ * user, too. paccel_host_place() inserts the range into ctx->hosts. A range that is not inserted is
+ * passed to paccel_host_discard().
  */
 struct paccel_host *paccel_host_new(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only);
 int paccel_host_charge(struct paccel_ctx *ctx, struct paccel_host *host, unsigned long pages,
@@ -77,26 +78,36 @@ int paccel_host_place(struct paccel_ctx *ctx, struct paccel_host *host);
 /* Registers the caller's own memory: @length bytes at @addr. */
 int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only);
 /*
- * Allocates memory of the driver. Returns a range that is not in the context's trees yet, or an
- * ERR_PTR. The caller then calls paccel_host_publish(), and if that fails, or instead of it,
- * paccel_host_discard(). Called without any of the driver's locks.
+ * HOST_ALLOC. Returns a range that is not in the context's trees yet, or an ERR_PTR. The caller
+ * then calls paccel_host_publish(), and if that fails, or instead of it, paccel_host_discard().
  */
 struct paccel_host *paccel_host_alloc(struct paccel_ctx *ctx, u64 length);
 int paccel_host_publish(struct paccel_ctx *ctx, struct paccel_host *host);
 void paccel_host_discard(struct paccel_ctx *ctx, struct paccel_host *host);
-/* -ENOENT: there is none at @addr, or with this mmap offset. */
+/*
+ * Remove the range that begins at @addr, or HOST_ALLOC memory by its mmap() offset in bytes. Jobs
+ * that use it go on. Return 0; -ENOENT: no such range.
+ */
 int paccel_host_free(struct paccel_ctx *ctx, u64 addr);
 int paccel_host_free_own(struct paccel_ctx *ctx, u64 offset);
+/*
+ * Returns 0 if a new job may use the range, for @write access; -EFAULT if not; -ENOMEM or -EINTR if
+ * that could not be determined. Called by the process that opened the context. May pin user memory
+ * to compare it, and sleep for as long as user space delays the page faults.
+ */
 int paccel_host_validate(struct paccel_host *host, bool write);
+/* Drops a reference. mmap_lock may be held for HOST_ALLOC memory. */
 void paccel_host_put(struct paccel_host *host);
+/* The context has ended: removes all its ranges. */
 void paccel_host_end(struct paccel_ctx *ctx);
-/* Bytes of all host ranges of the context. */
+/* Returns the bytes of all host ranges of the context. */
 u64 paccel_host_bytes(struct paccel_ctx *ctx);
+/* Maps HOST_ALLOC memory, once. mmap_lock is held for writing. Returns 0 or the error of mmap(). */
 int paccel_host_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma);
-/* A counted reference on the driver's own memory that is mapped at @addr, or NULL. */
+/* Returns a counted reference on the HOST_ALLOC memory that is mapped from @addr on, or NULL. */
 struct paccel_host *paccel_host_get_own(struct paccel_ctx *ctx, u64 addr);
 
-/* A counted reference on the host range that wholly holds these, or NULL; ctx->lock is held. */
+/* Returns a counted reference on the range that contains the bytes, or NULL. ctx->lock is held. */
 struct paccel_host *paccel_host_get(struct paccel_ctx *ctx, u64 addr, u64 length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Device memory: its ranges, who pays for them, and the pool that gives them out. */
+/* Device memory: allocation, quota and scrubbing. */
 #ifndef PACCEL_POOL_H
 #define PACCEL_POOL_H
 
@@ -19,40 +19,44 @@ struct paccel_device;
 struct paccel_pages;
 struct paccel_mem_stats;
 
-#define PACCEL_MEM_BASE		SZ_4G
-#define PACCEL_MAX_ALIGN	SZ_2M
+#define PACCEL_MEM_BASE		SZ_4G	/* lowest device address */
+#define PACCEL_MAX_ALIGN	SZ_2M	/* of MEM_ALLOC */
 
 enum paccel_buf_state {
-	PACCEL_BUF_USED,	/* has an owner */
-	PACCEL_BUF_DIRTY,	/* freed, waits for scrubbing */
-	PACCEL_BUF_SCRUBBING,	/* the card fills it with zero */
+	PACCEL_BUF_USED,	/* allocated */
+	PACCEL_BUF_DIRTY,	/* freed, not yet zeroed */
+	PACCEL_BUF_SCRUBBING,	/* the device fills it with 0; "waiting" in the uAPI, as DIRTY */
 	PACCEL_BUF_FREE,	/* can be allocated */
-	PACCEL_BUF_QUARANTINED,	/* could not be scrubbed */
+	PACCEL_BUF_QUARANTINED,	/* scrubbing failed; "set_aside" in the uAPI */
 	PACCEL_BUF_STATES,
 };
 
-/* A reference of one context to one allocation. MEM_FREE decrements @count and removes it at 0. */
+/*
+ * A reference of one context to one allocation, in ctx->maps. MEM_ALLOC and each MEM_IMPORT add 1
+ * to @count, MEM_FREE subtracts 1 and removes the reference at 0. Under ctx->lock.
+ */
 struct paccel_mem_ref {
 	struct paccel_range range;
 	struct paccel_buf *buf;
 	u64 count;
-	bool touched;		/* a page of it may be mapped */
+	bool touched;		/* user mappings may have a page of it */
 };
 
 /**
- * struct paccel_buf - a range of device memory; all of them together tile the device
+ * struct paccel_buf - a range of device memory; each byte of device memory is in exactly one
  * @start: device address
- * @size: bytes, whole granules
- * @state: under pool->lock
- * @length: while used: bytes that were asked for
- * @generation: while used: pool->generation when it was allocated
- * @ref: while used: the contexts and dma-bufs that hold it and the jobs that run on it
- * @user: while used: who pays
- * @pd: while used: the device, a counted reference
- * @first: while used: the map of the context that has allocated it, embedded to save an allocation;
- *	under the context's lock
- * @range: without an owner: in pool->index, unless it is quarantined; its list is in pool->dirty or
- *	pool->quarantined in that state; under pool->lock
+ * @size: bytes, a multiple of the granule
+ * @state: state of the range; under pool->lock
+ * @length: USED: bytes that were requested
+ * @generation: USED: pool->generation when the range was allocated
+ * @ref: USED: held by the contexts and dma-bufs that have the allocation and by the jobs that use
+ *	it
+ * @user: USED: the user that is charged
+ * @pd: USED: the device, a counted reference
+ * @first: USED: reference of the context that made the allocation, embedded to save an allocation;
+ *	under ctx->lock
+ * @range: not USED: in pool->index, unless QUARANTINED; its list is in pool->dirty or
+ *	pool->quarantined in those states; under pool->lock
  *
  * @start, @size, @length, @generation, @user and @pd do not change while a reference is held.
  */
@@ -73,39 +77,39 @@ struct paccel_buf {
 	};
 };
 
-/* A user of a card, by real uid; under pool->lock. */
+/* A user of a device, by real user ID; under pool->lock. Exists while it has files or memory. */
 struct paccel_user {
 	struct list_head node;
 	kuid_t uid;
-	unsigned int files;
-	u64 used;
+	unsigned int files;	/* open contexts */
+	u64 used;		/* bytes charged */
 };
 
 /**
- * struct paccel_pool - the memory of a device
+ * struct paccel_pool - device memory
  * @pd: the device
- * @lock: of all below and of every paccel_buf and paccel_user
- * @gen: genalloc pool of the device addresses; exactly the PACCEL_BUF_FREE ranges are free in it
- * @shift: a granule has 1 << @shift bytes
- * @index: the ranges without an owner, except the quarantined
- * @dirty: ranges that wait for scrubbing, the one that was freed first in front
- * @quarantined: ranges that could not be scrubbed
- * @scrubbing: the range that is scrubbed at the moment, or NULL
- * @scrub_ended: the device is done with @scrubbing; set without the lock
- * @scrub_error: how that ended, valid once @scrub_ended
- * @scrub_failures: pieces in a row that failed
- * @scrub_generation: @generation when scrubbing of @scrubbing began
- * @waiting: requests that wait for scrubbing, in the order of arrival; engines read without the
- *	lock whether it is empty
- * @users: all that have a file or memory
- * @bytes: of all ranges in each state
- * @max_user_bytes: quota, or 0
- * @generation: grows when the device loses its memory
- * @scrub_work: starts and ends scrubbing
+ * @lock: protects the members below and every paccel_buf and paccel_user
+ * @gen: genalloc pool of the device addresses; exactly the FREE ranges are free in it
+ * @shift: log2 of the granule in bytes
+ * @index: the ranges that are not USED or QUARANTINED
+ * @dirty: DIRTY ranges; the first is the next to be scrubbed
+ * @quarantined: QUARANTINED ranges
+ * @scrubbing: the SCRUBBING range, or NULL
+ * @scrub_ended: the fill of @scrubbing has ended; set without the lock
+ * @scrub_error: error of that fill, valid once @scrub_ended
+ * @scrub_failures: number of consecutive fills that failed
+ * @scrub_generation: @generation when the fill of @scrubbing began
+ * @waiting: allocations that wait for scrubbing, in order of arrival; engines read without the lock
+ *	whether it is empty
+ * @users: list of paccel_user
+ * @bytes: bytes of all ranges in each state
+ * @max_user_bytes: quota of each user, 0: none
+ * @generation: incremented when the device loses its memory
+ * @scrub_work: work item that starts and ends fills
  */
 struct paccel_pool {
 	struct paccel_device *pd;
-	struct mutex lock;		/* all below, every paccel_buf and _user */
+	struct mutex lock;		/* see above */
 	struct gen_pool *gen;
 	unsigned int shift;
 	struct pool_index index;
@@ -125,36 +129,48 @@ struct paccel_pool {
 };
 
 /**
- * struct paccel_mem_ops - what memory asks of the engines, which are a layer above
- * @scrub: begin to fill a range of device memory with zero. On success, returns 0 and calls
- *	paccel_pool_scrubbed() when the fill has ended; the caller begins no other fill before that.
- *	On an error nothing has been begun. pool->lock is held
- * @evict: wait until no transfer of these pages is in flight. They are revoked, so that none is
- *	started. The reservation lock of their dma-buf is held
+ * struct paccel_mem_ops - functions of exec/ that mem/ calls
+ * @scrub: start to fill a range of device memory with 0. Returns 0, and calls
+ *	paccel_pool_scrubbed() when the fill has ended; the caller starts no other fill before that.
+ *	Or returns -errno and has started nothing. Called with pool->lock held; does not sleep
+ * @evict: wait until no DMA request uses these pages, which are revoked, so that no request is
+ *	started. Called with the reservation lock of their dma-buf held
  */
 struct paccel_mem_ops {
 	int (*scrub)(struct paccel_device *pd, u64 addr, u64 size);
 	void (*evict)(struct paccel_device *pd, const struct paccel_pages *pages);
 };
 
+/* Set up and free pd->pool. _init() returns 0 or -errno; after that, _destroy() is needed, too. */
 int paccel_pool_init(struct paccel_device *pd);
 void paccel_pool_destroy(struct paccel_device *pd);
+/* Finds or creates the user of a new context, or returns NULL. _put(): the context is closed. */
 struct paccel_user *paccel_user_get(struct paccel_device *pd, kuid_t uid);
 void paccel_user_put(struct paccel_device *pd, struct paccel_user *user);
+/*
+ * MEM_ALLOC: returns 0 with a buf with one reference in @bufp, or an error of MEM_ALLOC. @align: a
+ * power of two up to PACCEL_MAX_ALIGN, or 0. Sleeps, killable, for scrubbing; no lock is held.
+ */
 int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 length, u64 align,
 		      struct paccel_buf **bufp);
+/* Drops a reference; the last makes the range dirty. May sleep, but never waits for the device. */
 void paccel_buf_put(struct paccel_buf *buf);
+/* Fills in @stats->total to @stats->largest_free, except @mine and @mine_allocs. */
 void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 		       struct paccel_mem_stats *stats);
+/* The device is being removed or out of service: allocations that wait for scrubbing fail. */
 void paccel_pool_answer(struct paccel_device *pd);
 /*
- * The fill that paccel_mem_ops.scrub() has begun has ended with @error, or 0. Any context, also
+ * The fill that paccel_mem_ops.scrub() has started has ended with @error, or 0. Any context, also
  * with pool->lock or the lock of an engine held.
  */
 void paccel_pool_scrubbed(struct paccel_device *pd, int error);
-/* A reset has lost device memory: new generation; free ranges become dirty, if scrub is set. */
+/*
+ * A reset has lost device memory: increments pool->generation; free ranges become dirty if the
+ * module parameter scrub is set. May sleep.
+ */
 void paccel_pool_mark_dirty(struct paccel_device *pd);
-/* After a reset: quarantined ranges are scrubbed again. */
+/* After a reset: quarantined ranges become dirty, to be scrubbed again. May sleep. */
 void paccel_pool_rescrub(struct paccel_device *pd);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Index of the ranges of device memory that have no owner. A range is free, or it will be free when
- * it has been scrubbed. All numbers are in granules from the start of device memory. The caller
- * locks. Nothing here allocates memory, and each call takes O(log n) steps.
+ * Index of the ranges of device memory that are free, or will be free when they have been scrubbed.
+ * Positions and lengths are in granules from the start of device memory. The caller holds
+ * pool->lock. No function allocates memory, and each takes at most O(log n) steps.
  */
 #ifndef PACCEL_POOL_INDEX_H
 #define PACCEL_POOL_INDEX_H
@@ -14,11 +14,12 @@
 /* Alignments are 1 << order granules, order less than this. */
 #define POOL_ALIGN_ORDERS 10
 
+/* Device memory has at most this number of granules. */
 #define POOL_MAX_GRANULES U32_MAX
 
 /**
- * struct pool_fit - the longest allocations that a set of ranges can hold
- * @max_len: for each order of alignment, granules
+ * struct pool_fit - the largest allocations that a set of ranges can hold
+ * @max_len: length of the largest allocation, for each order of alignment
  */
 struct pool_fit {
 	u32 max_len[POOL_ALIGN_ORDERS];
@@ -30,7 +31,7 @@ struct pool_fit {
  * @end: end of the last range
  * @first_end: end of the first run
  * @last_first: first granule of the last run
- * @fit: what the runs can hold
+ * @fit: largest allocations that the runs can hold
  */
 struct pool_runs {
 	u32 first;
@@ -41,13 +42,13 @@ struct pool_runs {
 };
 
 /**
- * struct pool_range - a range without an owner
- * @by_addr: in index->by_addr
- * @by_size: in index->by_size, if @free
+ * struct pool_range - a range in the index
+ * @by_addr: node in index->by_addr
+ * @by_size: node in index->by_size, if @free
  * @list: for the caller, if not @free
- * @first: its first granule
- * @end: the granule behind it
- * @free: it can be allocated now
+ * @first: first granule
+ * @end: granule behind the last
+ * @free: the range can be allocated now
  * @runs: summary of the subtree of @by_addr
  * @fit: summary of the subtree of @by_size
  */
@@ -65,7 +66,7 @@ struct pool_range {
 };
 
 /**
- * struct pool_index - the ranges of a pool; all bytes 0 is an empty index
+ * struct pool_index - the ranges of a pool; an index of zeroes is empty
  * @by_addr: all ranges, by address
  * @by_size: the free ranges, by length and then by address
  */
@@ -74,18 +75,27 @@ struct pool_index {
 	struct rb_root by_size;
 };
 
+/* Adds a range that overlaps no other. @first, @end and @free are set. */
 void pool_index_add(struct pool_index *index, struct pool_range *range);
 void pool_index_remove(struct pool_index *index, struct pool_range *range);
+/* Moves the bounds of a range, which still overlaps no other. */
 void pool_index_resize(struct pool_index *index, struct pool_range *range, u32 first, u32 end);
+/* No range is free any more. The caller has set @free of each range to false. */
 void pool_index_set_none_free(struct pool_index *index);
+/* Returns the smallest free range that holds the allocation, the lowest among equals, or NULL. */
 struct pool_range *pool_index_best_fit(struct pool_index *index, u32 len, unsigned int order);
+/* Returns whether the allocation would fit if all ranges were free. */
 bool pool_index_could_fit(struct pool_index *index, u32 len, unsigned int order);
+/* Iteration by address; NULL at the end. */
 struct pool_range *pool_index_first(struct pool_index *index);
 struct pool_range *pool_index_next(struct pool_range *range);
 struct pool_range *pool_index_prev(struct pool_range *range);
+/* Return the last range that begins before @granule, and the range that begins at it, or NULL. */
 struct pool_range *pool_index_before(struct pool_index *index, u32 granule);
 struct pool_range *pool_index_at(struct pool_index *index, u32 granule);
+/* Returns the length of the largest free range. */
 u32 pool_index_largest(struct pool_index *index);
+/* Returns the first granule of an allocation with this alignment in the range. */
 u64 pool_range_place(const struct pool_range *range, unsigned int order);
 
 #endif

@@ -6,17 +6,17 @@
 #include <linux/scatterlist.h>
 #include <linux/types.h>
 
-/* A place in segments. @sg is NULL: nowhere yet. */
+/* A position in the segments of a mapping. @sg is NULL at first. */
 struct paccel_cursor {
 	struct scatterlist *sg;
 	u64 base;		/* offset of the first byte of @sg */
 };
 
 /**
- * struct paccel_segs - segments of a DMA mapping, in which a byte is found in logarithmic time
+ * struct paccel_segs - segments of a DMA mapping; a byte is found in O(log n) steps
  * @sgt: the segments
- * @marks: places in @sgt, every 64 segments, if it has more than 64
- * @nr_marks: how many
+ * @marks: position of every 64th segment of @sgt, if it has more than 64 segments
+ * @nr_marks: number of entries in @marks
  */
 struct paccel_segs {
 	struct sg_table sgt;
@@ -24,9 +24,10 @@ struct paccel_segs {
 	unsigned int nr_marks;
 };
 
+/* Fills segs->marks from segs->sgt. Returns 0 or -ENOMEM. _free() frees both. May sleep. */
 int paccel_segs_mark(struct paccel_segs *segs);
 void paccel_segs_free(struct paccel_segs *segs);
-/* Moves @cursor to the segment that holds the byte at @off. */
+/* Moves @cursor to the segment that contains the byte at @off. Any context. */
 void paccel_segs_seek(const struct paccel_segs *segs, struct paccel_cursor *cursor, u64 off);
 
 #endif
