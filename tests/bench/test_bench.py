@@ -74,9 +74,9 @@ def test_every_row_of_paddle_is_measured(rows):
 
 def test_rows_of_irqsoff():
     """
-    The short run leaves this part out. It needs the kernel `latency`, which no other job uses and whose
-    build takes minutes, and 6 GiB of memory; no kernel of the other jobs has the irqsoff tracer. So the
-    table alone is tested here. `make bench-irqsoff` measures.
+    The short run leaves this part out. It needs the kernel `latency`, which no other job uses and
+    whose build takes minutes, and 6 GiB of memory; no kernel of the other jobs has the irqsoff
+    tracer. So the table alone is tested here. `make bench-irqsoff` measures.
     """
     with open(os.path.join(TOP, "tests/bench/irqsoff.c"), encoding="utf-8") as file:
         measured = set(re.findall(r'"(irqsoff\.\w+)"', file.read()))

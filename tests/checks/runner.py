@@ -19,9 +19,9 @@ ROOM = 4
 
 @dataclass
 class Outcome:
-    """Of one job: what it printed, its exit status, how long it took, why it ran twice (or ""), and for
-    each of its guests that booted twice the reason. `started` is false for a job that was not started for lack of time; `ended`
-    is true for one that ran when the time was over."""
+    """Of one job: what it printed, its exit status, how long it took, why it ran twice (or ""), and
+    for each of its guests that booted twice the reason. `started` is false for a job that was not
+    started for lack of time; `ended` is true for one that ran when the time was over."""
 
     job: object
     text: str = ""
@@ -101,8 +101,8 @@ class Runner:
 
     def _run(self, outcome, name):
         job = outcome.job
-        # qemu/run writes a line into the second file for each guest that it boots twice: the job's own
-        # output need not show it, since pytest keeps that of a test that passes.
+        # qemu/run writes a line into the second file for each guest that it boots twice: the job's
+        # own output need not show it, since pytest keeps that of a test that passes.
         with (open(os.path.join(LOGS, name + ".log"), "w+b") as log,
               tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as booted_twice):
             with self.lock:

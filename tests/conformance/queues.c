@@ -318,7 +318,7 @@ static void wait_and_signal(const struct test *test, const struct command *comma
 	world_close(&w);
 }
 
-/* A signal whose handler was set with SA_RESTART does not end a WAIT, with a deadline or without. */
+/* A signal whose handler was set with SA_RESTART ends no WAIT, with or without a deadline. */
 static void restarted(int (*call)(struct waiting *waiting))
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, old;

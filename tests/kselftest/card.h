@@ -69,8 +69,8 @@ void card_fail(bool fail);
 void card_ignore_stop(bool ignore);
 
 /*
- * True if a device that answers nothing no longer writes once bus mastering is off. If it is false, the
- * pages that the device was given are never released.
+ * True if a device that answers nothing no longer writes once bus mastering is off. If it is
+ * false, the pages that the device was given are never released.
  */
 bool card_can_be_cut_off(void);
 

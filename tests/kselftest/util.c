@@ -368,7 +368,8 @@ static bool module_is_unused(void)
 {
 	char users[16];
 
-	return file_read("/sys/module/paccel/refcnt", users, sizeof(users)) > 0 && !strcmp(users, "0");
+	return file_read("/sys/module/paccel/refcnt", users, sizeof(users)) > 0 &&
+	       !strcmp(users, "0");
 }
 
 int module_unload_unused(unsigned int ms)

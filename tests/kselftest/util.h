@@ -60,8 +60,8 @@ bool module_loaded(void);
 int module_load(const char *parameters);
 int module_unload(void);
 /*
- * Waits until the driver has no users, at most so many milliseconds times slow_factor(), and unloads it
- * once. 0, or -errno.
+ * Waits until the driver has no users, at most so many milliseconds times slow_factor(), and
+ * unloads it once. 0, or -errno.
  */
 int module_unload_unused(unsigned int ms);
 /*

@@ -113,9 +113,9 @@ extern pthread_mutex_t lock;
 /* Wakes all of wait_moved(). `lock` is held. */
 void has_moved(void);
 /*
- * Drops and retakes `lock`. Returns 0, perhaps for no reason; ETIMEDOUT, @until being a time of CLOCK_MONOTONIC
- * or NULL; or EINTR, if a handler of a signal has run: with @until also one with SA_RESTART, so a command
- * has none.
+ * Drops and retakes `lock`. Returns 0, perhaps for no reason; ETIMEDOUT, @until being a time of
+ * CLOCK_MONOTONIC or NULL; or EINTR, if a handler of a signal has run: with @until also one with
+ * SA_RESTART, so commands pass NULL.
  */
 int wait_moved(const struct timespec *until);
 

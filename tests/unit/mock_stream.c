@@ -44,8 +44,8 @@ struct job {
 };
 
 /*
- * Of a WAIT that sleeps. The engine wakes it: the kernel does not restart a futex with a timeout after a
- * signal with SA_RESTART, but the driver's WAIT is restarted.
+ * Of a WAIT that sleeps. The engine wakes it: the kernel does not restart a futex with a timeout
+ * after a signal with SA_RESTART, but the driver's WAIT is restarted.
  */
 struct deadline {
 	struct deadline *next;
@@ -831,8 +831,8 @@ static void remove_deadline(const struct deadline *deadline)
 	*at = deadline->next;
 }
 
-static int wait_points_until(struct file *file, struct paccel_wait *cmd, struct paccel_point *points,
-			     const struct deadline *deadline)
+static int wait_points_until(struct file *file, struct paccel_wait *cmd,
+			     struct paccel_point *points, const struct deadline *deadline)
 {
 	int err = 0;
 
