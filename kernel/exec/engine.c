@@ -7,8 +7,8 @@
  * that order. The state of a tag says which party uses it: the holder of eng->lock (PICKED, DONE),
  * eng->work (FILLING, EMPTYING) or the device (BUSY, HUNG). A request that needs no copy by the CPU
  * is started from the completion interrupt of an earlier one. Otherwise eng->work fills the bounce
- * buffer first. eng->work also verifies data. An engine has one bounce buffer, which one request at a
- * time uses. eng->report notifies streams of jobs that have ended. How long that takes depends on
+ * buffer first. eng->work also verifies data. An engine has one bounce buffer, which one request at
+ * a time uses. eng->report notifies streams of jobs that have ended. How long that takes depends on
  * the eventfds and fences of applications, so no request and no reset waits for eng->report.
  */
 #include <linux/bits.h>
@@ -64,7 +64,7 @@ void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state
  */
 static void tag_sync_pages(struct paccel_engine *eng, struct paccel_tag *tag,
 			   void (*sync)(struct device *dev, dma_addr_t addr, size_t len,
-				    enum dma_data_direction dir))
+					enum dma_data_direction dir))
 {
 	enum dma_data_direction dir = paccel_pages_dir(tag->job->pages);
 	struct paccel_seg seg = tag->step.x.segs;

@@ -10,9 +10,9 @@ struct paccel_device;
 struct paccel_pages;
 
 /*
- * Attaches the device to the first @p->length bytes of @dmabuf and maps them for DMA, or, if that is
- * not possible, maps them for the CPU. Takes a reference on @dmabuf. Returns 0, or -errno and has
- * nothing to release. May wait for fences of other drivers: no lock of the driver is held.
+ * Attaches the device to the first @p->length bytes of @dmabuf and maps them for DMA, or, if that
+ * is not possible, maps them for the CPU. Takes a reference on @dmabuf. Returns 0, or -errno and
+ * has nothing to release. May wait for fences of other drivers: no lock of the driver is held.
  * paccel_import_put() undoes it; no DMA request uses the pages then.
  */
 int paccel_import_get(struct paccel_pages *p, struct dma_buf *dmabuf);

@@ -37,8 +37,8 @@ void paccel_exports_revoke_work(struct work_struct *work);
 /* Exports the HOST_ALLOC memory whose mapping begins at @addr, as paccel_mem_export() does. */
 struct dma_buf *paccel_host_export(struct paccel_ctx *ctx, u64 addr);
 /*
- * HOST_REGISTER of a dma-buf: adds a range at @addr that stands for its first @length bytes. Returns
- * 0 or -errno. May sleep; no lock is held.
+ * HOST_REGISTER of a dma-buf: adds a range at @addr that stands for its first @length bytes.
+ * Returns 0 or -errno. May sleep; no lock is held.
  */
 int paccel_host_import(struct paccel_ctx *ctx, u64 addr, u64 length, bool read_only, int fd);
 

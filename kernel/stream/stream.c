@@ -2,13 +2,14 @@
 /*
  * Streams: jobs that run in order, and the signalling of points that have been reached.
  *
- * stream_run() advances a stream. It is called by eng->report of an engine that has ended jobs of the
- * stream, and by stream->work. stream->running serializes these calls: another call returns at once,
- * since the one in progress checks the stream again before it returns. With ctx->work_lock held it
- * removes jobs that have ended and submits jobs to engines. It signals fences, eventfds and waiters
- * with no lock held. SUBMIT does only what is done with the lock held and leaves the signalling to
- * stream->work: its thread may have a low priority or be throttled, and no fence may depend on that.
- * None of these functions allocates memory, so fences are signalled also when there is none.
+ * stream_run() advances a stream. It is called by eng->report of an engine that has ended jobs of
+ * the stream, and by stream->work. stream->running serializes these calls: another call returns at
+ * once, since the one in progress checks the stream again before it returns. With ctx->work_lock
+ * held it removes jobs that have ended and submits jobs to engines. It signals fences, eventfds and
+ * waiters with no lock held. SUBMIT does only what is done with the lock held and leaves the
+ * signalling to stream->work: its thread may have a low priority or be throttled, and no fence may
+ * depend on that. None of these functions allocates memory, so fences are signalled also when there
+ * is none.
  *
  * A copy or fill job is submitted to the engine when all requests of the copy or fill before it,
  * its leader, have been started. The engine cancels it if the leader fails. Any other job waits
@@ -32,8 +33,9 @@
 #include "stream/stream.h"
 
 /*
- * Rounds of one stream_run() before it continues in stream->work: slow eventfds of a stream must not
- * delay other streams. The first round removes jobs that have ended, the second starts the next transfer.
+ * Rounds of one stream_run() before it continues in stream->work: slow eventfds of a stream must
+ * not delay other streams. The first round removes jobs that have ended, the second starts the next
+ * transfer.
  */
 #define PACCEL_STREAM_ROUNDS 2
 /*
