@@ -449,7 +449,9 @@ struct paccel_host_alloc {
  * accesses, for example with PACCEL_OP_WAIT_FENCE. Where the device cannot reach the memory by DMA,
  * the CPU copies it: COPY and SUBMIT then wait for the write fences of the dma-buf, before
  * PACCEL_COPY_D2H also for the read fences, and fail with ``-EIO`` if the exporter refuses the
- * access. A signal restarts this wait, and a fatal signal ends it.
+ * access. A signal restarts this wait, and a fatal signal ends it. In a stream the access ends with
+ * the job, shortly after its point: on a machine without coherent DMA, another device may not see
+ * the results of such a copy at once.
  *
  * Return: 0; ``-EINVAL`` (@addr is 0; @length, or the range wraps; @fd is no dma-buf, is given
  * without PACCEL_HOST_DMABUF, or is shorter than @length); ``-EEXIST`` (overlaps a host range of
