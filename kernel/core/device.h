@@ -13,8 +13,8 @@
  *
  * While a lock above is held, user memory is not accessed or pinned, no mmu notifier is registered
  * or unregistered, and nothing waits for the device, except that it is quiesced under
- * pd->reset_lock. Fences, eventfds and waiters of streams are signalled in a worker, without these
- * locks and without allocating memory.
+ * pd->reset_lock. Fences and eventfds of streams are signalled without these locks and without
+ * allocating memory.
  *
  * A paccel_enter() section does not take pd->reset_lock, which may be held for synchronize_srcu(),
  * and does not wait for user space. It may wait for other devices, to map a foreign dma-buf, and

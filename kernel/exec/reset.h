@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reset, recovery, suspend and resume of a device. All functions but paccel_health() may sleep. */
+/* Reset, recovery, suspend and resume of a device. The functions may sleep. */
 #ifndef PACCEL_RESET_H
 #define PACCEL_RESET_H
 

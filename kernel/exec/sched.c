@@ -34,7 +34,7 @@ static void sched_report_stream(struct list_head *ended)
 }
 
 /*
- * Calls the streams of jobs that were in eng->issued and eng->ended. Runs in eng->work, with no
+ * Calls the streams of jobs that were in eng->issued and eng->ended. Runs in eng->report, with no
  * lock held.
  */
 void paccel_sched_report(struct list_head *issued, struct list_head *ended)

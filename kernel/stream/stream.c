@@ -55,7 +55,7 @@ static void stream_free(struct kref *ref)
 	kfree(stream);
 }
 
-/* May sleep. Not called from stream->work. */
+/* May sleep. stream->work does not drop the last reference. */
 void paccel_stream_put(struct paccel_stream *stream)
 {
 	kref_put(&stream->ref, stream_free);
@@ -167,6 +167,7 @@ static void stream_remove_job(struct paccel_stream *stream, struct paccel_stream
 		job->what->dependents--;
 	list_del_init(&job->waiter);
 	list_move_tail(&job->in_stream, &stream->todo.ended);
+	stream->todo.nr_ended++;
 	if (job->last)
 		stream_reach(stream, job->base.point);
 }
@@ -323,7 +324,7 @@ static bool stream_start_transfers(struct paccel_stream *stream)
 	return !most;
 }
 
-/* An eventfd is signalled before the jobs behind it are started. */
+/* An eventfd is signalled before the copies and fills behind it are started. */
 static bool stream_may_start(struct paccel_stream *stream)
 {
 	return list_empty(&stream->todo.ended);
@@ -335,10 +336,10 @@ static bool stream_may_start(struct paccel_stream *stream)
  */
 static bool stream_run_locked(struct paccel_stream *stream, bool signalling)
 {
-	unsigned int jobs = PACCEL_STREAM_JOBS;
 	struct paccel_stream_job *job;
 
-	while (jobs-- && !list_empty(&stream->jobs)) {
+	/* Of all rounds since the last notification: these jobs count no more as queued. */
+	while (stream->todo.nr_ended < PACCEL_STREAM_JOBS && !list_empty(&stream->jobs)) {
 		job = list_first_entry(&stream->jobs, struct paccel_stream_job, in_stream);
 		if (!stream_job_advance(stream, job))
 			break;
@@ -353,6 +354,7 @@ static void stream_todo_init(struct paccel_stream_todo *todo)
 {
 	INIT_LIST_HEAD(&todo->ended);
 	INIT_LIST_HEAD(&todo->fences);
+	todo->nr_ended = 0;
 	todo->watch = NULL;
 	todo->wake = false;
 }
@@ -364,6 +366,7 @@ static void stream_todo_take(struct paccel_stream_todo *from, struct paccel_stre
 	list_splice_init(&from->fences, &to->fences);
 	to->watch = from->watch;
 	to->wake = from->wake;
+	from->nr_ended = 0;
 	from->watch = NULL;
 	from->wake = false;
 }
@@ -432,6 +435,7 @@ static void stream_notify(struct paccel_stream *stream, struct paccel_stream_tod
 			paccel_eventfd_signal(job->eventfd);
 		paccel_job_put(&job->base);
 		jobs++;
+		cond_resched();
 	}
 	if (jobs && atomic_sub_and_test(jobs, &pd->stream_jobs))
 		wake_up_var(&pd->stream_jobs);

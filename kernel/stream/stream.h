@@ -22,6 +22,7 @@ struct vm_area_struct;
 /* Collected with ctx->work_lock held, to be signalled without it. */
 struct paccel_stream_todo {
 	struct list_head ended;			/* jobs that have been removed from the stream */
+	unsigned int nr_ended;
 	struct list_head fences;		/* of points that have ended */
 	struct paccel_stream_job *watch;	/* WAIT_FENCE job whose callback is to be added */
 	bool wake;				/* wake ctx->wait */
@@ -53,7 +54,8 @@ struct paccel_stream_todo {
  * @todo: what the next round of stream_run() signals
  * @running: stream_run() is in progress; another call returns at once
  * @fence_context: dma_fence context of its fences
- * @work: calls stream_run(). Queued when a job that no engine executes may be able to proceed
+ * @work: calls stream_run(). Queued when a job that no engine executes may be able to proceed, or
+ *	something is to be signalled
  *
  * ctx->work_lock protects the members from @slot to @running, except @stage and the pointer @slot.
  * The others do not change.
@@ -150,15 +152,11 @@ static inline struct paccel_stream_job *paccel_stream_job_of(struct paccel_job *
  * ERR_PTR. The caller calls _open() or _close(), and then paccel_stream_put().
  * _open(): lookups find the stream.
  * _close(): lookups do not find the stream any more. Drops the reference of ctx->streams if no job
- * is queued; else that is done when the last job has ended.
+ * is queued; else that is done when the last job has ended. Returns whether the stream was open.
  * _destroy(): looks up the stream and closes it. Returns 0 or -ENOENT.
  */
 struct paccel_stream *paccel_stream_create(struct paccel_ctx *ctx);
 void paccel_stream_open(struct paccel_stream *stream);
-/*
- * Lookups do not find the stream any more. Drops the reference of ctx->streams if no job is queued;
- * else that is done when the last job has ended. Returns whether the stream was open.
- */
 bool paccel_stream_close(struct paccel_stream *stream);
 int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id);
 /*
@@ -177,7 +175,7 @@ struct paccel_stream *paccel_stream_get(struct paccel_ctx *ctx, u32 id);
  */
 int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
 			    struct paccel_stream **streamp);
-/* Drops a reference. May sleep. Not called by stream->work. */
+/* Drops a reference. May sleep. stream->work does not drop the last one. */
 void paccel_stream_put(struct paccel_stream *stream);
 /* Returns the error of a point that has ended, 0 if it is complete. ctx->work_lock is held. */
 static inline int paccel_stream_error(struct paccel_stream *stream, u64 point)

@@ -782,7 +782,7 @@ struct paccel_stream_clear {
  * @PACCEL_OP_WAIT_FENCE: waits for the fence of a sync_file
  * @PACCEL_OP_EVENTFD: adds 1 to an eventfd. If it is the last operation of its SUBMIT, the point
  *	has ended when the eventfd is signalled. WAIT and the completion page may report the point
- *	earlier
+ *	earlier, and WRITE, TIME and waits behind it may run earlier; copies and fills do not
  * @PACCEL_OP_WRITE: writes 8 bytes to HOST_ALLOC memory
  * @PACCEL_OP_TIME: writes to HOST_ALLOC memory when all operations before it in the stream have
  *	ended: CLOCK_MONOTONIC of the initial time namespace, in nanoseconds
