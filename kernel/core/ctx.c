@@ -8,20 +8,27 @@
 #include "core/ctx.h"
 #include "core/device.h"
 
-/* 0, or a number to wait for. */
+/* Returns 0, or a mark for paccel_ctx_wait_released(). */
 u64 paccel_ctx_releasing(struct paccel_ctx *ctx)
 {
-	guard(spinlock)(&ctx->work_lock);
-	return list_empty(&ctx->releasing) ? 0 : ctx->nr_ended;
+	u64 mark;
+
+	spin_lock(&ctx->work_lock);
+	mark = list_empty(&ctx->releasing) ? 0 : ctx->nr_ended;
+	spin_unlock(&ctx->work_lock);
+	return mark;
 }
 
 static bool ctx_has_released(struct paccel_ctx *ctx, u64 mark)
 {
 	struct paccel_ended *first;
+	bool released;
 
-	guard(spinlock)(&ctx->work_lock);
+	spin_lock(&ctx->work_lock);
 	first = list_first_entry_or_null(&ctx->releasing, struct paccel_ended, node);
-	return !first || first->nr > mark;
+	released = !first || first->nr > mark;
+	spin_unlock(&ctx->work_lock);
+	return released;
 }
 
 /* Never waits for a card: those jobs have ended. 0, or -EINTR after a fatal signal. */
@@ -46,7 +53,7 @@ void paccel_ctx_work_released(struct paccel_ctx *ctx, struct paccel_ended *ended
 	spin_lock(&ctx->work_lock);
 	list_del_init(&ended->node);
 	spin_unlock(&ctx->work_lock);
-	/* Hardly ever does anybody wait, and this is called for every job. */
+	/* Waiters are rare, and this is called for every job. */
 	if (wq_has_sleeper(&ctx->settled))
 		wake_up_all(&ctx->settled);
 }
