@@ -28,9 +28,9 @@
 /**
  * struct paccel_export - device memory that is exported; the dma-buf's priv
  * @buf: the memory, a counted reference
- * @dmabuf: what it is of
+ * @dmabuf: the dma-buf
  * @node: in pd->exports, under pd->exports_lock
- * @revoked: nobody may map it any more; under the reservation lock
+ * @revoked: it cannot be mapped any more; under the reservation lock
  */
 struct paccel_export {
 	struct paccel_buf *buf;
@@ -40,8 +40,8 @@ struct paccel_export {
 };
 
 /*
- * Can the device reach memory in a BAR of ours? Who forces it knows more of the machine than the
- * kernel, or has a kernel that knows nothing (PCI_P2PDMA is off).
+ * Returns whether @dev can reach the BAR of @pd. p2p=force is for machines of which the kernel does
+ * not know it, and for kernels without CONFIG_PCI_P2PDMA.
  */
 static bool export_can_reach(struct paccel_device *pd, struct device *dev)
 {
@@ -272,8 +272,8 @@ struct paccel_buf *paccel_dmabuf_get_buf(struct paccel_device *pd, int fd)
 }
 
 /*
- * Nobody maps it any more, and who has, lets go. pd->exports_lock is held, so the dma-buf is there:
- * its release waits for that.
+ * Ends all mappings of the dma-buf by importers, and refuses new ones. pd->exports_lock is held;
+ * the release of the dma-buf waits for it.
  */
 static void export_revoke(struct paccel_export *export)
 {
@@ -289,8 +289,9 @@ static void export_revoke(struct paccel_export *export)
 }
 
 /*
- * All that is exported, if the card is gone, or else what it has lost. Waits for importers' cards,
- * so none of our locks may be held but this one, and nobody waits for it who serves another card.
+ * Revokes all exports if the device is gone, else those whose contents are lost. Waits for
+ * importing devices: no other lock of the driver is held, and code that ends DMA requests of a
+ * device does not wait for pd->exports_lock.
  */
 void paccel_exports_revoke(struct paccel_device *pd)
 {

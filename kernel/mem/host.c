@@ -63,9 +63,9 @@ static const struct mmu_interval_notifier_ops host_notifier_ops = {
 };
 
 /*
- * Were pages replaced since they were last compared? A change is noted when it begins: the look
- * comes when it has ended. What begins later is noted again, for the next use. An error is not an
- * answer: the next use looks again.
+ * Compares the pages, if notifications of changes have come since they were last compared. The
+ * notifier counts a change when it begins; the comparison waits for its end. A later change is
+ * counted again, and after an error the next use compares again.
  */
 static int host_recheck(struct paccel_host *host)
 {
@@ -88,9 +88,9 @@ static int host_recheck(struct paccel_host *host)
 }
 
 /*
- * May a job use the range? 0, or -EFAULT; -ENOMEM if it could not be found out. The caller is the
- * process whose memory it is and holds no lock: pinning again to compare can sleep as long as a
- * userfaultfd likes.
+ * Checks that a job may use the range. Returns 0, -EFAULT, or -ENOMEM if that could not be
+ * determined. Called by the process that owns the memory, without locks: comparing pins pages,
+ * which may wait for a userfaultfd without limit.
  */
 int paccel_host_validate(struct paccel_host *host, bool write)
 {
@@ -314,9 +314,8 @@ void paccel_host_end(struct paccel_ctx *ctx)
 /* --- registering --- */
 
 /*
- * Memory that is registered read-only is pinned for writing all the same where that is possible:
- * a read-only pin of a private page that nobody has touched yet can stay on the zero page when
- * the program writes it later.
+ * Memory that is registered read-only is pinned for writing if that is possible: a read-only pin of
+ * a private page that was never accessed can stay on the zero page when the process writes to it.
  */
 static int host_pin(struct paccel_host *host, u64 addr, u64 length)
 {

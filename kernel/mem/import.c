@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host memory that is another driver's dma-buf: mapped for the card by that driver, or, where the
- * card cannot reach it, mapped for the CPU and copied through the bounce buffer. One or the other,
- * never both: nobody would keep the two views of the memory the same.
+ * Host memory that is another driver's dma-buf: mapped for the device by that driver, or, where the
+ * device cannot reach it, mapped for the CPU and copied through the bounce buffer. It is never
+ * mapped for both, since the two views would not be kept coherent.
  *
- * All that can sleep for another driver's sake is done when a range or a job is made and when it is
- * released: while a job runs no reservation lock is taken, so an access by the CPU is not begun or
- * ended there.
+ * Calls of other drivers that can sleep are made when a range or a job is created and when it is
+ * released. While a job runs no reservation lock is taken, so an access by the CPU is not begun or
+ * ended then.
  *
  * A device that is out of service may still write to what it had mapped. An import whose pages end
  * meanwhile is kept, with its attachment, until the device has been proven to write nothing or the
@@ -35,8 +35,8 @@
  * @pages: the pages of the host range that uses the import; NULL when they have ended. Under the
  *	reservation lock
  * @attach: for the device, while @pages are in pd->attached or this is in kept_imports
- * @sgt: its mapping, which belongs to the other driver; NULL if that has taken it away. Under the
- *	reservation lock. Its addresses are in the pages' own table, for whoever looks at any time
+ * @sgt: its mapping, which belongs to the other driver; NULL if that driver has revoked it. Under
+ *	the reservation lock. The segments are copied to the pages, where no lock is needed
  * @dir: what the device may do
  * @unsafe_seq: of the device, before it was mapped
  * @kept: in kept_imports
@@ -61,7 +61,7 @@ static LIST_HEAD(kept_imports);
 static DEFINE_MUTEX(kept_lock);		/* kept_imports; innermost */
 static DECLARE_WORK(kept_work, kept_imports_release);
 
-/* Is it as long as it says, and aligned as the card demands? */
+/* Returns whether the mapping has @length bytes and its segments are aligned to @align. */
 static bool import_sgt_usable(struct sg_table *sgt, u64 length, u32 align)
 {
 	struct scatterlist *sg;
@@ -77,8 +77,8 @@ static bool import_sgt_usable(struct sg_table *sgt, u64 length, u32 align)
 }
 
 /*
- * May the device still write to the mapping? The answer no is final, unless the device goes out of
- * service again.
+ * Returns whether the device may still write to the mapping. False is final, unless the device goes
+ * out of service again.
  */
 static bool import_is_written(const struct paccel_import *imp)
 {
@@ -164,7 +164,7 @@ static int import_map_locked(struct paccel_pages *p)
 		ret = PTR_ERR(sgt);
 		goto unpin;
 	}
-	/* For an importer that can be told of moves nobody else waits until the last is over. */
+	/* The exporter does not wait for the last move on behalf of a dynamic importer. */
 	ret = dma_resv_wait_timeout(imp->dmabuf->resv, DMA_RESV_USAGE_KERNEL, true,
 				    MAX_SCHEDULE_TIMEOUT);
 	if (ret < 0)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device memory that programs map.
+ * User mappings of device memory.
  *
- * A mapping stands for addresses; what lies behind one is looked up when it is touched. A page is
- * put in only while the context has it, and is taken out before anybody else can: what is looked up
- * and what is put in are one step, under ctx->lock, so that whoever takes an allocation out of the
- * tree and then zaps has the last word. Where nothing is to be found the program gets SIGBUS.
+ * A mapping is a range of device addresses; the allocation is looked up at a page fault, and
+ * without one the process gets SIGBUS. The lookup and the insertion of the page are one step under
+ * ctx->lock. So when an allocation has been removed from the tree of a context and then been
+ * zapped, no page of it is mapped there before the memory has another owner.
  *
- * All mappings of a card, by whichever node or dma-buf, are in one inode of its own: a node that
- * mknod() has made has another one, and what is zapped by inode must be all.
+ * All mappings of a device, of all its nodes and dma-bufs, are in one inode of the driver's own: a
+ * node that was made with mknod() has another inode, and zapping is done by inode.
  */
 #include <linux/fs.h>
 #include <linux/io.h>
@@ -75,9 +75,9 @@ void paccel_map_free(struct paccel_device *pd)
 }
 
 /*
- * The card is bound. That programs get their pages write-combined is known by this reservation
- * alone: without one x86 makes them uncached, whatever the mapping says. So it is no error if
- * somebody else has the range in another way, only slow.
+ * Called when the device is bound. Reserves the range as write-combining: without the reservation
+ * x86 maps it uncached, whatever the mapping says. If the range is reserved otherwise that is no
+ * error, but slow.
  */
 void paccel_map_enable(struct paccel_device *pd)
 {
@@ -111,8 +111,8 @@ static u64 map_device_addr(const struct vm_area_struct *vma, unsigned long user)
 }
 
 /*
- * Takes the range out of all mappings: the pages are not reachable any more, by nobody. Whoever
- * still has a right to them finds them again. With no lock held.
+ * Unmaps the range from all processes. A process that may access the memory faults it in again. No
+ * lock is held.
  */
 void paccel_map_zap(struct paccel_device *pd, u64 addr, u64 size)
 {
@@ -132,8 +132,8 @@ void paccel_map_zap_all(struct paccel_device *pd)
 }
 
 /*
- * Puts in the page and those around it that are of the same allocation. What keeps @buf from being
- * given to somebody else is up to the caller.
+ * Maps the page and those around it that are of the same allocation. The caller prevents @buf from
+ * being freed meanwhile.
  */
 static vm_fault_t map_insert_pages(struct vm_fault *vmf, const struct paccel_buf *buf)
 {
@@ -250,8 +250,8 @@ int paccel_map_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
 /* --- dma-bufs of device memory --- */
 
 /*
- * The dma-buf holds the memory, and the mapping the dma-buf. So whoever has either has it until the
- * card goes or loses it.
+ * The mapping holds a reference on the dma-buf, and that on the memory. So the memory stays until
+ * the device is removed or loses it.
  */
 static vm_fault_t map_buf_fault(struct vm_fault *vmf)
 {

@@ -49,7 +49,7 @@ static int mem_insert(struct paccel_ctx *ctx, struct paccel_mem_ref *map)
 	return 0;
 }
 
-/* What was freed after a point had been reached is free, too, once the work has let go of it. */
+/* Without room, waits for jobs that have ended to drop their references on freed memory. */
 static int mem_alloc_buf(struct paccel_ctx *ctx, u64 length, u64 align, struct paccel_buf **bufp)
 {
 	u64 mark = paccel_ctx_releasing(ctx);

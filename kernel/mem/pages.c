@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host pages that the card is given: pinned from a program, our own, or lent by a dma-buf, and
- * mapped for the card where it can reach them.
+ * Host pages for DMA: pinned pages of a process, pages of the driver, or those of a dma-buf; mapped
+ * for the device where it can reach them.
  *
- * A mapping belongs to the binding of the driver and may not outlive it, while pages live as long
- * as somebody uses them: so every mapping is on pd->mapped, and unregistering undoes them all.
+ * A DMA mapping must not outlive the binding of the driver, while pages live as long as they are
+ * referenced. So every mapping is in pd->mapped, and all are undone when the device is unbound.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
@@ -167,9 +167,9 @@ int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct
 }
 
 /*
- * Are these still the pages that the caller has at @addr? 0; -EFAULT if not; another error if that
- * could not be found out. To look needs no right to write: where a private page was thrown away,
- * reading finds another one.
+ * Returns 0 if these are still the pages of the caller at @addr; -EFAULT if not; another error if
+ * that could not be determined. Pins for reading: if a private page was replaced, that finds
+ * another page, too.
  */
 int paccel_pages_same(struct paccel_pages *p, u64 addr)
 {
@@ -193,9 +193,9 @@ int paccel_pages_same(struct paccel_pages *p, u64 addr)
 /* --- mapping --- */
 
 /*
- * Has any of it to be synced? Elsewhere that does nothing; and the DMA debugger takes the sync of a
- * page that is mapped twice for an error. What is foreign is synced by its driver, when programs
- * say so.
+ * Returns whether a segment needs dma_sync_*(). It is not called where it does nothing, since the
+ * DMA-API debugger reports the sync of a page that is mapped twice. Imports are synced by their
+ * exporter.
  */
 static bool pages_need_sync(struct paccel_pages *p)
 {
@@ -367,11 +367,10 @@ enum dma_data_direction paccel_pages_dir(struct paccel_pages *p)
 }
 
 /*
- * The host side of a transfer of x->len bytes at @off, if the pages are mapped and aligned as the
- * card demands. Where the card cannot take so many pieces it is shortened; or it is false, and the
- * bounce buffer does more in one go, where a card takes one piece only. Foreign memory is the
- * card's alone, so that is shortened always. Whoever asks runs an engine that has not been stopped,
- * so the mapping stays.
+ * Sets the segments of a request of x->len bytes at @off, if the pages are mapped and aligned for
+ * the device. x->len is shortened to what fits into max_segs. With max_segs 1 the result is false
+ * instead if the bounce buffer would hold more; not for imports, which the CPU cannot access.
+ * eng->lock is held and the engine is running, so the mapping stays.
  */
 bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off,
 		      struct paccel_xfer *x)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device memory: who has which range, and what must be scrubbed before the next owner.
+ * Device memory: allocation of ranges, and scrubbing of freed ranges before they are reused.
  *
  * The genalloc pool owns the space. An allocation is one gen_pool_alloc_algo(), whose algorithm
  * takes the best fit from an index of the free ranges (pool_index.c). A range that is freed stays
@@ -30,12 +30,12 @@
 
 /**
  * struct pool_request - an allocation that is being made
- * @user: who pays
+ * @user: the user that is charged
  * @size: bytes, whole granules
  * @order: log2 of the alignment in granules
  * @spare: unused bufs; NULL once they are used
  * @buf: the allocation, if @ret is 0
- * @ret: the answer
+ * @ret: 0 or -errno
  * @node: in pool->waiting while it waits for scrubbing
  * @answered: @ret is set
  */
@@ -79,7 +79,7 @@ static u64 buf_end(const struct paccel_buf *buf)
 
 /* --- ranges; pool->lock is held --- */
 
-/* Are they neighbours that make one piece? */
+/* Returns whether the ranges are adjacent and not too large together to be scrubbed at once. */
 static bool buf_can_join(const struct paccel_buf *a, const struct paccel_buf *b)
 {
 	return (buf_end(a) == b->start || buf_end(b) == a->start) &&

@@ -210,7 +210,7 @@ static void addr_insert(struct pool_index *index, struct pool_range *range)
 	rb_insert_augmented(&range->by_addr, &index->by_addr, &addr_callbacks);
 }
 
-/* Would there be room if all ranges were free? */
+/* Returns whether there would be room if all ranges were free. */
 bool pool_index_could_fit(struct pool_index *index, u32 len, unsigned int order)
 {
 	struct pool_range *root = addr_entry(index->by_addr.rb_node);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sharing: memory of a context as a dma-buf, and back.
+ * Export of HOST_ALLOC memory as dma-bufs, and host ranges of dma-bufs. Exports of device memory
+ * are in export.c.
  *
- * A dma-buf holds what it is made of: the context can free the memory and end, the card can go
- * away. Those of device memory are in export.c. Host memory is ordinary pages and serves everybody.
+ * A dma-buf holds a reference on its memory, so that the context can free the memory and end, and
+ * the device can be removed. HOST_ALLOC memory is ordinary pages, which every importer can use.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -231,7 +232,7 @@ struct dma_buf *paccel_host_export(struct paccel_ctx *ctx, u64 addr)
 
 /* --- and back --- */
 
-/* May the dma-buf be registered? */
+/* Returns 0 if the dma-buf may be registered, or -errno. */
 static int host_import_check(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
 {
 	struct paccel_buf *buf = paccel_dmabuf_to_buf(dmabuf);
