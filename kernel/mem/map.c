@@ -4,8 +4,8 @@
  *
  * A mapping is a range of device addresses; the allocation is looked up at a page fault, and
  * without one the process gets SIGBUS. The lookup and the insertion of the page are one step under
- * ctx->lock. So when an allocation has been removed from the tree of a context and then been
- * zapped, no page of it is mapped there before the memory has another owner.
+ * ctx->lock. So when an allocation has been removed from the tree of a context and then zapped, no
+ * page of it is left mapped there, and the memory can be given to another owner.
  *
  * All mappings of a device, of all its nodes and dma-bufs, are in one inode of the driver's own: a
  * node that was made with mknod() has another inode, and zapping is done by inode.

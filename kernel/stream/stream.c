@@ -338,7 +338,7 @@ static bool stream_run_locked(struct paccel_stream *stream, bool signalling)
 {
 	struct paccel_stream_job *job;
 
-	/* Of all rounds since the last notification: these jobs count no more as queued. */
+	/* Removed jobs no longer count as queued: nr_ended bounds those that await notification. */
 	while (stream->todo.nr_ended < PACCEL_STREAM_JOBS && !list_empty(&stream->jobs)) {
 		job = list_first_entry(&stream->jobs, struct paccel_stream_job, in_stream);
 		if (!stream_job_advance(stream, job))
