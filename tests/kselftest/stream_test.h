@@ -7,7 +7,9 @@
 #define PACCEL_KSELFTEST_STREAM_H
 
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <linux/sync_file.h>
@@ -287,6 +289,24 @@ static inline u64 eventfd_sum(int fd, u64 expected)
 	if (!WAIT_FOR((sum += read(fd, &more, 8) == 8 ? more : 0) >= expected, 10000))
 		return sum;
 	return sum + (read(fd, &more, 8) == 8 ? more : 0);
+}
+
+/*
+ * An eventfd that takes long to signal: an epoll instance watches this many descriptors of it. -1:
+ * an error. The process keeps the descriptors until it ends.
+ */
+static inline int slow_eventfd(unsigned int listeners)
+{
+	struct rlimit limit = { listeners + 256, listeners + 256 };
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event in = { .events = EPOLLIN };
+
+	if (event < 0 || epoll < 0 || setrlimit(RLIMIT_NOFILE, &limit))
+		return -1;
+	while (listeners--)
+		if (epoll_ctl(epoll, EPOLL_CTL_ADD, dup(event), &in))
+			return -1;
+	return event;
 }
 
 static inline u64 page_done(const struct paccel_page *page, u32 stream)

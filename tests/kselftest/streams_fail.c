@@ -4,11 +4,11 @@
  * with scrub=0.
  */
 #include <sched.h>
-#include <sys/epoll.h>
 
 #include "stream_test.h"
 
 #define SIZE 192
+#define LISTENERS 256
 
 FIXTURE(fail) {
 	struct rig r;
@@ -270,33 +270,6 @@ static int side_clear(struct side_call *call)
 	return rc;
 }
 
-/* An eventfd that takes long to signal: each epoll that watches it is woken each time. */
-struct slow_eventfd {
-	int fd;
-	int epoll[64];
-};
-
-static bool slow_eventfd_open(struct slow_eventfd *e)
-{
-	struct epoll_event in = { .events = EPOLLIN };
-	bool ok;
-
-	e->fd = eventfd(0, EFD_NONBLOCK);
-	ok = e->fd >= 0;
-	for (size_t i = 0; i < ARRAY_SIZE(e->epoll); i++) {
-		e->epoll[i] = epoll_create1(0);
-		ok = ok && !epoll_ctl(e->epoll[i], EPOLL_CTL_ADD, e->fd, &in);
-	}
-	return ok;
-}
-
-static void slow_eventfd_close(struct slow_eventfd *e)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(e->epoll); i++)
-		close(e->epoll[i]);
-	close(e->fd);
-}
-
 struct flood {
 	struct side_call call;
 	struct rig *r;
@@ -327,15 +300,15 @@ TEST_F(fail, slow_eventfds_do_not_pile_up)
 {
 	u64 max_queued = info_of(self->r.fd).max_queued, signalled = 0, most = 0, more, submitted;
 	struct flood flood = { .call = { .fn = side_flood }, .r = &self->r };
-	struct slow_eventfd event;
+	int event = slow_eventfd(LISTENERS);
 
-	ASSERT_TRUE(slow_eventfd_open(&event));
-	flood.event = event.fd;
+	ASSERT_LE(0, event);
+	flood.event = event;
 	side_call_start(&flood.call);
 	while (signalled < 2 * max_queued) {
 		/* Looked at before what is signalled, so that there is never less of it. */
 		submitted = __atomic_load_n(&flood.submitted, __ATOMIC_ACQUIRE);
-		signalled += read(event.fd, &more, 8) == 8 ? more : 0;
+		signalled += read(event, &more, 8) == 8 ? more : 0;
 		if (submitted > signalled + most)
 			most = submitted - signalled;
 		sched_yield();
@@ -346,7 +319,6 @@ TEST_F(fail, slow_eventfds_do_not_pile_up)
 	EXPECT_GE(max_queued + 64, most);
 	/* On a debug kernel SUBMIT takes longer than the eventfds, so that fewer are pending. */
 	printf("# fail.slow_eventfds_do_not_pile_up: %llu pending\n", (unsigned long long)most);
-	slow_eventfd_close(&event);
 }
 
 /* One that waits, then values that are not written any more and eventfds that are signalled. */
@@ -372,13 +344,13 @@ TEST_F(fail, with_a_full_queue)
 	struct sleeper c = { .call = { .fn = side_submit }, .r = r };
 	struct clearer clear = { .call = { .fn = side_clear }, .r = r };
 	u64 points = info.max_queued / info.max_ops, signals = points * (info.max_ops / 2 - 1);
-	struct slow_eventfd event;
+	int event = slow_eventfd(LISTENERS);
 	struct paccel_op *ops;
 	int rc;
 
-	ASSERT_TRUE(slow_eventfd_open(&event));
+	ASSERT_LE(0, event);
 	memset((void *)r->own, 0, info.max_ops * 8);
-	ops = ops_to_empty(r, self->d.fence, event.fd, info.max_ops);
+	ops = ops_to_empty(r, self->d.fence, event, info.max_ops);
 	for (u64 point = 1; point <= points; point++)
 		ASSERT_EQ(point, _test_cmd_submit(r->fd, r->stream, ops, info.max_ops));
 	side_call_start(&c.call);
@@ -401,9 +373,8 @@ TEST_F(fail, with_a_full_queue)
 	EXPECT_TRUE(rc == -ECANCELED || rc == (int)points + 1) TH_LOG("rc %d", rc);
 	for (u32 i = 0; i < info.max_ops; i++)
 		EXPECT_EQ(rc > 0 && i == 3, r->own[i]);
-	EXPECT_EQ(signals, eventfd_sum(event.fd, signals));
+	EXPECT_EQ(signals, eventfd_sum(event, signals));
 	free(ops);
-	slow_eventfd_close(&event);
 }
 
 /* --- transfers that fail ------------------------------------------------- */

@@ -3,9 +3,6 @@
  * Transfers that are verified by checksum, on a ring card that gets a bit wrong and says that all
  * went well. The parameters are the module's: nothing else may run meanwhile.
  */
-#include <sys/epoll.h>
-#include <sys/resource.h>
-
 #include "dmabuf.h"
 #include "ring_test.h"
 
@@ -381,21 +378,6 @@ TEST_F(verify_one, scrub)
 #define EVENTFDS 1000
 #define LISTENERS 2000
 
-/* An eventfd that takes long to signal: an epoll instance listens to many descriptors of it. */
-static int slow_eventfd(void)
-{
-	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), epoll = epoll_create1(EPOLL_CLOEXEC);
-	struct rlimit limit = { LISTENERS + 100, LISTENERS + 100 };
-	struct epoll_event in = { .events = EPOLLIN };
-
-	if (event < 0 || epoll < 0 || setrlimit(RLIMIT_NOFILE, &limit))
-		return -1;
-	for (int i = 0; i < LISTENERS; i++)
-		if (epoll_ctl(epoll, EPOLL_CTL_ADD, dup(event), &in))
-			return -1;
-	return event;
-}
-
 /*
  * The worker that verifies does not signal: while the driver signals a slow eventfd of one program
  * over and over, copies of others go on.
@@ -403,7 +385,7 @@ static int slow_eventfd(void)
 TEST_F(verify_one, beside_slow_eventfds)
 {
 	static struct paccel_op ops[1 + EVENTFDS];
-	int event = slow_eventfd(), fd = card_open(), copies = 0;
+	int event = slow_eventfd(LISTENERS), fd = card_open(), copies = 0;
 	u64 mem, more, signals = 0;
 	struct paccel_op op;
 
