@@ -530,6 +530,7 @@ const size_t nr_refusals = COUNT(refusals);
 const struct elsewhere elsewhere[] = {
 	{ "general", EOPNOTSUPP, "tests/conformance/refusals.c", "dmabuf_of_this_device" },
 	{ "general", ENOMEM, "tests/kselftest/fail_nth.c", "submit" },
+	{ "general", EIO, "tests/kselftest/watchdog.c", "out_of_service" },
 	{ "general", EINTR, "tests/conformance/queues.c", "wait_and_signal" },
 	{ "mmap", EFAULT, "tests/conformance/refusals.c", "copy_from_dead_range" },
 	{ "HOST_REGISTER", ENOSPC, "tests/conformance/queues.c", "fill_ranges" },
