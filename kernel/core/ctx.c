@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* References on a context, and on work of it that has ended. Its beginning and end: uapi/ctx.c. */
+/*
+ * References on a context, and its ended jobs that have not released their memory yet. Creation and
+ * end of a context: uapi/ctx.c.
+ */
 #include <linux/freezer.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -31,7 +34,9 @@ static bool ctx_has_released(struct paccel_ctx *ctx, u64 mark)
 	return released;
 }
 
-/* Never waits for a card: those jobs have ended. 0, or -EINTR after a fatal signal. */
+/*
+ * Does not wait for the device, as the jobs have ended. Returns 0, or -EINTR after a fatal signal.
+ */
 int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark)
 {
 	int ret = wait_event_state(ctx->settled, ctx_has_released(ctx, mark),
@@ -40,20 +45,20 @@ int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark)
 	return ret ? -EINTR : 0;
 }
 
-/* Work has ended, and is to release what it worked on. ctx->work_lock is held. */
+/* A job has ended, and releases its memory later. ctx->work_lock is held. */
 void paccel_ctx_work_ended(struct paccel_ctx *ctx, struct paccel_ended *ended)
 {
 	ended->nr = ++ctx->nr_ended;
 	list_add_tail(&ended->node, &ctx->releasing);
 }
 
-/* Work has released what it worked on, or was dropped before it ended. */
+/* A job has released its memory, or was dropped before it ended. */
 void paccel_ctx_work_released(struct paccel_ctx *ctx, struct paccel_ended *ended)
 {
 	spin_lock(&ctx->work_lock);
 	list_del_init(&ended->node);
 	spin_unlock(&ctx->work_lock);
-	/* Waiters are rare, and this is called for every job. */
+	/* Called for every job; waiters are rare. */
 	if (wq_has_sleeper(&ctx->settled))
 		wake_up_all(&ctx->settled);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What every layer asks a device. How it begins and ends: driver/device.c. */
+/* State and capabilities of a device, for all layers. Its life cycle: driver/device.c. */
 #include <linux/bits.h>
 #include <linux/device.h>
 #include <linux/paccel.h>
@@ -29,7 +29,7 @@ void paccel_set_state(struct paccel_device *pd, enum paccel_state state)
 		return;
 	WARN(!(next_states[pd->state] & BIT(state)), "paccel: state %d after %d\n", state,
 	     pd->state);
-	/* With it a reader sees what was done before, such as contexts that were marked as lost. */
+	/* Readers of the state see earlier stores, such as contexts that were marked as lost. */
 	smp_store_release(&pd->state, state);
 }
 

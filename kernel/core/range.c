@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Disjoint ranges by address. A red-black tree with the node inside the object, because neither
- * putting one in nor taking one out may fail: a free that needs memory can be made impossible by
- * the very shortage that it would end.
+ * Disjoint ranges by address, in a red-black tree. The node is inside the object, so that insertion
+ * and removal allocate no memory: freeing memory must not fail for lack of memory.
  */
 #include <linux/errno.h>
 
@@ -13,7 +12,7 @@ static struct paccel_range *to_range(const struct rb_node *node)
 	return rb_entry_safe(node, struct paccel_range, node);
 }
 
-/* Ranges that overlap are equal. */
+/* Compares ranges; overlapping ranges are equal. */
 static int range_cmp(const void *key, const struct rb_node *node)
 {
 	const struct paccel_range *r = key, *at = to_range(node);
@@ -28,16 +27,11 @@ static int range_cmp_node(struct rb_node *node, const struct rb_node *at)
 	return range_cmp(to_range(node), at);
 }
 
-/* Returns -EEXIST, and changes nothing, if the range overlaps one that is there. */
 int paccel_range_insert(struct rb_root *root, struct paccel_range *r)
 {
 	return rb_find_add(&r->node, root, range_cmp_node) ? -EEXIST : 0;
 }
 
-/*
- * The range that wholly holds @len bytes from @start on, or NULL. @start + @len must not wrap,
- * @len not be 0.
- */
 struct paccel_range *paccel_range_find(struct rb_root *root, u64 start, u64 len)
 {
 	const struct paccel_range key = { .start = start, .last = start };
@@ -46,7 +40,6 @@ struct paccel_range *paccel_range_find(struct rb_root *root, u64 start, u64 len)
 	return r && len - 1 <= r->last - start ? r : NULL;
 }
 
-/* The range that begins at @start, or NULL. */
 struct paccel_range *paccel_range_at(struct rb_root *root, u64 start)
 {
 	struct paccel_range *r = paccel_range_find(root, start, 1);

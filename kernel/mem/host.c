@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host ranges: memory that a program has registered, memory of the driver that it maps, and
- * dma-bufs. All are found by an address of the program's, and pinned and mapped for the card once
- * instead of at each copy.
+ * Host ranges: registered memory of a process, HOST_ALLOC memory, and registered dma-bufs. A range
+ * is pinned and mapped for DMA once, and found by its user address at each copy.
  *
- * DMA into pinned pages does no harm whatever the program does with its addresses, so the
- * notifier only takes notes: it never sleeps and never waits for the card.
+ * DMA to pinned pages is safe even if the process unmaps or remaps their addresses, so the mmu
+ * notifier only marks the range: it does not sleep and does not wait for the device.
  */
 #include <linux/capability.h>
 #include <linux/sched/mm.h>
@@ -31,7 +30,7 @@ static struct paccel_host *cookie_to_host(struct paccel_range *r)
 	return r ? container_of(r, struct paccel_host, cookie) : NULL;
 }
 
-/* --- watching registered memory --- */
+/* --- mmu notifier of registered memory --- */
 
 static bool host_invalidate(struct mmu_interval_notifier *notifier,
 			    const struct mmu_notifier_range *range, unsigned long seq)
@@ -47,11 +46,11 @@ static bool host_invalidate(struct mmu_interval_notifier *notifier,
 		break;
 	case MMU_NOTIFY_CLEAR:
 	case MMU_NOTIFY_MIGRATE:
-		/* MADV_DONTNEED; or an attempt to migrate that our pin made fail. */
+		/* MADV_DONTNEED, or a migration, which fails since the pages are pinned. */
 		host->changes++;
 		break;
 	default:
-		/* Protections, fork, soft dirty: the pages stay. */
+		/* Changes of protection, fork, soft-dirty tracking: the pages are not replaced. */
 		break;
 	}
 	spin_unlock(&host->lock);
@@ -63,9 +62,10 @@ static const struct mmu_interval_notifier_ops host_notifier_ops = {
 };
 
 /*
- * Compares the pages, if notifications of changes have come since they were last compared. The
- * notifier counts a change when it begins; the comparison waits for its end. A later change is
- * counted again, and after an error the next use compares again.
+ * Pins the pages again and compares them, if they may have been replaced since the last comparison.
+ * The notifier counts a change when it begins; mmu_interval_read_begin() waits for its end. A
+ * change that begins later is counted again. After an error the next use of the range compares
+ * again.
  */
 static int host_recheck(struct paccel_host *host)
 {
@@ -81,17 +81,12 @@ static int host_recheck(struct paccel_host *host)
 	ret = paccel_pages_same(&host->pages, host->addr.start);
 	if (ret == -EFAULT)
 		WRITE_ONCE(host->dead, true);
-	/* Two at once may put the older number here: one comparison too many. */
+	/* Concurrent callers may store the older number, which costs a further comparison. */
 	if (!ret)
 		WRITE_ONCE(host->checked, changes);
 	return ret;
 }
 
-/*
- * Checks that a job may use the range. Returns 0, -EFAULT, or -ENOMEM if that could not be
- * determined. Called by the process that owns the memory, without locks: comparing pins pages,
- * which may wait for a userfaultfd without limit.
- */
 int paccel_host_validate(struct paccel_host *host, bool write)
 {
 	int ret;
@@ -104,7 +99,7 @@ int paccel_host_validate(struct paccel_host *host, bool write)
 	return READ_ONCE(host->dead) ? -EFAULT : 0;
 }
 
-/* --- beginning and end --- */
+/* --- creation and release --- */
 
 /* Adds @pages to @counter, unless RLIMIT_MEMLOCK is exceeded together with @others. */
 static int host_charge_counter(atomic_long_t *counter, unsigned long others, unsigned long pages)
@@ -120,12 +115,12 @@ static int host_charge_counter(atomic_long_t *counter, unsigned long others, uns
 }
 
 /*
- * The address space is charged in pinned_vm, as RDMA does, and not with account_locked_vm(): that
- * takes mmap_lock for writing, which a fault that waits for a FUSE server can hold for ever, and
- * then close() and the end of other programs' ranges would wait with it.
+ * The pages are charged to mm->pinned_vm, as RDMA does. account_locked_vm() would take mmap_lock
+ * for writing. A page fault that waits for a FUSE server can hold mmap_lock without limit, and
+ * close() and other processes that release ranges would wait for it.
  *
- * Our own memory outlives the address space in the mappings of forked children and in dma-bufs, so
- * the user is charged for it as well, as for the memory that io_uring and perf lock.
+ * HOST_ALLOC memory can outlive the address space, in dma-bufs and in mappings of forked children.
+ * So it is also charged to the user, as memory of io_uring and perf is.
  */
 static int host_try_charge(struct paccel_host *host, unsigned long pages, bool own)
 {
@@ -145,7 +140,7 @@ static int host_try_charge(struct paccel_host *host, unsigned long pages, bool o
 	return 0;
 }
 
-/* Memory may still be charged to work that has just ended. */
+/* If the limit is exceeded, waits for jobs that have ended to release memory, and charges again. */
 int paccel_host_charge(struct paccel_ctx *ctx, struct paccel_host *host, unsigned long pages,
 		       bool own)
 {
@@ -178,15 +173,12 @@ static void host_release(struct kref *ref)
 	put_device(&pd->dev);
 }
 
-/*
- * With none of our locks held; may sleep. mmap_lock may be held if it is the driver's own memory.
- */
 void paccel_host_put(struct paccel_host *host)
 {
 	kref_put(&host->ref, host_release);
 }
 
-/* One more range of the context, or the error that says why not. */
+/* Counts a new range of the context. Returns 0 or -ENOSPC. */
 static int host_count(struct paccel_ctx *ctx)
 {
 	guard(mutex)(&ctx->lock);
@@ -215,7 +207,7 @@ struct paccel_host *paccel_host_new(struct paccel_ctx *ctx, u64 addr, u64 length
 	host->read_only = read_only;
 	host->mm = ctx->mm;
 	mmgrab(host->mm);
-	/* Outlives the context where a mapping does, and its pages know the card. */
+	/* User mappings and dma-bufs may keep the range after the context has ended. */
 	get_device(&ctx->pd->dev);
 	host->pages.pd = ctx->pd;
 	return host;
@@ -230,8 +222,8 @@ void paccel_host_discard(struct paccel_ctx *ctx, struct paccel_host *host)
 }
 
 /*
- * Takes the range out of the trees; ctx->lock is held. The caller drops the trees' reference
- * afterwards.
+ * Removes the range from the trees of the context. ctx->lock is held. The caller drops the
+ * reference of the trees after unlocking.
  */
 static void host_detach(struct paccel_ctx *ctx, struct paccel_host *host)
 {
@@ -294,7 +286,6 @@ struct paccel_host *paccel_host_get_own(struct paccel_ctx *ctx, u64 addr)
 	return host;
 }
 
-/* The context has ended: no new ranges. Drops all that it has. */
 void paccel_host_end(struct paccel_ctx *ctx)
 {
 	struct paccel_host *host;
@@ -311,11 +302,12 @@ void paccel_host_end(struct paccel_ctx *ctx)
 	}
 }
 
-/* --- registering --- */
+/* --- registered memory --- */
 
 /*
- * Memory that is registered read-only is pinned for writing if that is possible: a read-only pin of
- * a private page that was never accessed can stay on the zero page when the process writes to it.
+ * Read-only registered memory is pinned for writing if possible. After a read-only pin of a private
+ * page that was never written, the pin would hold the zero page while the process writes to another
+ * page.
  */
 static int host_pin(struct paccel_host *host, u64 addr, u64 length)
 {
@@ -325,7 +317,7 @@ static int host_pin(struct paccel_host *host, u64 addr, u64 length)
 
 	if (ret == -EFAULT && host->read_only)
 		ret = paccel_pages_pin(p, pd, addr, length, false, FOLL_LONGTERM);
-	/* The device reads it only, so an IOMMU lets it do no more, and it leaves no page dirty. */
+	/* The IOMMU then rejects writes of the device, and no page is marked dirty at the end. */
 	if (!ret && host->read_only)
 		p->dir = DMA_TO_DEVICE;
 	return ret;
@@ -354,13 +346,13 @@ static int host_build(struct paccel_ctx *ctx, struct paccel_host *host)
 	ret = paccel_host_charge(ctx, host, bytes >> PAGE_SHIFT, false);
 	if (ret)
 		return ret;
-	/* Watched before it is pinned, so that no change goes unseen. */
+	/* The notifier is inserted first, so that no change after the pinning is missed. */
 	ret = mmu_interval_notifier_insert(&host->notifier, host->mm, first, bytes,
 					   &host_notifier_ops);
 	if (ret)
 		return paccel_restart_on_eintr(ret);
 	host->watched = true;
-	/* What had begun before the notifier was there was not told to it: let it end. */
+	/* Waits for changes that began before the notifier was inserted, which it does not see. */
 	mmu_interval_read_begin(&host->notifier);
 	ret = host_pin(host, addr, length);
 	if (ret)
@@ -382,9 +374,12 @@ int paccel_host_register(struct paccel_ctx *ctx, u64 addr, u64 length, bool read
 	return ret;
 }
 
-/* --- the driver's own memory and its mapping --- */
+/* --- HOST_ALLOC memory and its user mapping --- */
 
-/* An offset that was never given before; 32-bit programs have 32 bits of pages for it. */
+/*
+ * Sets the mmap() offset of the range. Offsets are not reused. In a 32-bit process an mmap() offset
+ * has 32 bits of pages.
+ */
 static int host_reserve_cookie(struct paccel_ctx *ctx, struct paccel_host *host)
 {
 	guard(mutex)(&ctx->lock);
@@ -446,8 +441,8 @@ static void host_vm_close(struct vm_area_struct *vma)
 	struct paccel_host *host = vma->vm_private_data;
 
 	/*
-	 * A child's copy comes and goes, and so does that of an mremap() on its way to be refused;
-	 * the opener's first one is what the addresses mean.
+	 * Only the mapping that gave the range its address ends the use of that address: not a copy
+	 * in a forked child, and not the temporary copy of an mremap() that fails.
 	 */
 	if (vma->vm_mm == host->mm && vma->vm_start == host->addr.start)
 		WRITE_ONCE(host->dead, true);
@@ -469,13 +464,12 @@ static vm_fault_t host_vm_fault(struct vm_fault *vmf)
 static const struct vm_operations_struct host_vm_ops = {
 	.open = host_vm_open,
 	.close = host_vm_close,
-	/* A part of the range would be neither mapped nor dead. */
+	/* After unmapping a part, the range would be neither mapped nor dead. */
 	.may_split = paccel_map_may_split,
 	.mremap = paccel_map_mremap,
 	.fault = host_vm_fault,
 };
 
-/* Called with mmap_lock held for writing. */
 int paccel_host_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
 {
 	u64 length = vma->vm_end - vma->vm_start;

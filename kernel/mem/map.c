@@ -2,13 +2,13 @@
 /*
  * User mappings of device memory.
  *
- * A mapping is a range of device addresses; the allocation is looked up at a page fault, and
- * without one the process gets SIGBUS. The lookup and the insertion of the page are one step under
- * ctx->lock. So when an allocation has been removed from the tree of a context and then zapped, no
- * page of it is left mapped there, and the memory can be given to another owner.
+ * A mapping covers a range of device addresses. The allocation is looked up at each page fault; if
+ * the context has none at the address, the process gets SIGBUS. Lookup and insertion of the page
+ * are one step under ctx->lock. So once an allocation has been removed from its context and zapped,
+ * no page of it is mapped there, and the memory can be given to another context.
  *
- * All mappings of a device, of all its nodes and dma-bufs, are in one inode of the driver's own: a
- * node that was made with mknod() has another inode, and zapping is done by inode.
+ * All mappings of a device, through any node or dma-buf, use one inode of the driver, since zapping
+ * is by inode and a node that was made with mknod() has an inode of its own.
  */
 #include <linux/fs.h>
 #include <linux/io.h>
@@ -27,7 +27,7 @@
 #include "mem/pool.h"
 
 #define PACCEL_FS_MAGIC 0x70616363
-/* What is put in with the page that was touched, if it is the same allocation's: bytes. */
+/* Bytes that are mapped at one page fault, if they are in the same allocation. */
 #define PACCEL_FAULT_AROUND SZ_64K
 
 static struct vfsmount *map_fs_mount;
@@ -39,8 +39,8 @@ static int map_fs_init_context(struct fs_context *fc)
 }
 
 /*
- * Without an owner: the module would keep itself loaded as long as there is a card. The last card
- * unmounts it, and the module's exit waits for that one.
+ * No owner, since the mount would then keep the module loaded while a device exists. The last
+ * device unmounts it, and the module's exit waits for all devices to be released.
  */
 static struct file_system_type map_fs_type = {
 	.name = "paccel",
@@ -48,7 +48,6 @@ static struct file_system_type map_fs_type = {
 	.kill_sb = kill_anon_super,
 };
 
-/* For the object of a card. */
 int paccel_map_alloc(struct paccel_device *pd)
 {
 	struct inode *inode;
@@ -65,7 +64,7 @@ int paccel_map_alloc(struct paccel_device *pd)
 	return 0;
 }
 
-/* Also after a paccel_map_alloc() that failed, or did not run. No file is open any more. */
+/* Also called if paccel_map_alloc() has failed or was not called. No file is open any more. */
 void paccel_map_free(struct paccel_device *pd)
 {
 	if (!pd->inode)
@@ -75,9 +74,8 @@ void paccel_map_free(struct paccel_device *pd)
 }
 
 /*
- * Called when the device is bound. Reserves the range as write-combining: without the reservation
- * x86 maps it uncached, whatever the mapping says. If the range is reserved otherwise that is no
- * error, but slow.
+ * Without the reservation, x86 maps the range uncached even if the page protection asks for
+ * write-combining. A failure makes accesses slow, and is no error.
  */
 void paccel_map_enable(struct paccel_device *pd)
 {
@@ -91,37 +89,35 @@ void paccel_map_enable(struct paccel_device *pd)
 		dev_info(&pd->dev, "device memory is mapped uncached, which is slow\n");
 }
 
-/* It is being unbound, and nothing is mapped any more. */
+/* No page is mapped any more. */
 void paccel_map_disable(struct paccel_device *pd)
 {
 	if (pd->write_combined)
 		arch_io_free_memtype_wc(pd->mem_phys, pd->hw.info.mem_size);
 }
 
-/* The same offset in every file, so that one range of the inode is one range of the card. */
+/*
+ * The offset is the same in every file, so that a range of the inode is a range of device memory.
+ */
 static u64 map_offset(u64 addr)
 {
 	return PACCEL_MMAP_DEVICE + addr;
 }
 
-/* The device address that a user address of the mapping stands for. */
+/* Returns the device address that the user address @user is mapped to. */
 static u64 map_device_addr(const struct vm_area_struct *vma, unsigned long user)
 {
 	return ((u64)vma->vm_pgoff << PAGE_SHIFT) - PACCEL_MMAP_DEVICE + (user - vma->vm_start);
 }
 
-/*
- * Unmaps the range from all processes. A process that may access the memory faults it in again. No
- * lock is held.
- */
 void paccel_map_zap(struct paccel_device *pd, u64 addr, u64 size)
 {
 	unmap_mapping_range(pd->inode->i_mapping, map_offset(addr), size, 1);
 }
 
 /*
- * All of it. A fault that has not seen why comes to its end first; none of those waits for the card
- * or for a program.
+ * Waits for page faults that may not have seen the reason for the zap. None of them waits for the
+ * device or for a process.
  */
 void paccel_map_zap_all(struct paccel_device *pd)
 {
@@ -132,8 +128,8 @@ void paccel_map_zap_all(struct paccel_device *pd)
 }
 
 /*
- * Maps the page and those around it that are of the same allocation. The caller prevents @buf from
- * being freed meanwhile.
+ * Maps the page that was accessed, and pages around it that are in the same allocation. The caller
+ * prevents @buf from being freed.
  */
 static vm_fault_t map_insert_pages(struct vm_fault *vmf, const struct paccel_buf *buf)
 {
@@ -159,7 +155,7 @@ static vm_fault_t map_insert_pages(struct vm_fault *vmf, const struct paccel_buf
 static const struct paccel_buf *map_touch(struct paccel_ctx *ctx, u64 addr)
 {
 	struct paccel_mem_ref *map;
-	/* A whole page belongs to the allocation: a granule is a page or more. */
+	/* The granule is at least a page, so the whole page is in the allocation. */
 	struct paccel_range *range = paccel_range_find(&ctx->maps, addr, 1);
 
 	if (!range)
@@ -188,7 +184,6 @@ static vm_fault_t map_fault(struct vm_fault *vmf)
 	return ret;
 }
 
-/* The addresses are what a program makes pointers of: they come and go, and stay, as a whole. */
 int paccel_map_may_split(struct vm_area_struct *vma, unsigned long addr)
 {
 	return -EINVAL;
@@ -210,7 +205,7 @@ bool paccel_map_owns_vma(const struct vm_area_struct *vma)
 	return vma->vm_pgoff >= PHYS_PFN(PACCEL_MMAP_DEVICE);
 }
 
-/* What every mapping of device memory is, with more @flags. */
+/* Sets up a mapping of device memory; @flags are added to vma->vm_flags. */
 static int map_prepare(struct vm_area_struct *vma, unsigned long flags)
 {
 	if (!(vma->vm_flags & VM_SHARED))
@@ -224,9 +219,8 @@ static int map_prepare(struct vm_area_struct *vma, unsigned long flags)
 }
 
 /*
- * Called with mmap_lock held for writing. What the context has is asked when it is touched, so a
- * program can map all of the card once. The context lives as long as the file, and that as the
- * mapping.
+ * Any range of device memory can be mapped, allocated or not, since allocations are looked up at
+ * page faults. The mapping holds the file, and the file the context.
  */
 int paccel_map_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
 {
@@ -250,8 +244,8 @@ int paccel_map_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma)
 /* --- dma-bufs of device memory --- */
 
 /*
- * The mapping holds a reference on the dma-buf, and that on the memory. So the memory stays until
- * the device is removed or loses it.
+ * The mapping holds a reference on the dma-buf, and the dma-buf one on the memory. So the memory
+ * stays allocated until the device is removed or has lost it.
  */
 static vm_fault_t map_buf_fault(struct vm_fault *vmf)
 {
@@ -271,7 +265,7 @@ static const struct vm_operations_struct map_buf_vm_ops = {
 	.fault = map_buf_fault,
 };
 
-/* For a dma-buf, which has checked the range, and whose file has the card's inode. */
+/* mmap() of a dma-buf. The core has checked the range, and the file uses pd->inode. */
 int paccel_map_buf(struct paccel_buf *buf, struct vm_area_struct *vma)
 {
 	int ret;

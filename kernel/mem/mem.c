@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Device memory of a context: which allocations it has. */
+/* Device memory of a context: its allocations. */
 #include <linux/slab.h>
 
 #include "core/ctx.h"
@@ -41,7 +41,7 @@ static int mem_insert(struct paccel_ctx *ctx, struct paccel_mem_ref *map)
 
 	lockdep_assert_held(&ctx->lock);
 	ret = paccel_range_insert(&ctx->maps, &map->range);
-	/* The pool gives no byte twice. */
+	/* Allocations do not overlap. */
 	if (WARN_ON_ONCE(ret))
 		return ret;
 	ctx->nr_maps++;
@@ -49,7 +49,7 @@ static int mem_insert(struct paccel_ctx *ctx, struct paccel_mem_ref *map)
 	return 0;
 }
 
-/* Without room, waits for jobs that have ended to drop their references on freed memory. */
+/* If there is no room, waits for jobs that have ended to drop their references on freed memory. */
 static int mem_alloc_buf(struct paccel_ctx *ctx, u64 length, u64 align, struct paccel_buf **bufp)
 {
 	u64 mark = paccel_ctx_releasing(ctx);
@@ -105,7 +105,7 @@ struct dma_buf *paccel_mem_export(struct paccel_ctx *ctx, u64 addr)
 	return dmabuf;
 }
 
-/* Takes the allocation out of the context; ctx->lock is held. The caller drops it. */
+/* Removes the allocation from the context. ctx->lock is held. The caller drops the reference. */
 static void mem_detach(struct paccel_ctx *ctx, struct paccel_mem_ref *map)
 {
 	rb_erase(&map->range.node, &ctx->maps);
@@ -124,7 +124,7 @@ void paccel_mem_drop(struct paccel_mem_ref *map)
 	paccel_buf_put(buf);
 }
 
-/* The map to free, or an ERR_PTR; ctx->lock is held. */
+/* Returns the allocation to free, or an ERR_PTR. ctx->lock is held. */
 static struct paccel_mem_ref *mem_find(struct paccel_ctx *ctx, u64 addr, u64 length)
 {
 	struct paccel_mem_ref *map = to_mem_ref(paccel_range_at(&ctx->maps, addr));
@@ -172,7 +172,6 @@ int paccel_mem_free(struct paccel_ctx *ctx, u64 addr, u64 length)
 	return 0;
 }
 
-/* The context has ended: drops all that it has. */
 void paccel_mem_end(struct paccel_ctx *ctx)
 {
 	struct paccel_mem_ref *map;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host pages for DMA: pinned pages of a process, pages of the driver, or those of a dma-buf; mapped
- * for the device where it can reach them.
+ * Host pages for DMA: pinned pages of a process, pages of the driver, or those of a dma-buf, and
+ * their DMA mapping.
  *
- * A DMA mapping must not outlive the binding of the driver, while pages live as long as they are
- * referenced. So every mapping is in pd->mapped, and all are undone when the device is unbound.
+ * Pages live as long as they are referenced, but a DMA mapping must not outlive the binding of the
+ * driver. So all mappings are in pd->mapped, and paccel_pages_unmap_all() undoes them on unbind.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
@@ -22,9 +22,9 @@
 #include "mem/pages.h"
 #include "mem/segs.h"
 
-/* Pages that are compared at a time. */
+/* Number of pages that are pinned and compared at once. */
 #define PACCEL_COMPARE 64
-/* Our own pages are neighbours in blocks of so many, where there are any: 2 MiB of 4 KiB pages. */
+/* Largest order of the blocks that HOST_ALLOC memory is allocated in: 2 MiB with 4 KiB pages. */
 #define PACCEL_OWN_ORDER 9
 
 static void pages_init(struct paccel_pages *p, struct paccel_device *pd, u64 offset, u64 length,
@@ -38,7 +38,7 @@ static void pages_init(struct paccel_pages *p, struct paccel_device *pd, u64 off
 	INIT_LIST_HEAD(&p->mapped);
 }
 
-/* An array for the pages. */
+/* Allocates the array of pages. */
 static int pages_reserve(struct paccel_pages *p)
 {
 	p->pages = kvcalloc(p->nr, sizeof(*p->pages), GFP_KERNEL_ACCOUNT);
@@ -52,7 +52,7 @@ static void pages_forget(struct paccel_pages *p)
 	p->kind = PACCEL_PAGES_NONE;
 }
 
-/* Pins @nr pages from @addr on, or none. */
+/* Pins @nr pages from @addr on. On failure none stays pinned. */
 static int pages_pin_range(u64 addr, unsigned long nr, unsigned int gup_flags, struct page **pages)
 {
 	unsigned long got = 0;
@@ -71,10 +71,6 @@ static int pages_pin_range(u64 addr, unsigned long nr, unsigned int gup_flags, s
 	return 0;
 }
 
-/*
- * Pins the caller's own memory; @write: the card may write it. May sleep as long as a userfaultfd
- * likes: no lock, no paccel_enter(). On failure there is nothing to release.
- */
 int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr, u64 length,
 		     bool write, unsigned int gup_flags)
 {
@@ -94,8 +90,9 @@ int paccel_pages_pin(struct paccel_pages *p, struct paccel_device *pd, u64 addr,
 }
 
 /*
- * Up to @nr pages that are neighbours, each of which can be given back alone: as many as are to be
- * had without effort, for each piece of host memory costs a card time. Returns how many; 0: none.
+ * Allocates 1 to @nr pages that are physically contiguous and can be freed one by one. Fewer
+ * segments make DMA faster, but blocks are only allocated where that needs no reclaim. Returns the
+ * number; 0: no memory.
  */
 static unsigned long pages_alloc_adjacent(struct page **pages, unsigned long nr)
 {
@@ -115,7 +112,6 @@ static unsigned long pages_alloc_adjacent(struct page **pages, unsigned long nr)
 	return i;
 }
 
-/* Our own pages, all bytes 0. */
 int paccel_pages_alloc(struct paccel_pages *p, struct paccel_device *pd, u64 length)
 {
 	unsigned long i, got;
@@ -128,7 +124,7 @@ int paccel_pages_alloc(struct paccel_pages *p, struct paccel_device *pd, u64 len
 	p->kind = PACCEL_PAGES_OWN;
 	for (i = 0; i < p->nr; i += got) {
 		cond_resched();
-		/* Also if the OOM killer has chosen us for this very loop. */
+		/* The signal may be that of the OOM killer because of this loop. */
 		ret = fatal_signal_pending(current) ? -EINTR : -ENOMEM;
 		got = ret == -EINTR ? 0 : pages_alloc_adjacent(p->pages + i, p->nr - i);
 		if (!got)
@@ -143,7 +139,6 @@ free_pages:
 	return ret;
 }
 
-/* The first @length bytes of another range's own pages, which outlive @p. */
 void paccel_pages_borrow(struct paccel_pages *p, struct paccel_device *pd,
 			 struct paccel_pages *lender, u64 length, bool write)
 {
@@ -153,7 +148,6 @@ void paccel_pages_borrow(struct paccel_pages *p, struct paccel_device *pd,
 	p->pages = lender->pages;
 }
 
-/* The first @length bytes of a dma-buf. On failure there is nothing to release. */
 int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct dma_buf *dmabuf,
 			u64 length, bool write)
 {
@@ -166,11 +160,7 @@ int paccel_pages_import(struct paccel_pages *p, struct paccel_device *pd, struct
 	return ret;
 }
 
-/*
- * Returns 0 if these are still the pages of the caller at @addr; -EFAULT if not; another error if
- * that could not be determined. Pins for reading: if a private page was replaced, that finds
- * another page, too.
- */
+/* A pin for reading suffices: it finds the page that has replaced a private page, too. */
 int paccel_pages_same(struct paccel_pages *p, u64 addr)
 {
 	struct page *now[PACCEL_COMPARE];
@@ -190,7 +180,7 @@ int paccel_pages_same(struct paccel_pages *p, u64 addr)
 	return ret;
 }
 
-/* --- mapping --- */
+/* --- DMA mapping --- */
 
 /*
  * Returns whether a segment needs dma_sync_*(). It is not called where it does nothing, since the
@@ -208,7 +198,7 @@ static bool pages_need_sync(struct paccel_pages *p)
 	return false;
 }
 
-/* In a paccel_enter() section. */
+/* Called in a paccel_enter() section. */
 static void pages_map_device(struct paccel_pages *p)
 {
 	struct device *dev = &p->pd->hw.pdev->dev;
@@ -216,7 +206,10 @@ static void pages_map_device(struct paccel_pages *p)
 	if (sg_alloc_table_from_pages_segment(&p->segs.sgt, p->pages, p->nr, p->offset, p->length,
 					      SZ_1G, GFP_KERNEL_ACCOUNT))
 		return;
-	/* Each transfer syncs its own bytes; the rest is the program's, which goes on writing. */
+	/*
+	 * Each DMA request syncs the bytes that it accesses. The process may write the others
+	 * meanwhile.
+	 */
 	if (dma_map_sgtable(dev, &p->segs.sgt, p->dir, DMA_ATTR_NO_WARN | DMA_ATTR_SKIP_CPU_SYNC))
 		goto free_segs;
 	if (paccel_segs_mark(&p->segs))
@@ -234,16 +227,12 @@ free_segs:
 	paccel_segs_free(&p->segs);
 }
 
-/* What is lent by a range of the same card is mapped for it already. */
+/* Returns whether the range that owns the pages has mapped them for the same device. */
 static bool pages_are_shared(const struct paccel_pages *p)
 {
 	return p->kind == PACCEL_PAGES_LENT && p->lender->pd == p->pd;
 }
 
-/*
- * Maps the pages for the card, if it can be given all memory. Otherwise, and if that fails, they go
- * through the bounce buffer, which is no error.
- */
 void paccel_pages_map(struct paccel_pages *p)
 {
 	int idx;
@@ -257,14 +246,13 @@ void paccel_pages_map(struct paccel_pages *p)
 static void pages_unmap_device(struct paccel_pages *p)
 {
 	/*
-	 * Every transfer has synced its own part; all of it again would undo what the CPU wrote
-	 * since.
+	 * Each DMA request has synced its bytes. Syncing all pages could overwrite later writes of
+	 * the CPU.
 	 */
 	dma_unmap_sgtable(&p->pd->hw.pdev->dev, &p->segs.sgt, p->dir, DMA_ATTR_SKIP_CPU_SYNC);
 	paccel_segs_free(&p->segs);
 }
 
-/* The driver is being unbound, or was before: nothing stays mapped but what might be written. */
 void paccel_pages_unmap_all(struct paccel_device *pd)
 {
 	struct paccel_pages *p, *next;
@@ -279,17 +267,18 @@ void paccel_pages_unmap_all(struct paccel_device *pd)
 		pages_unmap_device(p);
 	}
 	mutex_unlock(&pd->mapped_lock);
-	/* What pages_unmap() has taken out of the list before. */
+	/* Waits for calls of pages_unmap() that have removed pages from the list. */
 	synchronize_srcu(&paccel_srcu);
 }
 
 /*
- * False if the device may still write the pages and cannot be stopped: they are lost, on purpose.
- * It has no request for pages that were mapped after it went out of service: its engines take none.
+ * Undoes the DMA mapping. Returns false if the device may still write to the pages: the mapping is
+ * kept, and the caller keeps the pages. Pages that were mapped while the device was out of service
+ * have had no DMA requests.
  */
 static bool pages_unmap(struct paccel_pages *p)
 {
-	/* The device stays bound as long as paccel_pages_unmap_all() waits for this. */
+	/* paccel_pages_unmap_all() waits for this section, so the device stays bound. */
 	int idx = srcu_read_lock(&paccel_srcu);
 	bool is_mapped, lost;
 
@@ -310,8 +299,8 @@ static bool pages_unmap(struct paccel_pages *p)
 }
 
 /*
- * The pages are never given back. Pages that another range lends get a reference each, so that the
- * range itself, which holds its device, can end.
+ * The pages are never freed. Pages of another range get a reference each, so that the range itself,
+ * which holds a reference on its device, can be released.
  */
 static void pages_keep(struct paccel_pages *p)
 {
@@ -339,7 +328,6 @@ static void pages_put(struct paccel_pages *p)
 	kvfree(p->pages);
 }
 
-/* Unmaps and gives the pages back. No transfer of theirs runs. Also of a zeroed or released one. */
 void paccel_pages_release(struct paccel_pages *p)
 {
 	if (p->kind == PACCEL_PAGES_NONE)
@@ -354,23 +342,23 @@ void paccel_pages_release(struct paccel_pages *p)
 	p->kind = PACCEL_PAGES_NONE;
 }
 
-/* Whose mapping it is. The pages that lend it have the same first byte, and live longer. */
+/*
+ * Returns the pages whose DMA mapping is used. Shared pages begin at the same byte as those of the
+ * range that owns them, which lives longer.
+ */
 static struct paccel_pages *pages_mapping(struct paccel_pages *p)
 {
 	return pages_are_shared(p) ? p->lender : p;
 }
 
-/* The direction that it is mapped with. */
 enum dma_data_direction paccel_pages_dir(struct paccel_pages *p)
 {
 	return pages_mapping(p)->dir;
 }
 
 /*
- * Sets the segments of a request of x->len bytes at @off, if the pages are mapped and aligned for
- * the device. x->len is shortened to what fits into max_segs. With max_segs 1 the result is false
- * instead if the bounce buffer would hold more; not for imports, which the CPU cannot access.
- * eng->lock is held and the engine is running, so the mapping stays.
+ * With max_segs 1 the bounce buffer is used if it makes the request longer. An import cannot use
+ * it, since the CPU cannot access it.
  */
 bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 off,
 		      struct paccel_xfer *x)
@@ -403,15 +391,13 @@ bool paccel_pages_dma(struct paccel_pages *p, struct paccel_cursor *cursor, u64 
 	return true;
 }
 
-/* Of what paccel_pages_dma() has been asked about. */
 bool paccel_pages_sync(struct paccel_pages *p)
 {
 	return pages_mapping(p)->sync;
 }
 
-/* --- by CPU --- */
+/* --- access by the CPU --- */
 
-/* Copies the bytes at @off out of the pages. */
 void paccel_pages_read(struct paccel_pages *p, u64 off, void *to, u32 len)
 {
 	u64 at = p->offset + off;
@@ -428,7 +414,6 @@ void paccel_pages_read(struct paccel_pages *p, u64 off, void *to, u32 len)
 	}
 }
 
-/* Copies bytes into the pages at @off. */
 void paccel_pages_write(struct paccel_pages *p, u64 off, const void *from, u32 len)
 {
 	u64 at = p->offset + off;

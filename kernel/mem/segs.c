@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The segments of a DMA mapping: where a byte is, and in which pieces a card is given them. */
+/*
+ * Segments of a DMA mapping: looking up a byte, and splitting requests into pieces for the device.
+ */
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 
@@ -7,10 +9,10 @@
 #include "include/paccel.h"
 #include "mem/segs.h"
 
-/* Every so many segments are marked, so that a byte is found in logarithmic time. */
+/* The position of every 64th segment is stored, so that a byte is found in O(log n) steps. */
 #define PACCEL_MARK 64
 
-/* Marks the segments, if they are many. On failure there is nothing to free. */
+/* On failure there is nothing to free. */
 int paccel_segs_mark(struct paccel_segs *segs)
 {
 	unsigned int nr = DIV_ROUND_UP(segs->sgt.nents, PACCEL_MARK), i;
@@ -31,7 +33,6 @@ int paccel_segs_mark(struct paccel_segs *segs)
 	return 0;
 }
 
-/* Frees the segments and their marks. Also if there are none. */
 void paccel_segs_free(struct paccel_segs *segs)
 {
 	kvfree(segs->marks);
@@ -40,7 +41,7 @@ void paccel_segs_free(struct paccel_segs *segs)
 	sg_free_table(&segs->sgt);
 }
 
-/* The last mark that is not behind @off, by bisection. */
+/* Returns the last mark at or before @off. */
 static struct paccel_cursor segs_find_mark(const struct paccel_segs *segs, u64 off)
 {
 	unsigned int first = 0, end = segs->nr_marks;
@@ -63,7 +64,7 @@ static bool cursor_holds(const struct paccel_cursor *cursor, u64 off)
 	return off >= cursor->base && off - cursor->base < sg_dma_len(cursor->sg);
 }
 
-/* Most often it is where the last transfer began, or directly behind that. */
+/* Most requests begin in the segment of the previous request, or directly after it. */
 void paccel_segs_seek(const struct paccel_segs *segs, struct paccel_cursor *cursor, u64 off)
 {
 	if (cursor->sg && cursor_holds(cursor, off))
@@ -75,7 +76,7 @@ void paccel_segs_seek(const struct paccel_segs *segs, struct paccel_cursor *curs
 	}
 }
 
-/* How many of @len bytes, at least 1, are in one piece that begins at seg->addr. */
+/* Returns how many of @len bytes fit into the piece that begins at seg->addr, at least 1. */
 static u32 seg_piece_len(const struct paccel_seg *seg, u32 len)
 {
 	u64 to_boundary = seg->mask - (seg->addr & seg->mask);
@@ -88,7 +89,7 @@ bool paccel_seg_next(struct paccel_seg *seg)
 	if (!seg->left)
 		return false;
 	if (!seg->sg) {
-		/* One piece, whose address is there already. */
+		/* A single piece: seg->addr is set already. */
 		seg->len = seg->left;
 	} else {
 		seg->addr = sg_dma_address(seg->sg) + seg->skip;
