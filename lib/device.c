@@ -326,7 +326,7 @@ int accel_device_info(struct accel_device *dev, struct accel_device_info *info)
 		.copy_align = cmd.copy_align,
 		.node = dev->node,
 	};
-	memcpy(info->name, cmd.card, sizeof(info->name) - 1);
+	memcpy(info->name, cmd.backend, sizeof(info->name) - 1);
 	memcpy(info->bus_address, cmd.bus_addr, sizeof(info->bus_address) - 1);
 	return 0;
 }

@@ -156,7 +156,7 @@ static int allocate_failed(struct accel_device *dev, int err, size_t size)
 	return fail(err,
 		    "%s: no %zu contiguous bytes are free: %" PRIu64 " of %" PRIu64
 		    " bytes are, the longest part has %" PRIu64,
-		    dev->name, size, (uint64_t)(stats.free + stats.waiting), (uint64_t)stats.total,
+		    dev->name, size, (uint64_t)(stats.free + stats.dirty), (uint64_t)stats.total,
 		    (uint64_t)stats.largest_free);
 }
 

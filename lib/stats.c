@@ -29,7 +29,7 @@ int accel_device_memory_stats(struct accel_device *dev, size_t *total, size_t *f
 	if (err)
 		return err;
 	*total = stats.total;
-	*free = stats.free + stats.waiting;
+	*free = stats.free + stats.dirty;
 	return 0;
 }
 
@@ -48,8 +48,8 @@ int accel_memory_stats_full(struct accel_device *dev, struct accel_memory_stats 
 		.total = cmd.total,
 		.used = cmd.used,
 		.free = cmd.free,
-		.waiting = cmd.waiting,
-		.set_aside = cmd.set_aside,
+		.dirty = cmd.dirty,
+		.quarantined = cmd.quarantined,
 		.mine = cmd.mine,
 		.mine_allocs = cmd.mine_allocs,
 		.user = cmd.user,

@@ -29,7 +29,7 @@ static const struct counter {
 	{ "engine_resets", "engines were restarted: see the kernel log and /sys/class/devcoredump" },
 	{ "resets", "the card was restarted: by somebody, or see the kernel log" },
 	{ "leaked_pages", "memory is kept until the next boot: the card could not be stopped" },
-	{ "set_aside", "device memory could not be scrubbed: a reset of the card tries again" },
+	{ "quarantined", "device memory could not be scrubbed: a reset of the card tries again" },
 };
 
 #define COUNTERS (sizeof(counters) / sizeof(counters[0]))
@@ -77,7 +77,7 @@ static bool examine(struct card_health *card, int index, unsigned int node)
 {
 	card->index = index;
 	card->node = node;
-	attribute(node, "card", card->kind, sizeof(card->kind));
+	attribute(node, "backend", card->kind, sizeof(card->kind));
 	/* A counter that an older driver does not have is no fault of the card. */
 	for (size_t i = 0; i < COUNTERS; i++)
 		attribute(node, counters[i].name, card->counts[i], sizeof(card->counts[i]));

@@ -20,8 +20,8 @@ const struct stat_field stat_fields[] = {
 	FIELD(total, "total", false),
 	FIELD(used, "used", false),
 	FIELD(free, "free", false),
-	FIELD(waiting, "waiting for scrub", false),
-	FIELD(set_aside, "set aside", false),
+	FIELD(dirty, "not scrubbed yet", false),
+	FIELD(quarantined, "quarantined", false),
 	FIELD(largest_free, "largest free block", false),
 	FIELD(mine, "used by this process", false),
 	FIELD(mine_allocs, "its allocations", true),
@@ -246,8 +246,8 @@ static void stats_row(const struct accel_memory_stats *now, const struct accel_m
 		      double seconds)
 {
 	printf("%10s %10s %10s %10s | %10s %10s %10s %10s %10.1f\n", size_text((double)now->used),
-	       size_text((double)now->free), size_text((double)now->waiting),
-	       size_text((double)now->set_aside),
+	       size_text((double)now->free), size_text((double)now->dirty),
+	       size_text((double)now->quarantined),
 	       size_text((double)(now->bytes_h2d - before->bytes_h2d) / seconds),
 	       size_text((double)(now->bytes_d2h - before->bytes_d2h) / seconds),
 	       size_text((double)(now->bytes_d2d - before->bytes_d2d) / seconds),

@@ -203,12 +203,12 @@ struct accel_pointer_info {
 
 /**
  * struct accel_memory_stats - the memory of a card, and what was done with it
- * @total: bytes of device memory: @used + @free + @waiting + @set_aside
+ * @total: bytes of device memory: @used + @free + @dirty + @quarantined
  * @used: bytes in allocations of all processes, in whole granules
  * @free: bytes that can be allocated at once
- * @waiting: bytes that were freed and are cleared before anybody can have them; an allocation waits
+ * @dirty: bytes that were freed and are cleared before anybody can have them; an allocation waits
  *	for them
- * @set_aside: bytes out of use until a reset of the card, because they could not be cleared
+ * @quarantined: bytes out of use until a reset of the card, because they could not be cleared
  * @mine: bytes in allocations of this handle, in whole granules
  * @mine_allocs: allocations of this handle
  * @user: bytes charged to this user, over all processes
@@ -228,8 +228,8 @@ struct accel_memory_stats {
 	uint64_t total;
 	uint64_t used;
 	uint64_t free;
-	uint64_t waiting;
-	uint64_t set_aside;
+	uint64_t dirty;
+	uint64_t quarantined;
 	uint64_t mine;
 	uint64_t mine_allocs;
 	uint64_t user;

@@ -71,5 +71,5 @@ u32 paccel_device_caps(struct paccel_device *pd)
 void paccel_count_leak(struct paccel_device *pd, unsigned long pages)
 {
 	atomic64_add(pages, &pd->count.leaked_pages);
-	dev_warn(&pd->dev, "%lu pages are kept: the card might still write them\n", pages);
+	dev_warn(&pd->dev, "%lu pages are kept: the device might still write to them\n", pages);
 }

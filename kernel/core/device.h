@@ -92,7 +92,7 @@ enum paccel_state {
  * @dev: /sys/class/paccel/paccelN; its release frees everything
  * @cdev: /dev/paccelN
  * @hw: the device as the backend sees it; @hw.pdev is a counted reference
- * @card: name of the backend, for DEVICE_INFO
+ * @backend: name of the backend, for DEVICE_INFO
  * @ops: functions of the backend; NULL after remove()
  * @bus_addr: PCI address, for DEVICE_INFO
  * @inode: its i_mapping is that of every open file, and of every dma-buf of device memory
@@ -131,7 +131,7 @@ struct paccel_device {
 	struct device dev;
 	struct cdev cdev;
 	struct paccel_hw hw;
-	char card[PACCEL_BACKEND_NAME_MAX + 1];
+	char backend[PACCEL_BACKEND_NAME_MAX + 1];
 	const struct paccel_hw_ops *ops;
 	char bus_addr[32];
 	struct inode *inode;

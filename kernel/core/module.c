@@ -7,11 +7,11 @@
 
 bool paccel_scrub = true;
 module_param_named(scrub, paccel_scrub, bool, 0444);
-MODULE_PARM_DESC(scrub, "clear freed device memory before anybody else can have it (Y)");
+MODULE_PARM_DESC(scrub, "fill freed device memory with 0 before it is allocated again (Y)");
 
 bool paccel_verify;
 module_param_named(verify, paccel_verify, bool, 0644);
-MODULE_PARM_DESC(verify, "verify all transfers by checksum, on cards that can (N)");
+MODULE_PARM_DESC(verify, "verify all DMA requests by checksum, on devices that support it (N)");
 
 /* A parameter of milliseconds, with its limits. */
 struct paccel_ms {
@@ -48,12 +48,12 @@ static const struct kernel_param_ops paccel_ms_ops = {
 unsigned int paccel_watchdog_ms = 10000;
 static const struct paccel_ms watchdog_ms = { &paccel_watchdog_ms, 10, 600000 };
 module_param_cb(watchdog_ms, &paccel_ms_ops, (void *)&watchdog_ms, 0644);
-MODULE_PARM_DESC(watchdog_ms, "longest time for one transfer, in ms, 10 to 600000 (10000)");
+MODULE_PARM_DESC(watchdog_ms, "longest duration of a DMA request, in ms, 10 to 600000 (10000)");
 
 unsigned int paccel_quiesce_ms = 5000;
 static const struct paccel_ms quiesce_ms = { &paccel_quiesce_ms, 1, 60000 };
 module_param_cb(quiesce_ms, &paccel_ms_ops, (void *)&quiesce_ms, 0644);
-MODULE_PARM_DESC(quiesce_ms, "longest wait for a card to stop, in ms, 1 to 60000 (5000)");
+MODULE_PARM_DESC(quiesce_ms, "longest wait for a device to stop, in ms, 1 to 60000 (5000)");
 
 static const char *const p2p_names[] = {
 	[PACCEL_P2P_AUTO] = "auto",
@@ -85,7 +85,7 @@ static const struct kernel_param_ops paccel_p2p_ops = {
 
 enum paccel_p2p paccel_p2p;
 module_param_cb(p2p, &paccel_p2p_ops, NULL, 0444);
-MODULE_PARM_DESC(p2p, "other devices reach device memory: auto, as the bus allows; force; off (auto)");
+MODULE_PARM_DESC(p2p, "DMA of other devices to device memory: auto (as the bus allows), force, off (auto)");
 
 struct workqueue_struct *paccel_wq;
 struct workqueue_struct *paccel_stream_wq;

@@ -96,7 +96,7 @@ struct paccel_device *paccel_device_alloc(struct pci_dev *pdev, const struct pac
 	pd->hw.pdev = pci_dev_get(pdev);
 	pd->ops = ops;
 	pd->mem_ops = &paccel_mem_ops;
-	strscpy(pd->card, ops->name, sizeof(pd->card));
+	strscpy(pd->backend, ops->name, sizeof(pd->backend));
 	strscpy(pd->bus_addr, pci_name(pdev), sizeof(pd->bus_addr));
 	mutex_init(&pd->reset_lock);
 	mutex_init(&pd->ctxs_lock);
@@ -148,7 +148,7 @@ static bool device_can_map_all_memory(struct device *dev)
 
 static int info_refuse(struct paccel_device *pd, const char *field, u64 value, const char *allowed)
 {
-	dev_err(&pd->hw.pdev->dev, "backend %s: %s=%llu: must be %s\n", pd->card, field, value,
+	dev_err(&pd->hw.pdev->dev, "backend %s: %s=%llu: must be %s\n", pd->backend, field, value,
 		allowed);
 	return -EINVAL;
 }
@@ -345,7 +345,7 @@ int paccel_device_register(struct paccel_device *pd)
 	ret = cdev_device_add(&pd->cdev, &pd->dev);
 	if (ret)
 		goto end_map;
-	dev_info(&pd->dev, "%s at %s: %llu bytes, granule %llu, %s\n", pd->card, pd->bus_addr,
+	dev_info(&pd->dev, "%s at %s: %llu bytes, granule %llu, %s\n", pd->backend, pd->bus_addr,
 		 pd->hw.info.mem_size, pd->hw.info.granule,
 		 pd->direct ? "direct DMA" : "all DMA through a bounce buffer");
 	paccel_debugfs_add(pd);
@@ -367,7 +367,7 @@ static void device_stop(struct paccel_device *pd)
 	paccel_set_state(pd, PACCEL_REMOVED);
 	paccel_engines_hold(pd, -ENODEV);
 	if (paccel_quiesce(&pd->hw)) {
-		dev_err(&pd->dev, "the card does not become idle: cut off from memory\n");
+		dev_err(&pd->dev, "the device does not become idle: cut off from memory\n");
 		paccel_mark_unsafe(pd);
 	} else {
 		paccel_mark_quiet(pd);

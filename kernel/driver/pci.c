@@ -64,7 +64,7 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	ret = pd->ops->probe(&pd->hw);
 	/* The PCI core would take a positive value for success. */
 	if (ret > 0) {
-		dev_err(&pdev->dev, "backend %s: probe() returned %d\n", pd->card, ret);
+		dev_err(&pdev->dev, "backend %s: probe() returned %d\n", pd->backend, ret);
 		ret = -EINVAL;
 	}
 	if (ret)

@@ -12,11 +12,11 @@ static struct paccel_device *to_paccel(struct device *dev)
 	return container_of(dev, struct paccel_device, dev);
 }
 
-static ssize_t card_show(struct device *dev, struct device_attribute *attr, char *buf)
+static ssize_t backend_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%s\n", to_paccel(dev)->card);
+	return sysfs_emit(buf, "%s\n", to_paccel(dev)->backend);
 }
-static DEVICE_ATTR_RO(card);
+static DEVICE_ATTR_RO(backend);
 
 static ssize_t mem_size_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
@@ -68,8 +68,8 @@ static DEVICE_ATTR_RO(_name)
 
 PACCEL_POOL_ATTR(used);
 PACCEL_POOL_ATTR(free);
-PACCEL_POOL_ATTR(waiting);
-PACCEL_POOL_ATTR(set_aside);
+PACCEL_POOL_ATTR(dirty);
+PACCEL_POOL_ATTR(quarantined);
 
 #define PACCEL_COUNT_ATTR(_name)							\
 static ssize_t _name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
@@ -88,15 +88,15 @@ PACCEL_COUNT_ATTR(engine_resets);
 PACCEL_COUNT_ATTR(leaked_pages);
 
 static struct attribute *paccel_attrs[] = {
-	&dev_attr_card.attr,
+	&dev_attr_backend.attr,
 	&dev_attr_mem_size.attr,
 	&dev_attr_granule.attr,
 	&dev_attr_health.attr,
 	&dev_attr_max_user_bytes.attr,
 	&dev_attr_used.attr,
 	&dev_attr_free.attr,
-	&dev_attr_waiting.attr,
-	&dev_attr_set_aside.attr,
+	&dev_attr_dirty.attr,
+	&dev_attr_quarantined.attr,
 	&dev_attr_timeouts.attr,
 	&dev_attr_lost_irqs.attr,
 	&dev_attr_spurious_irqs.attr,

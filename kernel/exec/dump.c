@@ -27,7 +27,7 @@
 #include "include/paccel.h"
 
 /* Upper bounds of the text of a device and of an engine with a full ring, with a reserve. */
-#define DUMP_CARD	SZ_8K
+#define DUMP_DEVICE	SZ_8K
 #define DUMP_ENGINE	SZ_16K
 
 /*
@@ -194,7 +194,7 @@ static void dump_device(struct seq_buf *out, struct paccel_device *pd)
 {
 	struct paccel_engine *eng;
 
-	seq_buf_printf(out, "card: %s, %s, %s\n", dev_name(&pd->dev), pd->card, pd->bus_addr);
+	seq_buf_printf(out, "device: %s, %s, %s\n", dev_name(&pd->dev), pd->backend, pd->bus_addr);
 	seq_buf_printf(out, "memory: %llu bytes\n", pd->hw.info.mem_size);
 	seq_buf_printf(out, "health: %s\n", paccel_health(pd));
 	dump_counters(out, pd);
@@ -250,7 +250,7 @@ void paccel_dump_work(struct work_struct *work)
 /* If there is no memory or no CONFIG_DEV_COREDUMP, paccel_dump() does nothing. */
 void paccel_dump_alloc(struct paccel_device *pd)
 {
-	size_t size = DUMP_CARD + pd->hw.info.engines * DUMP_ENGINE;
+	size_t size = DUMP_DEVICE + pd->hw.info.engines * DUMP_ENGINE;
 	char *text = IS_ENABLED(CONFIG_DEV_COREDUMP) ? vmalloc(size) : NULL;
 
 	if (text)

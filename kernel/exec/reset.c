@@ -118,13 +118,13 @@ static int device_restart(struct paccel_device *pd, int error, bool mem_lost)
 		error = -EIO;
 	atomic64_inc(&pd->count.resets);
 	if (paccel_quiesce(&pd->hw)) {
-		device_take_out_of_service(pd, false, "the card does not become idle");
+		device_take_out_of_service(pd, false, "the device does not become idle");
 		return -EIO;
 	}
 	paccel_mark_quiet(pd);
 	paccel_engines_abort(pd, error);
 	if (pd->ops->reset(&pd->hw)) {
-		device_take_out_of_service(pd, true, "the card does not come back");
+		device_take_out_of_service(pd, true, "the device does not come back");
 		return -EIO;
 	}
 	if (mem_lost)
@@ -185,19 +185,19 @@ static void device_recover(struct paccel_device *pd)
 
 		if (!paccel_engine_hung(eng))
 			continue;
-		dev_warn(&pd->dev, "engine %u: a transfer did not end as it should: restarting %s\n",
-			 i, pd->ops->reset_engine ? "the engine" : "the card");
-		paccel_dump(pd, "a transfer did not end as it should");
+		dev_warn(&pd->dev, "engine %u: a DMA request timed out or had an invalid completion: resetting %s\n",
+			 i, pd->ops->reset_engine ? "the engine" : "the device");
+		paccel_dump(pd, "a DMA request timed out or had an invalid completion");
 		paccel_set_state(pd, PACCEL_RESETTING);
 		if (!engine_restart(eng)) {
 			paccel_set_state(pd, PACCEL_RUNNING);
 			continue;
 		}
 		if (pd->ops->reset_engine)
-			dev_warn(&pd->dev, "engine %u does not come back: restarting the card\n",
+			dev_warn(&pd->dev, "engine %u does not come back: resetting the device\n",
 				 i);
 		paccel_dump(pd, pd->ops->reset_engine ? "the engine does not come back" :
-							"the card is restarted");
+							"the device is reset");
 		device_restart(pd, 0, false);
 		return;
 	}
@@ -230,7 +230,7 @@ int paccel_suspend(struct paccel_device *pd)
 		return 0;
 	paccel_engines_hold(pd, 0);
 	if (paccel_quiesce(&pd->hw)) {
-		device_take_out_of_service(pd, false, "the card does not become idle");
+		device_take_out_of_service(pd, false, "the device does not become idle");
 		return -EIO;
 	}
 	paccel_engines_abort(pd, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Trace events of jobs and DMA requests: submitted, started, completed. ctx is the number of the
- * context, which fdinfo shows as drm-client-id; 0: none. card is the number N of paccelN.
+ * context, which fdinfo shows as drm-client-id; 0: none. device is the number N of paccelN.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM paccel
@@ -29,7 +29,7 @@ TRACE_EVENT(paccel_submit,
 		 unsigned int queued),
 	TP_ARGS(ctx, stream, point, ops, queued),
 	TP_STRUCT__entry(
-		__field(unsigned int, card)
+		__field(unsigned int, device)
 		__field(u64, ctx)
 		__field(u32, stream)
 		__field(u64, point)
@@ -37,15 +37,15 @@ TRACE_EVENT(paccel_submit,
 		__field(unsigned int, queued)
 	),
 	TP_fast_assign(
-		__entry->card = MINOR(ctx->pd->dev.devt);
+		__entry->device = MINOR(ctx->pd->dev.devt);
 		__entry->ctx = ctx->id;
 		__entry->stream = stream;
 		__entry->point = point;
 		__entry->ops = ops;
 		__entry->queued = queued;
 	),
-	TP_printk("card=%u ctx=%llu stream=%u point=%llu ops=%u queued=%u",
-		  __entry->card, __entry->ctx, __entry->stream, __entry->point, __entry->ops,
+	TP_printk("device=%u ctx=%llu stream=%u point=%llu ops=%u queued=%u",
+		  __entry->device, __entry->ctx, __entry->stream, __entry->point, __entry->ops,
 		  __entry->queued)
 );
 
@@ -57,7 +57,7 @@ TRACE_EVENT(paccel_start,
 	TP_PROTO(struct paccel_engine *eng, struct paccel_tag *tag, int ret),
 	TP_ARGS(eng, tag, ret),
 	TP_STRUCT__entry(
-		__field(unsigned int, card)
+		__field(unsigned int, device)
 		__field(unsigned int, engine)
 		__field(u64, cookie)
 		__field(u64, ctx)
@@ -70,7 +70,7 @@ TRACE_EVENT(paccel_start,
 		__field(int, ret)
 	),
 	TP_fast_assign(
-		__entry->card = MINOR(eng->pd->dev.devt);
+		__entry->device = MINOR(eng->pd->dev.devt);
 		__entry->engine = eng->id;
 		__entry->cookie = tag->step.x.cookie;
 		__entry->ctx = tag->job->ctx ? tag->job->ctx->id : 0;
@@ -82,8 +82,8 @@ TRACE_EVENT(paccel_start,
 		__entry->bounce = tag->step.bounce;
 		__entry->ret = ret;
 	),
-	TP_printk("card=%u engine=%u cookie=%llu ctx=%llu stream=%u point=%llu op=%s dev=0x%llx len=%u bounce=%d ret=%d",
-		  __entry->card, __entry->engine, __entry->cookie, __entry->ctx, __entry->stream,
+	TP_printk("device=%u engine=%u cookie=%llu ctx=%llu stream=%u point=%llu op=%s dev=0x%llx len=%u bounce=%d ret=%d",
+		  __entry->device, __entry->engine, __entry->cookie, __entry->ctx, __entry->stream,
 		  __entry->point, paccel_show_op(__entry->op), __entry->dev, __entry->len,
 		  __entry->bounce, __entry->ret)
 );
@@ -97,20 +97,20 @@ TRACE_EVENT(paccel_done,
 	TP_PROTO(struct paccel_engine *eng, struct paccel_tag *tag, int status),
 	TP_ARGS(eng, tag, status),
 	TP_STRUCT__entry(
-		__field(unsigned int, card)
+		__field(unsigned int, device)
 		__field(unsigned int, engine)
 		__field(u64, cookie)
 		__field(int, status)
 		__field(s64, ns)
 	),
 	TP_fast_assign(
-		__entry->card = MINOR(eng->pd->dev.devt);
+		__entry->device = MINOR(eng->pd->dev.devt);
 		__entry->engine = eng->id;
 		__entry->cookie = tag->step.x.cookie;
 		__entry->status = status;
 		__entry->ns = ktime_to_ns(ktime_sub(ktime_get(), tag->started));
 	),
-	TP_printk("card=%u engine=%u cookie=%llu status=%d ns=%lld", __entry->card,
+	TP_printk("device=%u engine=%u cookie=%llu status=%d ns=%lld", __entry->device,
 		  __entry->engine, __entry->cookie, __entry->status, __entry->ns)
 );
 
@@ -119,7 +119,7 @@ TRACE_EVENT(paccel_complete,
 	TP_PROTO(struct paccel_job *job),
 	TP_ARGS(job),
 	TP_STRUCT__entry(
-		__field(unsigned int, card)
+		__field(unsigned int, device)
 		__field(u64, ctx)
 		__field(u32, stream)
 		__field(u64, point)
@@ -128,7 +128,7 @@ TRACE_EVENT(paccel_complete,
 		__field(int, error)
 	),
 	TP_fast_assign(
-		__entry->card = MINOR(job->eng->pd->dev.devt);
+		__entry->device = MINOR(job->eng->pd->dev.devt);
 		__entry->ctx = job->ctx ? job->ctx->id : 0;
 		__entry->stream = job->stream_id;
 		__entry->point = job->point;
@@ -136,8 +136,8 @@ TRACE_EVENT(paccel_complete,
 		__entry->bytes = job->width * job->rows;
 		__entry->error = job->error;
 	),
-	TP_printk("card=%u ctx=%llu stream=%u point=%llu op=%s bytes=%llu error=%d",
-		  __entry->card, __entry->ctx, __entry->stream, __entry->point,
+	TP_printk("device=%u ctx=%llu stream=%u point=%llu op=%s bytes=%llu error=%d",
+		  __entry->device, __entry->ctx, __entry->stream, __entry->point,
 		  paccel_show_op(__entry->op), __entry->bytes, __entry->error)
 );
 
@@ -149,21 +149,21 @@ TRACE_EVENT(paccel_error,
 	TP_PROTO(struct paccel_ctx *ctx, u32 stream, u64 point, int error),
 	TP_ARGS(ctx, stream, point, error),
 	TP_STRUCT__entry(
-		__field(unsigned int, card)
+		__field(unsigned int, device)
 		__field(u64, ctx)
 		__field(u32, stream)
 		__field(u64, point)
 		__field(int, error)
 	),
 	TP_fast_assign(
-		__entry->card = MINOR(ctx->pd->dev.devt);
+		__entry->device = MINOR(ctx->pd->dev.devt);
 		__entry->ctx = ctx->id;
 		__entry->stream = stream;
 		__entry->point = point;
 		__entry->error = error;
 	),
-	TP_printk("card=%u ctx=%llu stream=%u point=%llu error=%d",
-		  __entry->card, __entry->ctx, __entry->stream, __entry->point, __entry->error)
+	TP_printk("device=%u ctx=%llu stream=%u point=%llu error=%d",
+		  __entry->device, __entry->ctx, __entry->stream, __entry->point, __entry->error)
 );
 
 #endif /* PACCEL_TRACE_H */

@@ -66,7 +66,7 @@ static int edu_start(struct paccel_hw *hw, unsigned int engine, const struct pac
 {
 	struct edu *edu = hw->priv;
 	bool to_host = x->op == PACCEL_XFER_D2H;
-	u64 card = EDU_BUF + x->dev, host;
+	u64 mem = EDU_BUF + x->dev, host;
 	struct paccel_seg seg = x->segs;
 	u32 cmd;
 
@@ -92,8 +92,8 @@ static int edu_start(struct paccel_hw *hw, unsigned int engine, const struct pac
 		return -EIO;
 
 	/* The address registers need one 8-byte write; two 4-byte writes do not work. */
-	writeq(to_host ? card : host, edu->bar + EDU_DMA_SRC);
-	writeq(to_host ? host : card, edu->bar + EDU_DMA_DST);
+	writeq(to_host ? mem : host, edu->bar + EDU_DMA_SRC);
+	writeq(to_host ? host : mem, edu->bar + EDU_DMA_DST);
 	writel(x->len, edu->bar + EDU_DMA_COUNT);
 	writel(EDU_DMA_RUN | EDU_DMA_IRQ | (to_host ? EDU_DMA_TO_HOST : 0),
 	       edu->bar + EDU_DMA_CMD);
@@ -237,7 +237,7 @@ static int edu_probe(struct paccel_hw *hw)
 		return -ENOMEM;
 	ret = edu_alive(edu);
 	if (ret)
-		return dev_err_probe(dev, ret, "BAR 0 does not answer as an edu card does\n");
+		return dev_err_probe(dev, ret, "BAR 0 does not respond as an edu device does\n");
 	/*
 	 * State survives resets and a change of driver: an earlier request may still run, and an
 	 * earlier interrupt may be pending.

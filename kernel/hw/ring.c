@@ -264,7 +264,7 @@ static void ring_dump(struct paccel_hw *hw, struct seq_buf *out)
 	struct ring_engine *re;
 	unsigned int n;
 
-	paccel_dump_words(out, "card", ring->regs, RING_BAR_ADDRESS);
+	paccel_dump_words(out, "device", ring->regs, RING_BAR_ADDRESS);
 	for (re = ring->engines; re < ring->engines + hw->info.engines; re++) {
 		seq_buf_printf(out, "engine %zu: generation %u, sq_tail %u, cq_head %u\n",
 			       re - ring->engines, re->generation, re->sq_tail, re->cq_head);
@@ -300,7 +300,7 @@ static int ring_check(struct paccel_hw *hw, struct ring *ring)
 		bad = "ENTRIES";
 	if (bad)
 		return dev_err_probe(&hw->pdev->dev, -ENODEV,
-				     "%s: not a ring card, or none that this driver knows\n", bad);
+				     "%s: not a ring device, or an unsupported version\n", bad);
 	hw->info = (struct paccel_hw_info) {
 		.mem_size = readq(ring->regs + RING_MEM_SIZE),
 		.granule = PAGE_SIZE,
@@ -329,7 +329,7 @@ static int ring_probe(struct paccel_hw *hw)
 	if (!ring)
 		return -ENOMEM;
 	if (pci_resource_len(hw->pdev, 2) <= RING_CONTROL_SIZE)
-		return dev_err_probe(dev, -ENODEV, "BAR 2 is too small for a ring card\n");
+		return dev_err_probe(dev, -ENODEV, "BAR 2 is too small for a ring device\n");
 	hw->priv = ring;
 	ring->doorbell = pcim_iomap(hw->pdev, 0, 0);
 	ring->regs = pcim_iomap(hw->pdev, 2, RING_CONTROL_SIZE);

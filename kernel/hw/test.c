@@ -12,9 +12,9 @@
 #include "hw/edu.c"
 #include "hw/ring.c"
 
-static char *card = "edu";
-module_param(card, charp, 0444);
-MODULE_PARM_DESC(card, "what the card is: edu or ring (edu)");
+static char *backend = "edu";
+module_param(backend, charp, 0444);
+MODULE_PARM_DESC(backend, "edu or ring (edu)");
 
 static char *set = "";
 module_param(set, charp, 0444);
@@ -53,7 +53,7 @@ static unsigned int ops[PACCEL_MAX_ENGINES];
 module_param_array(ops, uint, NULL, 0444);
 MODULE_PARM_DESC(ops, "operations that each engine has been given, as in engine_ops");
 
-/* Backend of @card. */
+/* Backend that @backend names. */
 static const struct paccel_hw_ops *base;
 
 struct field {
@@ -206,7 +206,7 @@ static int __init test_init(void)
 {
 	int ret = 0;
 
-	base = strcmp(card, "ring") ? &paccel_edu : &paccel_ring;
+	base = strcmp(backend, "ring") ? &paccel_edu : &paccel_ring;
 	test_ops = *base;
 	test_ops.name = name;
 	test_ops.probe = test_probe;
@@ -231,5 +231,5 @@ static void __exit test_exit(void)
 module_init(test_init);
 module_exit(test_exit);
 MODULE_INFO(import_ns, "PACCEL");
-MODULE_DESCRIPTION("paccel: a card that is not as others are");
+MODULE_DESCRIPTION("paccel: edu and ring devices with a changed paccel_hw_info, for tests");
 MODULE_LICENSE("GPL");

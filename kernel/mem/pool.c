@@ -634,8 +634,8 @@ void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 	stats->total = pd->hw.info.mem_size;
 	stats->used = pool->bytes[PACCEL_BUF_USED];
 	stats->free = pool->bytes[PACCEL_BUF_FREE];
-	stats->waiting = pool->bytes[PACCEL_BUF_DIRTY] + pool->bytes[PACCEL_BUF_SCRUBBING];
-	stats->set_aside = pool->bytes[PACCEL_BUF_QUARANTINED];
+	stats->dirty = pool->bytes[PACCEL_BUF_DIRTY] + pool->bytes[PACCEL_BUF_SCRUBBING];
+	stats->quarantined = pool->bytes[PACCEL_BUF_QUARANTINED];
 	stats->user = user ? user->used : 0;
 	stats->user_max = pool->max_user_bytes;
 	stats->largest_free = (u64)pool_index_largest(&pool->index) << pool->shift;

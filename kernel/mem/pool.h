@@ -27,7 +27,7 @@ enum paccel_buf_state {
 	PACCEL_BUF_DIRTY,	/* freed, not yet zeroed */
 	PACCEL_BUF_SCRUBBING,	/* the device fills it with 0; "waiting" in the uAPI, as DIRTY */
 	PACCEL_BUF_FREE,	/* can be allocated */
-	PACCEL_BUF_QUARANTINED,	/* scrubbing failed; "set_aside" in the uAPI */
+	PACCEL_BUF_QUARANTINED,	/* scrubbing failed; "quarantined" in the uAPI */
 	PACCEL_BUF_STATES,
 };
 

@@ -42,8 +42,8 @@ int paccel_ioctl_device_info(struct paccel_ucmd *ucmd)
 		.max_queued_all = PACCEL_MAX_QUEUED_ALL,
 		.copy_align = paccel_dma_align(pd),
 	};
-	static_assert(sizeof(cmd->card) > PACCEL_BACKEND_NAME_MAX);
-	strscpy(cmd->card, pd->card, sizeof(cmd->card));
+	static_assert(sizeof(cmd->backend) > PACCEL_BACKEND_NAME_MAX);
+	strscpy(cmd->backend, pd->backend, sizeof(cmd->backend));
 	strscpy(cmd->bus_addr, pd->bus_addr, sizeof(cmd->bus_addr));
 	return paccel_reply(ucmd);
 }

@@ -47,7 +47,7 @@ static void ring_open(struct ring *r, const char *node, size_t bytes)
 	do {
 		usleep(10000);
 		must_ioctl(r->fd, PACCEL_IOC_MEM_STATS, &stats, "MEM_STATS");
-	} while (stats.waiting);
+	} while (stats.dirty);
 	r->a = mem_alloc(r->fd, bytes);
 	r->b = mem_alloc(r->fd, bytes);
 	r->own = own_memory(r->fd, bytes);

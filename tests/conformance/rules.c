@@ -345,8 +345,8 @@ static void device_info(const struct test *test, const struct command *command)
 	ok(info.max_ops && info.max_ops <= info.max_queued);
 	ok(info.max_queued <= info.max_queued_all);
 	/* No byte of the reply is left as the caller had it. */
-	for (size_t i = strlen(info.card); i < sizeof(info.card); i++)
-		ok(!info.card[i]);
+	for (size_t i = strlen(info.backend); i < sizeof(info.backend); i++)
+		ok(!info.backend[i]);
 	for (size_t i = strlen(info.bus_addr); i < sizeof(info.bus_addr); i++)
 		ok(!info.bus_addr[i]);
 	world_close(&w);
@@ -373,7 +373,7 @@ static void mem_stats(const struct test *test, const struct command *command)
 	ok(stats.mine == w.before.mine + 2 * w.info.granule);
 	ok(stats.user == w.before.user + 2 * w.info.granule);
 	ok(stats.mine_allocs == w.before.mine_allocs + 1 && stats.allocs == w.before.allocs + 1);
-	ok(stats.total == stats.used + stats.free + stats.waiting + stats.set_aside);
+	ok(stats.total == stats.used + stats.free + stats.dirty + stats.quarantined);
 	ok(stats.largest_free <= stats.free && !stats.user_max);
 	mem_free(w.fd, addr, w.info.granule + 1);
 	world_close(&w);

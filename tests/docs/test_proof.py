@@ -32,7 +32,7 @@ BREAKS = [
     (names.check_identifiers, "README.md", r"\Z", "`accel_no_such()`\n", "accel_no_such"),
     (names.check_absolute_paths, "README.md", r"\Z", "in /home/me/tree\n", "/home"),
     (contract.check_sysfs, "kernel/driver/sysfs.c", r"&dev_attr_card", "&dev_attr_new", "new"),
-    (contract.check_sysfs, "kernel/driver/sysfs.c", r"&dev_attr_card", "&dev_attr_new", "card"),
+    (contract.check_sysfs, "kernel/driver/sysfs.c", r"&dev_attr_backend", "&dev_attr_new", "backend"),
     (contract.check_parameters, "kernel/core/module.c", r"module_param_named\(scrub",
      "module_param_named(new", "new"),
     (contract.check_parameters, "kernel/core/module.c", r"\(10000\)", "(20000)", "watchdog_ms"),

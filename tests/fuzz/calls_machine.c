@@ -360,7 +360,7 @@ long call_remap(const u64 *a)
 #define DEBUGFS "/sys/kernel/debug/paccel"
 
 static const char *const attributes[][2] = {
-	{ CLASS, "used" }, { CLASS, "set_aside" }, { CLASS, "health" }, { CLASS, "timeouts" },
+	{ CLASS, "used" }, { CLASS, "quarantined" }, { CLASS, "health" }, { CLASS, "timeouts" },
 	{ CLASS, "max_user_bytes" }, { DEBUGFS, "engines" }, { DEBUGFS, "queues" },
 	{ DEBUGFS, "streams" },
 };

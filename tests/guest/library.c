@@ -460,7 +460,7 @@ static void test_nothing_waits_for_a_copy(void)
 	/* Who finds no clean memory waits for scrubbing, which has to share the card. */
 	do
 		expect(accel_memory_stats_full(dev, &stats), 0);
-	while (stats.waiting);
+	while (stats.dirty);
 	transfers = stats.transfers;
 	pthread_create(&thread, NULL, long_copy, ptr);
 	do

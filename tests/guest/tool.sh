@@ -55,7 +55,7 @@ without_driver() {
 
 # How much a card has, as a number and as it is shown, and how much of it a copy takes.
 set -- /sys/class/paccel/*
-case $(cat "$1/card") in
+case $(cat "$1/backend") in
 edu) card=edu memory=4032 shown='4032 B' granule=64 block=4032 ;;
 ring) card=ring memory=15728640 shown='15\.0 MiB' granule=4096 block=8388608 ;;
 esac

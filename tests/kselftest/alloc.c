@@ -42,7 +42,7 @@ FIXTURE_TEARDOWN(alloc)
 	EXPECT_TRUE(stats_add_up(&after));
 	EXPECT_EQ(0, after.used);
 	EXPECT_EQ(self->total, after.largest_free);
-	EXPECT_EQ(0, after.waiting);
+	EXPECT_EQ(0, after.dirty);
 	EXPECT_EQ(self->before.xfers, after.xfers);
 	close(fd);
 }

@@ -36,7 +36,7 @@ TEST_F(backend, drives_a_card)
 	fd = card_open();
 	ASSERT_LE(0, fd);
 	info = info_of(fd);
-	EXPECT_STREQ("test", info.card);
+	EXPECT_STREQ("test", info.backend);
 	test_cmd_mem_alloc(fd, 8, 0, &mem);
 	test_cmd_copy_h2d(fd, mem, there, 8);
 	test_cmd_copy_d2h(fd, back, mem, 8);

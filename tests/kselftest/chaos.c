@@ -283,7 +283,7 @@ FIXTURE_TEARDOWN(chaos)
 	EXPECT_TRUE(all_bytes(host, self->total, 0));
 	s = stats_of(fd);
 	EXPECT_TRUE(stats_add_up(&s));
-	EXPECT_EQ(0, s.set_aside);
+	EXPECT_EQ(0, s.quarantined);
 	close(fd);
 }
 

@@ -101,7 +101,7 @@ TEST_F(debugfs, idle)
 	EXPECT_FALSE(strstr(self->text, "wait"));
 	ASSERT_LT(0, LOOK("registers"));
 	EXPECT_TRUE(strstr(self->text, strcmp(card_kind(), "ring") ? "id 000: 010000ed" :
-								      "card 000: 474e4952"));
+								      "device 000: 474e4952"));
 }
 
 /* What runs, what waits for its turn, and what waits in its stream. */

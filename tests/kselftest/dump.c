@@ -109,14 +109,14 @@ TEST_F(dump, of_an_engine_that_hung)
 	EXPECT_EQ(0600, st.st_mode & 0777);
 	ASSERT_TRUE(dump_read(self->path, self->text, sizeof(self->text)));
 
-	EXPECT_TRUE(strstr(self->text, "why: a transfer did not end as it should\n") == self->text);
+	EXPECT_TRUE(strstr(self->text, "why: a DMA request timed out or had an invalid completion\n") == self->text);
 	EXPECT_TRUE(strstr(self->text, "health: recovering\n"));
 	EXPECT_TRUE(strstr(self->text, ": hung h2d, 4096 bytes at 0x"));
 	EXPECT_TRUE(strstr(self->text, "timeouts: "));
 	snprintf(line, sizeof(line), "engine_resets: %llu\n", (unsigned long long)resets);
 	EXPECT_TRUE(strstr(self->text, line));
 	/* What the backend adds: MAGIC, an engine's indices, a completion of it. */
-	EXPECT_TRUE(strstr(self->text, "card 000: 474e4952 "));
+	EXPECT_TRUE(strstr(self->text, "device 000: 474e4952 "));
 	EXPECT_TRUE(strstr(self->text, "engine 0: generation "));
 	EXPECT_TRUE(strstr(self->text, "\ncompletion 000: "));
 	EXPECT_FALSE(tells_secrets(self->text)) TH_LOG("%s", self->text);
@@ -198,8 +198,8 @@ TEST_F(dump, of_a_card_out_of_service)
 	EXPECT_TRUE(WAIT_FOR(card_health_is("failed"), 10000));
 	ASSERT_TRUE(WAIT_FOR(dump_find(self->path), 5000));
 	ASSERT_TRUE(dump_read(self->path, self->text, sizeof(self->text)));
-	EXPECT_TRUE(strstr(self->text, "card 000: ffffffff ffffffff "));
-	EXPECT_TRUE(strstr(self->text, "\nthen: the card does not become idle\n"));
+	EXPECT_TRUE(strstr(self->text, "device 000: ffffffff ffffffff "));
+	EXPECT_TRUE(strstr(self->text, "\nthen: the device does not become idle\n"));
 	EXPECT_EQ(0, ring_order("link-up"));
 	allow_warnings(KEPT_MAPPINGS);
 	rig_close(&self->r);

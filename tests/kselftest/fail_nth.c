@@ -588,7 +588,7 @@ static bool at_rest(struct world *w)
 
 	return now.used == w->rest.used && now.mine == w->rest.mine &&
 	       now.mine_allocs == w->rest.mine_allocs && now.user == w->rest.user &&
-	       now.set_aside == w->rest.set_aside && locked_kb() == w->locked;
+	       now.quarantined == w->rest.quarantined && locked_kb() == w->locked;
 }
 
 /*
@@ -606,7 +606,7 @@ static void nothing_left(struct __test_metadata *_metadata, struct world *w)
 	EXPECT_EQ(w->rest.mine, now.mine);
 	EXPECT_EQ(w->rest.mine_allocs, now.mine_allocs);
 	EXPECT_EQ(w->rest.user, now.user);
-	EXPECT_EQ(w->rest.set_aside, now.set_aside);
+	EXPECT_EQ(w->rest.quarantined, now.quarantined);
 	EXPECT_EQ(w->locked, locked_kb());
 }
 

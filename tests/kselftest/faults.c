@@ -561,7 +561,7 @@ TEST_F(faults, scrub)
 		rc = _test_cmd_mem_alloc(self->fd, most, 0, &mem);
 		EXPECT_EQ(variant->error ? -ENOMEM : 0, rc);
 		EXPECT_GE(limit_of(variant), now_ms() - start);
-		EXPECT_EQ(variant->error ? SCRUB_PIECE : 0, stats_of(self->fd).set_aside);
+		EXPECT_EQ(variant->error ? SCRUB_PIECE : 0, stats_of(self->fd).quarantined);
 		if (rc) {
 			EXPECT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
 			test_cmd_reset(self->fd);
@@ -570,7 +570,7 @@ TEST_F(faults, scrub)
 		memset(got, 0xff, most);
 		test_cmd_copy_d2h(self->fd, got, mem, most);
 		EXPECT_TRUE(variant->silent || (!got[0] && !memcmp(got, got + 1, most - 1)));
-		EXPECT_EQ(0, stats_of(self->fd).set_aside);
+		EXPECT_EQ(0, stats_of(self->fd).quarantined);
 		test_cmd_mem_free(self->fd, mem, most);
 		ASSERT_TRUE(card_settle(self->fd));
 	}

@@ -102,7 +102,7 @@ TEST_F(full, and_fragmented)
 	EXPECT_GE(TIMES * few, average_ns(start, self->nr));
 	s = stats_of(self->fd);
 	EXPECT_TRUE(stats_add_up(&s));
-	EXPECT_EQ(0, s.free + s.waiting);
+	EXPECT_EQ(0, s.free + s.dirty);
 	EXPECT_EQ(self->total, s.mine);
 	EXPECT_EQ(self->nr, s.mine_allocs);
 	test_err_mem_alloc(ENOMEM, self->fd, 1, 0);
@@ -130,10 +130,10 @@ TEST_F(full, and_fragmented)
 	freed++;
 	one = refused_ns(_metadata, self->fd, 1 << 20, 0);
 	printf("# while memory waits, one refused in %lu us\n", one / 1000);
-	EXPECT_LT(0, stats_of(self->fd).waiting);
+	EXPECT_LT(0, stats_of(self->fd).dirty);
 	card_behave();
 	EXPECT_GE(TIMES * few, one);
-	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).waiting == 0, 60000));
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).dirty == 0, 60000));
 	half = now_ms() - freeing;
 	printf("# freed and scrubbed after %lu ms\n", half);
 	s = stats_of(self->fd);

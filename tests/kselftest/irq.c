@@ -34,7 +34,7 @@ FIXTURE_SETUP(irq)
 
 	self->fd = card_open();
 	ASSERT_LE(0, self->fd);
-	ASSERT_STREQ("edu", info_of(self->fd).card);
+	ASSERT_STREQ("edu", info_of(self->fd).backend);
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource0", card_bdf());
 	fd = open(path, O_RDWR | O_SYNC | O_CLOEXEC);
 	ASSERT_LE(0, fd);

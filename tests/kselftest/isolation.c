@@ -32,7 +32,7 @@ FIXTURE_TEARDOWN(isolation)
 {
 	struct paccel_mem_stats s = stats_of(self->fd);
 
-	EXPECT_EQ(0, s.set_aside);
+	EXPECT_EQ(0, s.quarantined);
 	EXPECT_TRUE(stats_add_up(&s));
 	close(self->fd);
 }
@@ -263,7 +263,7 @@ FIXTURE_TEARDOWN(bus_master)
 	close(self->fd);
 	self->fd = card_open();
 	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).free == self->total, 5000));
-	EXPECT_EQ(0, stats_of(self->fd).set_aside);
+	EXPECT_EQ(0, stats_of(self->fd).quarantined);
 	close(self->fd);
 }
 
@@ -311,21 +311,21 @@ TEST_F(bus_master, failed_scrub_sets_aside)
 	test_cmd_mem_alloc(self->fd, rest, 0, &addr);
 	card_fail(true);
 	test_cmd_mem_free(self->other, self->theirs, SIZE);
-	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).set_aside, 20000));
+	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).quarantined, 20000));
 	s = stats_of(self->fd);
-	EXPECT_EQ(size, s.set_aside);
-	EXPECT_EQ(0, s.waiting);
+	EXPECT_EQ(size, s.quarantined);
+	EXPECT_EQ(0, s.dirty);
 	EXPECT_TRUE(stats_add_up(&s));
 	/* Nothing waits any more, so there is nothing to wait for. */
 	rc = _test_cmd_mem_alloc(self->fd, SIZE, 0, &again);
 	EXPECT_TRUE(rc == -ENOMEM || rc == -EIO) TH_LOG("rc %d", rc);
-	EXPECT_EQ(size, stats_of(self->fd).set_aside);
+	EXPECT_EQ(size, stats_of(self->fd).quarantined);
 
 	card_fail(false);
 	test_cmd_reset(self->fd);
 	test_cmd_mem_alloc(self->fd, SIZE, 0, &again);
 	EXPECT_EQ(self->theirs, again);
-	EXPECT_EQ(0, stats_of(self->fd).set_aside);
+	EXPECT_EQ(0, stats_of(self->fd).quarantined);
 	memset(self->host, 0xc3, SIZE);
 	test_cmd_copy_d2h(self->fd, self->host, again, SIZE);
 	EXPECT_TRUE(all_bytes(self->host, SIZE, 0));
@@ -349,9 +349,9 @@ TEST_F(bus_master, failing_scrubs_end)
 	test_cmd_mem_alloc(self->fd, rest, 0, &addr);
 	card_fail(true);
 	test_cmd_mem_free(self->fd, addr, rest);
-	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).set_aside == rest, 20000));
+	ASSERT_TRUE(WAIT_FOR(stats_of(self->fd).quarantined == rest, 20000));
 	s = stats_of(self->fd);
-	EXPECT_EQ(0, s.waiting);
+	EXPECT_EQ(0, s.dirty);
 	EXPECT_TRUE(stats_add_up(&s));
 	while (log_says(kmsg, failure))
 		tried++;
@@ -361,7 +361,7 @@ TEST_F(bus_master, failing_scrubs_end)
 	card_fail(false);
 	test_cmd_reset(self->fd);
 	test_cmd_mem_alloc(self->fd, rest, 0, &addr);
-	EXPECT_EQ(0, stats_of(self->fd).set_aside);
+	EXPECT_EQ(0, stats_of(self->fd).quarantined);
 }
 
 /* The reset itself turns bus mastering on again. */

@@ -45,7 +45,7 @@ FIXTURE_TEARDOWN(life)
 	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == stats_of(self->fd).mine, 10000));
 	s = stats_of(self->fd);
 	EXPECT_TRUE(stats_add_up(&s));
-	EXPECT_EQ(0, s.set_aside);
+	EXPECT_EQ(0, s.quarantined);
 	close(self->fd);
 }
 
@@ -127,7 +127,7 @@ static struct death end_during_copy(struct __test_metadata *_metadata,
 	EXPECT_EQ(w->exits ? 7 : 128 + SIGKILL, reap(pid));
 	death.ms = now_ms() - start;
 	card_behave();
-	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0 && stats_of(self->fd).waiting == 0,
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).used == 0 && stats_of(self->fd).dirty == 0,
 			     10000));
 	death.xfers = stats_of(self->fd).xfers - xfers;
 	return death;

@@ -47,7 +47,7 @@ static bool is_edu(void)
 /* Binds the card with fields of its paccel_hw_info, and allocates of its memory. */
 static void begin(struct __test_metadata *_metadata, FIXTURE_DATA(limits) *self, const char *set)
 {
-	snprintf(self->parameters, sizeof(self->parameters), "card=%s set=%s", card_kind(), set);
+	snprintf(self->parameters, sizeof(self->parameters), "backend=%s set=%s", card_kind(), set);
 	ASSERT_EQ(0, backend_load(self->parameters));
 	self->fd = card_open();
 	ASSERT_LE(0, self->fd) TH_LOG("%s", set);

@@ -32,7 +32,7 @@ FIXTURE_TEARDOWN(mem)
 	struct paccel_mem_stats s = stats_of(self->fd);
 
 	EXPECT_TRUE(stats_add_up(&s));
-	EXPECT_EQ(0, s.set_aside);
+	EXPECT_EQ(0, s.quarantined);
 	close(self->fd);
 }
 
@@ -63,7 +63,7 @@ TEST_F(mem, is_zero_when_allocated_again)
 	after = stats_of(self->fd);
 	EXPECT_EQ(before.bytes_scrubbed + self->total, after.bytes_scrubbed);
 	EXPECT_LT(before.xfers, after.xfers);
-	EXPECT_EQ(0, after.waiting);
+	EXPECT_EQ(0, after.dirty);
 	EXPECT_EQ(before.alloc_failures, after.alloc_failures);
 	test_cmd_copy_d2h(self->fd, self->host, again, self->total);
 	EXPECT_TRUE(all_bytes(self->host, self->total, 0));
@@ -157,7 +157,7 @@ TEST_F(stalled, free_never_waits)
 	test_cmd_mem_alloc(self->fd, self->granule, 0, &addr);
 	test_cmd_mem_free(self->fd, addr, self->granule);
 	s = stats_of(self->fd);
-	EXPECT_EQ(self->granule, s.waiting);
+	EXPECT_EQ(self->granule, s.dirty);
 	EXPECT_EQ(self->at_stall.used, s.used);
 	EXPECT_EQ(self->at_stall.free - self->granule, s.free);
 	EXPECT_TRUE(stats_add_up(&s));
@@ -175,7 +175,7 @@ TEST_F(stalled, clean_memory_is_preferred)
 	/* The lowest place is dirty; another one is clean and needs no waiting. */
 	test_cmd_mem_alloc(self->fd, self->granule, 0, &other);
 	EXPECT_NE(addr, other);
-	EXPECT_EQ(self->granule, stats_of(self->fd).waiting);
+	EXPECT_EQ(self->granule, stats_of(self->fd).dirty);
 }
 
 /* Clean and dirty memory together do not serve it: nothing to wait for. */
@@ -188,7 +188,7 @@ TEST_F(stalled, hopeless_alloc_fails_at_once)
 	test_err_mem_alloc(ENOMEM, self->fd, self->total, 0);
 	test_err_mem_alloc(ENOMEM, self->fd, self->total - self->granule + 1, 0);
 	test_err_mem_alloc(ENOMEM, self->fd, ~0ull, 0);
-	EXPECT_EQ(self->total - self->granule, stats_of(self->fd).waiting);
+	EXPECT_EQ(self->total - self->granule, stats_of(self->fd).dirty);
 }
 
 /*
@@ -208,7 +208,7 @@ TEST_F(stalled, neighbours_merge)
 	test_cmd_mem_free(self->fd, addr[2], self->granule);
 	test_cmd_mem_free(self->fd, addr[3], self->granule);
 	test_cmd_mem_free(self->fd, addr[1], self->granule);
-	EXPECT_EQ(4 * self->granule, stats_of(self->fd).waiting);
+	EXPECT_EQ(4 * self->granule, stats_of(self->fd).dirty);
 
 	unstall(_metadata, self);
 	after = stats_of(self->fd);
@@ -241,7 +241,7 @@ TEST_F(stalled, waiting_alloc_is_killable)
 	EXPECT_EQ(-2, reap_within(pid, 50));
 	EXPECT_EQ(0, kill(pid, SIGKILL));
 	EXPECT_EQ(128 + SIGKILL, reap_within(pid, 3000));
-	EXPECT_EQ(size, stats_of(self->fd).waiting);
+	EXPECT_EQ(size, stats_of(self->fd).dirty);
 	EXPECT_EQ(self->granule, stats_of(self->fd).used);
 }
 
@@ -345,7 +345,7 @@ TEST_F(mem, copies_overtake_idle_scrubbing)
 	card_pass(2);
 	EXPECT_EQ(0, side_call_end(&copy));
 	EXPECT_GE(xfers + 3, stats_of(self->fd).xfers);
-	EXPECT_LE(self->granule, stats_of(self->fd).waiting);
+	EXPECT_LE(self->granule, stats_of(self->fd).dirty);
 }
 
 PACCEL_TEST_MAIN

@@ -264,7 +264,7 @@ static void check_stats(struct __test_metadata *_metadata, Model *m)
 	ASSERT_TRUE(stats_add_up(&s));
 	ASSERT_EQ(used, s.mine);
 	ASSERT_EQ(n, s.mine_allocs);
-	ASSERT_EQ(0, s.set_aside);
+	ASSERT_EQ(0, s.quarantined);
 }
 
 TEST_F(model, random_operations)

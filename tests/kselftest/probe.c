@@ -9,7 +9,7 @@
 
 #define LIMIT 4000
 
-#define NO_RING(reg) reg ": not a ring card, or none that this driver knows"
+#define NO_RING(reg) reg ": not a ring device, or an unsupported version"
 
 #define PCI_COMMAND 0x04
 #define PCI_COMMAND_MEMORY 0x2
@@ -115,7 +115,7 @@ TEST_F(probe, device_does_not_answer)
 	ASSERT_EQ(0, pci_attr_write(card_bdf(), "enable", "1"));
 	pci_config_write(card_bdf(), PCI_COMMAND, 2, command & ~PCI_COMMAND_MEMORY);
 	expect_refusal(ENODEV, strcmp(card_kind(), "edu") ? NO_RING("MAGIC") :
-			       "BAR 0 does not answer as an edu card does");
+			       "BAR 0 does not respond as an edu device does");
 	pci_config_write(card_bdf(), PCI_COMMAND, 2, command | PCI_COMMAND_MEMORY);
 	EXPECT_EQ(0, pci_attr_write(card_bdf(), "enable", "0"));
 }

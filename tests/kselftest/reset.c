@@ -47,7 +47,7 @@ FIXTURE_TEARDOWN(reset)
 	EXPECT_EQ(0, _test_cmd_copy_d2h(self->other, self->got, self->theirs, SIZE));
 	EXPECT_EQ(-1, pattern_diff(self->got, SIZE, 31));
 	EXPECT_TRUE(card_health_is("ok"));
-	EXPECT_EQ(0, stats_of(self->fd).set_aside);
+	EXPECT_EQ(0, stats_of(self->fd).quarantined);
 	close(self->other);
 	close(self->fd);
 }
@@ -131,9 +131,9 @@ TEST_F(reset, during_a_scrub)
 	test_cmd_mem_free(self->fd, self->mem, SIZE);
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers) && card_is_held(), 5000));
 	test_cmd_reset(self->fd);
-	EXPECT_EQ(0, stats_of(self->fd).set_aside);
+	EXPECT_EQ(0, stats_of(self->fd).quarantined);
 	EXPECT_TRUE(card_settle(self->fd));
-	EXPECT_EQ(0, stats_of(self->fd).set_aside);
+	EXPECT_EQ(0, stats_of(self->fd).quarantined);
 	EXPECT_FALSE(log_says(log, failure));
 	close(log);
 }

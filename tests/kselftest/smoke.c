@@ -85,8 +85,8 @@ TEST_F(smoke, device_info_of_this_card)
 {
 	struct paccel_device_info info = info_of(self->fd);
 
-	EXPECT_STREQ(card_kind(), info.card);
-	if (!strcmp(info.card, "edu"))
+	EXPECT_STREQ(card_kind(), info.backend);
+	if (!strcmp(info.backend, "edu"))
 		is_edu(_metadata, &info);
 	else
 		is_ring(_metadata, &info);

@@ -743,7 +743,7 @@ static void game_over(struct __test_metadata *_metadata, Storm *self)
 		EXPECT_TRUE(!got[0] && !memcmp(got, got + 1, total - 1));
 		test_cmd_mem_free(self->fd, mem, total);
 	}
-	EXPECT_EQ(0, stats_of(self->fd).set_aside);
+	EXPECT_EQ(0, stats_of(self->fd).quarantined);
 }
 
 /* As long as somebody asks for. */

@@ -74,7 +74,7 @@ TEST_F(suspend, with_a_copy_and_a_scrub)
 		EXPECT_EQ(self->host[2 * row], self->got[2 * row]);
 	/* What waited for scrubbing is there, clean. */
 	test_cmd_mem_alloc(self->fd, rest, 0, &addr);
-	EXPECT_EQ(0, stats_of(self->fd).set_aside);
+	EXPECT_EQ(0, stats_of(self->fd).quarantined);
 }
 
 TEST_F(suspend, memory_and_interrupts_survive)
@@ -231,7 +231,7 @@ TEST_F(power_loss, loses_contexts)
 /* The card's own flags of <linux/paccel.h>, and PACCEL_HW_MEM_NONVOLATILE. */
 static const char *nonvolatile(void)
 {
-	return strcmp(card_kind(), "ring") ? "card=edu set=flags=0x83" : "card=ring set=flags=0xfd";
+	return strcmp(card_kind(), "ring") ? "backend=edu set=flags=0x83" : "backend=ring set=flags=0xfd";
 }
 
 /* A card whose memory survives suspend to RAM: what has been allocated there stays, with its bytes. */

@@ -38,8 +38,8 @@ TEST_F(sysfs, card)
 {
 	char text[64];
 
-	ASSERT_LT(0, card_attr_read("card", text, sizeof(text)));
-	EXPECT_STREQ(self->info.card, text);
+	ASSERT_LT(0, card_attr_read("backend", text, sizeof(text)));
+	EXPECT_STREQ(self->info.backend, text);
 	ASSERT_LT(0, card_attr_read("health", text, sizeof(text)));
 	EXPECT_STREQ("ok", text);
 	EXPECT_EQ(self->info.mem_size, attr("mem_size"));
@@ -54,18 +54,18 @@ TEST_F(sysfs, memory)
 	test_cmd_mem_alloc(self->fd, 100, 0, &addr);
 	EXPECT_EQ(used, attr("used"));
 	EXPECT_EQ(self->info.mem_size - used, attr("free"));
-	EXPECT_EQ(0, attr("waiting"));
-	EXPECT_EQ(0, attr("set_aside"));
+	EXPECT_EQ(0, attr("dirty"));
+	EXPECT_EQ(0, attr("quarantined"));
 	/* Its scrub does not end while the device is held; edu's ends by itself. */
 	card_hold();
 	test_cmd_mem_free(self->fd, addr, 100);
 	EXPECT_EQ(0, attr("used"));
 	if (!strcmp(card_kind(), "ring")) {
-		EXPECT_EQ(used, attr("waiting"));
+		EXPECT_EQ(used, attr("dirty"));
 		EXPECT_EQ(self->info.mem_size - used, attr("free"));
 	}
 	card_behave();
-	EXPECT_TRUE(WAIT_FOR(attr("waiting") == 0, 5000));
+	EXPECT_TRUE(WAIT_FOR(attr("dirty") == 0, 5000));
 	EXPECT_EQ(self->info.mem_size, attr("free"));
 }
 
@@ -109,8 +109,8 @@ TEST_F(sysfs, max_user_bytes)
 TEST_F(sysfs, modes)
 {
 	const char *names[] = {
-		"card", "mem_size", "granule", "health", "max_user_bytes", "used",
-		"free", "waiting", "set_aside", "timeouts", "lost_irqs",
+		"backend", "mem_size", "granule", "health", "max_user_bytes", "used",
+		"free", "dirty", "quarantined", "timeouts", "lost_irqs",
 		"spurious_irqs", "bogus", "corrupt", "resets", "engine_resets", "leaked_pages",
 	};
 	char node[32], path[128];

@@ -85,8 +85,8 @@ static s64 number_of(const char *line, const char *key)
 /* The first end of that transfer: cookies of an engine are not given twice. */
 static const char *end_of(const char *start, int status)
 {
-	return event(start, "done", "card=%lld engine=%lld cookie=%lld status=%d",
-		     (long long)number_of(start, "card"), (long long)number_of(start, "engine"),
+	return event(start, "done", "device=%lld engine=%lld cookie=%lld status=%d",
+		     (long long)number_of(start, "device"), (long long)number_of(start, "engine"),
 		     (long long)number_of(start, "cookie"), status);
 }
 
@@ -150,7 +150,7 @@ TEST_F(trace, work_of_a_stream)
 	trace_read(self);
 	ASSERT_TRUE(card_node(card_bdf(), node));
 	/* The card is named by the number of its node. */
-	EXPECT_NE(NULL, event(self->text, "submit", "card=%s ctx=%llu stream=%d point=1 ops=1 "
+	EXPECT_NE(NULL, event(self->text, "submit", "device=%s ctx=%llu stream=%d point=1 ops=1 "
 			      "queued=1", node + strlen("paccel"), (unsigned long long)id,
 			      stream));
 	submitted = event(self->text, "submit", "ctx=%llu stream=%d point=2 ops=3 queued=3",

@@ -462,7 +462,7 @@ struct paccel_mem_stats stats_of(int fd)
 
 bool stats_add_up(const struct paccel_mem_stats *s)
 {
-	return s->total == s->used + s->free + s->waiting + s->set_aside &&
+	return s->total == s->used + s->free + s->dirty + s->quarantined &&
 	       s->largest_free <= s->free && s->mine <= s->used &&
 	       s->mine <= s->user && s->user <= s->used &&
 	       (s->mine == 0) == (s->mine_allocs == 0);
@@ -488,7 +488,7 @@ int card_jobs(void)
 
 bool card_settle(int fd)
 {
-	return WAIT_FOR(stats_of(fd).waiting == 0, 20000);
+	return WAIT_FOR(stats_of(fd).dirty == 0, 20000);
 }
 
 static bool xfers_now(u64 *xfers)

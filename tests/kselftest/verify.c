@@ -367,11 +367,11 @@ TEST_F(verify_one, scrub)
 	test_cmd_mem_alloc(self->r.fd, SMALL, 0, &addr);
 	ASSERT_EQ(0, ring_order("corrupt"));
 	test_cmd_mem_free(self->r.fd, addr, SMALL);
-	EXPECT_TRUE(WAIT_FOR(stats_of(self->r.fd).set_aside, 5000));
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->r.fd).quarantined, 5000));
 	EXPECT_EQ(self->corrupt + 1, card_counter("corrupt"));
 	test_cmd_reset(self->r.fd);
 	EXPECT_TRUE(card_settle(self->r.fd));
-	EXPECT_EQ(0, stats_of(self->r.fd).set_aside);
+	EXPECT_EQ(0, stats_of(self->r.fd).quarantined);
 	EXPECT_EQ(total, stats_of(self->r.fd).total);
 }
 

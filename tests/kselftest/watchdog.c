@@ -154,7 +154,7 @@ TEST_F(watchdog, hung_long_copy)
 	test_cmd_mem_free(self->fd, mem, LONG_COPY_BYTES(rows));
 }
 
-/* Memory whose scrubbing hangs is set aside, and a reset brings it back. */
+/* Memory whose scrubbing hangs is quarantined, and a reset brings it back. */
 TEST_F(watchdog, hung_scrub)
 {
 	u64 size = 2 * in_granules(self->fd, SIZE), most = self->total - size / 2, addr;
@@ -167,12 +167,12 @@ TEST_F(watchdog, hung_scrub)
 	test_cmd_mem_free(self->fd, addr, size);
 	/* Whoever waits for it is told, and not left waiting. */
 	test_err_mem_alloc(ENOMEM, self->fd, most, 0);
-	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).set_aside == size, 5000));
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).quarantined == size, 5000));
 	card_behave();
 	ASSERT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
 	/* It does not come back by itself. */
 	test_cmd_copy_h2d(self->fd, self->mem, self->host, 8);
-	EXPECT_EQ(size, stats_of(self->fd).set_aside);
+	EXPECT_EQ(size, stats_of(self->fd).quarantined);
 	test_cmd_reset(self->fd);
 	test_cmd_mem_alloc(self->fd, most, 0, &addr);
 	test_cmd_mem_free(self->fd, addr, most);

@@ -113,7 +113,7 @@ TEST_F(weak, reset_loses_contexts)
 	/* Nothing is clean that was before; what the lost context had stays its until close. */
 	after = stats_of(self->fd);
 	EXPECT_EQ(before.used, after.used);
-	EXPECT_EQ(before.free + before.waiting, after.free + after.waiting);
+	EXPECT_EQ(before.free + before.dirty, after.free + after.dirty);
 
 	fresh = card_open();
 	ASSERT_LE(0, fresh);
@@ -199,7 +199,7 @@ TEST_F(weak, unstoppable_card_keeps_its_pages)
 	EXPECT_EQ(-ETIMEDOUT, copy_rc);
 	EXPECT_EQ(-EIO, mem_rc);
 	EXPECT_TRUE(log_says(kmsg, "out of service until RESET"));
-	EXPECT_TRUE(log_says(kmsg, "1 pages are kept: the card might still write them"));
+	EXPECT_TRUE(log_says(kmsg, "1 pages are kept: the device might still write to them"));
 	EXPECT_EQ(-ENODEV, _test_cmd_copy_h2d(self->fd, self->mem, self->host, 8));
 	close(kmsg);
 }

@@ -94,7 +94,7 @@ def test_eight_cards_pulled_and_plugged():
 
 def test_cards_are_numbered_in_the_order_of_the_bus():
     """Whatever kind each is. Programs use the first."""
-    result = run("cat /sys/class/paccel/*/card", "--module", "", "--card", "ring,mem=16M",
+    result = run("cat /sys/class/paccel/*/backend", "--module", "", "--card", "ring,mem=16M",
                  "--card", "edu", "--card", "ring,mem=16M")
     ended(result, 0)
     equal(result.stdout.decode().split(), ["ring", "edu", "ring"])

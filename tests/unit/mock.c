@@ -219,7 +219,7 @@ void mock_granule(unsigned int node, uint64_t bytes)
 
 void mock_set_aside(unsigned int node, uint64_t bytes)
 {
-	card_at(node)->set_aside = bytes;
+	card_at(node)->quarantined = bytes;
 }
 
 void mock_foreign(unsigned int node)

@@ -40,7 +40,7 @@ void mock_lose(unsigned int node);
 void mock_quota(unsigned int node, uint64_t bytes);
 /* What the card says that its granule is; that of the model stays as it is. */
 void mock_granule(unsigned int node, uint64_t bytes);
-/* Bytes that a failed scrub has set aside. */
+/* Bytes that a failed scrub has quarantined. */
 void mock_set_aside(unsigned int node, uint64_t bytes);
 /* Cards that can be mapped reach each other's memory, or do not, which is how it begins. */
 void mock_peers(bool reach);

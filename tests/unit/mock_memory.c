@@ -196,9 +196,9 @@ int do_mem_stats(const struct file *file, struct paccel_mem_stats *cmd)
 	cmd->flags = 0;
 	cmd->total = card->size;
 	cmd->used = count_state(card, USED);
-	cmd->waiting = count_state(card, WAITING);
-	cmd->set_aside = card->set_aside;
-	cmd->free = card->size - cmd->used - cmd->waiting - cmd->set_aside;
+	cmd->dirty = count_state(card, WAITING);
+	cmd->quarantined = card->quarantined;
+	cmd->free = card->size - cmd->used - cmd->dirty - cmd->quarantined;
 	for (int i = 0; i < ALLOCS; i++) {
 		if (!file->allocs[i].live)
 			continue;
@@ -232,7 +232,7 @@ int do_reset(struct file *file, const struct paccel_reset *cmd)
 		return EPERM;
 	if (cmd->flags)
 		return EINVAL;
-	file->card->set_aside = 0;
+	file->card->quarantined = 0;
 	fail_what_runs(file->card);
 	return 0;
 }
@@ -252,7 +252,7 @@ int do_device_info(const struct file *file, struct paccel_device_info *cmd)
 		.max_host_ranges = MOCK_HOST_RANGES,
 		.engines = file->card->engines,
 		.dma_bits = 28,
-		.card = "mock",
+		.backend = "mock",
 		.caps = PACCEL_CAP_MEM_SURVIVES_RESET |
 			(file->card->mappable ? PACCEL_CAP_MAPPABLE | PACCEL_CAP_VERIFY : 0),
 		.clock_ns = mock_clock(),

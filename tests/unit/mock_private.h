@@ -30,7 +30,7 @@ struct card {
 	unsigned int node, engines, held, instance, losses;
 	unsigned int fail_nth;
 	int fail_err;
-	uint64_t size, quota, set_aside, granule, unit;
+	uint64_t size, quota, quarantined, granule, unit;
 	size_t granules;
 	uint8_t *memory, *state; /* of each granule */
 	struct paccel_mem_stats counters;

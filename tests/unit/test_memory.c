@@ -267,8 +267,8 @@ static void test_stats_full(void)
 	expect(accel_device_memory_set(dev, ptr, 0, 30), 0);
 	memset(&stats, 0xff, sizeof(stats));
 	expect(accel_memory_stats_full(dev, &stats), 0);
-	ok(stats.total == 4032 && stats.used == 128 && stats.waiting == 64 &&
-	   stats.set_aside == 64);
+	ok(stats.total == 4032 && stats.used == 128 && stats.dirty == 64 &&
+	   stats.quarantined == 64);
 	ok(stats.free == 4032 - 128 - 64 - 64 && stats.largest_free == 4032 - 128 - 64);
 	ok(stats.mine == 128 && stats.mine_allocs == 1 && stats.user == 128 &&
 	   stats.user_max == 4000);

@@ -96,10 +96,10 @@ check 'stats --watch --json is a line each' watch_lines
 sysfs() {
 	local folder=$work/sysfs/$1 counter
 	mkdir -p "$folder"
-	echo mock > "$folder/card"
+	echo mock > "$folder/backend"
 	echo "$2" > "$folder/health"
 	for counter in timeouts lost_irqs spurious_irqs bogus corrupt engine_resets resets leaked_pages \
-		set_aside; do
+		quarantined; do
 		echo 0 > "$folder/$counter"
 	done
 	for counter in "${@:3}"; do
@@ -118,12 +118,12 @@ check 'health --json' json '[c["node"] for c in d] == ["/dev/paccel2", "/dev/pac
 check 'health --json of a card' json 'd["health"] == "ok" and len(d) == 13' health 0 --json
 check 'health of a card that is not there' fails 1 'the last card is 1' health 2
 sysfs paccel10 failed corrupt=1
-rm "$work/sysfs/paccel10/set_aside"
+rm "$work/sysfs/paccel10/quarantined"
 not_ok() { ! health "$@" > "$work/out" && grep -E "$pattern" "$work/out"; }
 pattern='^  out of service' check 'health of a card that has failed' not_ok
 pattern='"health": "failed", .*"corrupt": 1' check 'health --json of it' not_ok 1 --json
 check 'health of the other one' prints '^card 0: ok' health 0
-pattern='^  set_aside +\?$' check 'health of an older driver' not_ok
+pattern='^  quarantined +\?$' check 'health of an older driver' not_ok
 rm "$work/sysfs/paccel10/health"
 check 'health of a card that goes away' fails 1 'card 1 is gone' health
 

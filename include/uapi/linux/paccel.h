@@ -159,7 +159,7 @@ enum paccel_cap {
  * @engines: Out. Number of engines (DMA channels) of the device
  * @dma_bits: Out. Width in bits of the bus addresses that the device can drive
  * @reserved: Out. 0
- * @card: Out. Name of the backend that drives the device, NUL-terminated
+ * @backend: Out. Name of the backend that drives the device, NUL-terminated
  * @bus_addr: Out. PCI address (``0000:01:00.0``), NUL-terminated
  * @max_streams: Out. Maximum number of streams of one context, including destroyed streams that
  *	still have queued operations
@@ -189,7 +189,7 @@ struct paccel_device_info {
 	__u32 engines;
 	__u32 dma_bits;
 	__aligned_u64 reserved;
-	char card[32];
+	char backend[32];
 	char bus_addr[32];
 	__u32 max_streams;
 	__u32 max_ops;
@@ -335,11 +335,11 @@ struct paccel_mem_import {
  * struct paccel_mem_stats - ioctl(PACCEL_IOC_MEM_STATS)
  * @size: sizeof(struct paccel_mem_stats)
  * @flags: In. Must be 0
- * @total: Out. Bytes of device memory: @used + @free + @waiting + @set_aside
+ * @total: Out. Bytes of device memory: @used + @free + @dirty + @quarantined
  * @used: Out. Bytes of all allocations, in whole granules
  * @free: Out. Bytes that can be allocated at once
- * @waiting: Out. Bytes freed but not yet scrubbed
- * @set_aside: Out. Bytes quarantined because their scrubbing failed; a RESET scrubs them again
+ * @dirty: Out. Bytes freed but not yet scrubbed
+ * @quarantined: Out. Bytes quarantined because their scrubbing failed; a RESET scrubs them again
  * @mine: Out. Bytes of the allocations of this context, in whole granules, imported ones included
  * @mine_allocs: Out. Number of allocations of this context, imported ones included
  * @user: Out. Bytes charged to the user (real user ID) of this context on this device
@@ -366,8 +366,8 @@ struct paccel_mem_stats {
 	__aligned_u64 total;
 	__aligned_u64 used;
 	__aligned_u64 free;
-	__aligned_u64 waiting;
-	__aligned_u64 set_aside;
+	__aligned_u64 dirty;
+	__aligned_u64 quarantined;
 	__aligned_u64 mine;
 	__aligned_u64 mine_allocs;
 	__aligned_u64 user;

@@ -31,11 +31,11 @@ static PyStructSequence_Desc info_desc = {
 };
 
 static PyStructSequence_Field stats_fields[] = {
-	{ "total", "bytes of device memory: used + free + waiting + set_aside" },
+	{ "total", "bytes of device memory: used + free + dirty + quarantined" },
 	{ "used", "bytes in allocations of all processes" },
 	{ "free", "bytes that can be allocated at once" },
-	{ "waiting", "bytes that were freed and are being cleared" },
-	{ "set_aside", "bytes out of use until a reset" },
+	{ "dirty", "bytes that were freed and are being cleared" },
+	{ "quarantined", "bytes out of use until a reset" },
 	{ "mine", "bytes in allocations of this process" },
 	{ "mine_allocs", "allocations of this process" },
 	{ "user", "bytes charged to this user" },
@@ -114,7 +114,7 @@ PyObject *info_of_memory(struct device *device)
 	struct accel_memory_stats stats = { 0 };
 	int rc = accel_memory_stats_full(device->handle, &stats);
 	const uint64_t numbers[] = {
-		stats.total, stats.used, stats.free, stats.waiting, stats.set_aside, stats.mine,
+		stats.total, stats.used, stats.free, stats.dirty, stats.quarantined, stats.mine,
 		stats.mine_allocs, stats.user, stats.user_max, stats.largest_free, stats.allocs,
 		stats.alloc_failures, stats.bytes_h2d, stats.bytes_d2h, stats.bytes_d2d,
 		stats.bytes_filled, stats.bytes_scrubbed, stats.transfers,

@@ -49,13 +49,13 @@ def nothing_left():
 def unused():
     """What was freed is cleared before it is free again."""
     stats = CARD.stats()
-    return stats["free"] + stats["waiting"]
+    return stats["free"] + stats["dirty"]
 
 
 def wait_until_cleared():
     """So that no allocation waits for it. The mock clears when somebody wants the memory."""
     until = time.monotonic() + 0.05
-    while CARD.stats()["waiting"] and time.monotonic() < until:
+    while CARD.stats()["dirty"] and time.monotonic() < until:
         time.sleep(0.001)
 
 

@@ -57,7 +57,7 @@ def on_card(tensor, index=0):
 
 # Those of libaccel_acl are opened by the same library: a card is the same handle, counted.
 ACCEL = ctypes.CDLL("libaccel.so.1")
-STATS = ("total used free waiting set_aside mine mine_allocs user user_max largest_free allocs "
+STATS = ("total used free dirty quarantined mine mine_allocs user user_max largest_free allocs "
          "alloc_failures bytes_h2d bytes_d2h bytes_d2d bytes_filled bytes_scrubbed transfers").split()
 
 

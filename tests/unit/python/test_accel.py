@@ -74,7 +74,7 @@ class Devices(mock.Cards):
             self.assertEqual((stats.bytes_h2d, stats.bytes_d2h, stats.bytes_filled),
                              (100, 100, 100))
             self.assertEqual(stats.total,
-                             stats.used + stats.free + stats.waiting + stats.set_aside)
+                             stats.used + stats.free + stats.dirty + stats.quarantined)
             self.assertEqual(len(stats), 18)
         lib.mock_quota(0, 512)
         with accel.open() as card:
