@@ -97,8 +97,8 @@ def check_programs(top):
 
 
 def check_card(top):
-    """the backend in adding-a-card.md builds as a module of its own, as the page says"""
-    page, = [page for page in pages(top) if page.path == "Documentation/adding-a-card.md"]
+    """the backend in backends.md builds as a module of its own, as the page says"""
+    page, = [page for page in pages(top) if page.path == "Documentation/backends.md"]
     source, = [block.text for block in page.blocks if block.language == "c kernel"]
     kbuild, = [block.text for block in page.blocks
                if block.language == "text" and block.text.startswith("obj-m")]

@@ -61,7 +61,7 @@ BREAKS = [
     (programs.check_programs, "Documentation/uapi.md", r"\.dir = ", ".direction = ", "uapi.md"),
     (programs.check_card, "kernel/include/paccel.h", r"\(\*poll\)\(struct paccel_hw \*hw",
      "(*poll)(struct paccel_device *pd", "poll"),
-    (programs.check_card, "Documentation/adding-a-card.md", "module_paccel_backend.*",
+    (programs.check_card, "Documentation/backends.md", "module_paccel_backend.*",
      "module_driver(paccel_tern, paccel_backend_register, paccel_backend_unregister);", "PACCEL"),
 ]
 
