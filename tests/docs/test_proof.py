@@ -31,7 +31,7 @@ BREAKS = [
     (names.check_names, "README.md", r"\Z", "`qemu/run --card edu -- accelctl no`\n", "command no"),
     (names.check_identifiers, "README.md", r"\Z", "`accel_no_such()`\n", "accel_no_such"),
     (names.check_absolute_paths, "README.md", r"\Z", "in /home/me/tree\n", "/home"),
-    (contract.check_sysfs, "kernel/driver/sysfs.c", r"&dev_attr_card", "&dev_attr_new", "new"),
+    (contract.check_sysfs, "kernel/driver/sysfs.c", r"&dev_attr_backend", "&dev_attr_new", "new"),
     (contract.check_sysfs, "kernel/driver/sysfs.c", r"&dev_attr_backend", "&dev_attr_new", "backend"),
     (contract.check_parameters, "kernel/core/module.c", r"module_param_named\(scrub",
      "module_param_named(new", "new"),
