@@ -130,7 +130,7 @@ void paccel_show_engine(struct seq_buf *out, struct paccel_engine *eng)
 	u64 i;
 
 	spin_lock_irq(&eng->lock);
-	seq_buf_printf(out, "engine %u: %u jobs, %llu transfers of %llu bytes in flight, %s\n",
+	seq_buf_printf(out, "engine %u: %u jobs, %llu requests of %llu bytes in flight, %s\n",
 		       eng->id, eng->load, eng->tail - eng->head, eng->bytes,
 		       engine_states[eng->state]);
 	for (i = eng->head; i != eng->tail; i++)
@@ -147,7 +147,7 @@ static void dump_queue(struct seq_buf *out, const struct paccel_queue *queue)
 	list_for_each_entry(job, &queue->jobs, node)
 		if (++jobs == DUMP_JOBS)
 			break;
-	seq_buf_printf(out, "  ctx %llu: %u%s jobs wait, %u transfers in flight, first: %s",
+	seq_buf_printf(out, "  ctx %llu: %u%s jobs wait, %u requests in flight, first: %s",
 		       queue->ctx->id, jobs, jobs == DUMP_JOBS ? " or more" : "",
 		       queue->in_flight, op_names[first->op]);
 	seq_buf_printf(out, " of stream %u point %llu, for %u ms\n",
@@ -179,7 +179,7 @@ static void dump_counters(struct seq_buf *out, struct paccel_device *pd)
 {
 	struct paccel_counters *count = &pd->count;
 
-	seq_buf_printf(out, "transfers: %lld\n", atomic64_read(&count->xfers));
+	seq_buf_printf(out, "requests: %lld\n", atomic64_read(&count->xfers));
 	seq_buf_printf(out, "timeouts: %lld\n", atomic64_read(&count->timeouts));
 	seq_buf_printf(out, "lost_irqs: %lld\n", atomic64_read(&count->lost_irqs));
 	seq_buf_printf(out, "spurious_irqs: %lld\n", atomic64_read(&count->spurious_irqs));

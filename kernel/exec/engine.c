@@ -403,7 +403,7 @@ static bool tag_is_intact(struct paccel_engine *eng, struct paccel_tag *tag)
 	    paccel_job_checksum(tag->job, &tag->step, eng->bounce) == tag->checksum)
 		return true;
 	atomic64_inc(&eng->pd->count.corrupt);
-	dev_warn_ratelimited(&eng->pd->dev, "engine %u: bytes have changed in a transfer\n",
+	dev_warn_ratelimited(&eng->pd->dev, "engine %u: wrong checksum of a DMA request\n",
 			     eng->id);
 	return false;
 }
@@ -541,7 +541,7 @@ void paccel_xfer_bogus(struct paccel_hw *hw, unsigned int engine)
 	struct paccel_device *pd = paccel_of_hw(hw);
 
 	atomic64_inc(&pd->count.bogus);
-	dev_warn_ratelimited(&pd->dev, "engine %u: a completion that matches no transfer\n",
+	dev_warn_ratelimited(&pd->dev, "engine %u: a completion that matches no DMA request\n",
 			     engine);
 }
 EXPORT_SYMBOL_PACCEL(paccel_xfer_bogus);

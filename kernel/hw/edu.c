@@ -244,7 +244,7 @@ static int edu_probe(struct paccel_hw *hw)
 	 */
 	ret = paccel_quiesce(hw);
 	if (ret)
-		return dev_err_probe(dev, ret, "a transfer of an earlier driver does not end\n");
+		return dev_err_probe(dev, ret, "a DMA request of an earlier driver does not end\n");
 	return edu_request_irq(hw);
 }
 

@@ -30,7 +30,7 @@ MODULE_PARM_DESC(result, "of probe(), if it is not 0 (0)");
 
 static bool hangs;
 module_param(hangs, bool, 0444);
-MODULE_PARM_DESC(hangs, "once bound it reports no transfer as ended, and it cannot be stopped (N)");
+MODULE_PARM_DESC(hangs, "once bound, requests do not complete and it cannot be quiesced (N)");
 
 static char *name = "test";
 module_param(name, charp, 0444);

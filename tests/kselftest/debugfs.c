@@ -95,7 +95,7 @@ TEST_F(debugfs, for_root_alone)
 TEST_F(debugfs, idle)
 {
 	ASSERT_LT(0, LOOK("engines"));
-	EXPECT_TRUE(strstr(self->text, "engine 0: 0 jobs, 0 transfers of 0 bytes in flight, "
+	EXPECT_TRUE(strstr(self->text, "engine 0: 0 jobs, 0 requests of 0 bytes in flight, "
 					   "running\n"));
 	ASSERT_LT(0, LOOK("queues"));
 	EXPECT_FALSE(strstr(self->text, "wait"));

@@ -191,7 +191,7 @@ TEST_F(probe, edu_does_not_stop)
 	if (tries > 1)
 		printf("# tries: probe.edu_does_not_stop %d\n", tries);
 	EXPECT_EQ(-ETIMEDOUT, rc);
-	EXPECT_TRUE(log_says(self->log, "a transfer of an earlier driver does not end"));
+	EXPECT_TRUE(log_says(self->log, "a DMA request of an earlier driver does not end"));
 	expect_nothing_left(_metadata);
 }
 
