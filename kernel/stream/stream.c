@@ -550,12 +550,11 @@ static const struct paccel_job_ops stream_job_ops = {
 
 /* --- for SUBMIT --- */
 
-struct paccel_stream_job *paccel_stream_job_alloc(struct paccel_stream *stream,
-						  enum paccel_job_op op)
+struct paccel_stream_job *paccel_stream_job_alloc(struct paccel_stream *stream)
 {
 	struct paccel_ctx *ctx = stream->ctx;
 	struct paccel_stream_job *job;
-	struct paccel_job *base = paccel_job_alloc(ctx->pd, ctx, op, sizeof(*job));
+	struct paccel_job *base = paccel_job_alloc(ctx->pd, ctx, 0, sizeof(*job));
 
 	if (!base)
 		return NULL;

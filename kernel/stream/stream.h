@@ -194,9 +194,11 @@ bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr);
  */
 int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, unsigned int nr,
 			u64 point);
-/* Returns a job of this stream that is not queued, or NULL. paccel_job_drop() frees it. */
-struct paccel_stream_job *paccel_stream_job_alloc(struct paccel_stream *stream,
-						  enum paccel_job_op op);
+/*
+ * Returns a job of this stream that is not queued and has no job->base.op yet, or NULL.
+ * paccel_job_drop() frees it.
+ */
+struct paccel_stream_job *paccel_stream_job_alloc(struct paccel_stream *stream);
 /*
  * _end(): SUBMIT fails with @error from now on, @state is shown in the completion page, and queued
  * jobs are cancelled; jobs with requests in flight end after those. The first @error

@@ -27,13 +27,12 @@
 
 /*
  * A copy or fill that has been checked: rows of @width bytes in two rectangles, and the memory that
- * these are in. @stream: the stream that it is submitted to, or NULL. @verify: the caller requires
- * verification.
+ * these are in. @verify: the caller requires verification. @pattern: of a fill.
  */
 struct paccel_transfer {
-	struct paccel_stream *stream;
 	enum paccel_job_op op;
 	bool verify;
+	u64 pattern;
 	struct paccel_rect dst;
 	struct paccel_rect src;
 	u64 width;
@@ -144,19 +143,11 @@ static int transfer_get(struct paccel_ctx *ctx, struct paccel_transfer *t,
 	return 0;
 }
 
-static struct paccel_job *transfer_job(struct paccel_ctx *ctx, const struct paccel_transfer *t)
+/* Sets what @job does, and takes references on its device memory. */
+static void transfer_describe(const struct paccel_transfer *t, struct paccel_job *job)
 {
-	struct paccel_stream_job *in_stream;
-	struct paccel_job *job;
-
-	if (t->stream) {
-		in_stream = paccel_stream_job_alloc(t->stream, t->op);
-		job = in_stream ? &in_stream->base : NULL;
-	} else {
-		job = paccel_job_alloc(ctx->pd, ctx, t->op, sizeof(*job));
-	}
-	if (!job)
-		return NULL;
+	job->op = t->op;
+	job->pattern = t->pattern;
 	job->dst = t->dst;
 	job->src = t->src;
 	job->width = t->width;
@@ -167,10 +158,9 @@ static struct paccel_job *transfer_job(struct paccel_ctx *ctx, const struct pacc
 		kref_get(&t->dst_buf->ref);
 	if (t->src_buf)
 		kref_get(&t->src_buf->ref);
-	return job;
 }
 
-static int transfer_use_host(struct paccel_job *job, const struct paccel_transfer *t)
+static int transfer_use_host(const struct paccel_transfer *t, struct paccel_job *job)
 {
 	struct paccel_rect *side = dst_is_host(t) ? &job->dst : &job->src;
 	int ret = paccel_host_validate(t->host, dst_is_host(t));
@@ -193,45 +183,33 @@ static int transfer_use_host(struct paccel_job *job, const struct paccel_transfe
 	return 0;
 }
 
-/*
- * Makes the single job of a transfer in device memory or with a host range. A fill still needs its
- * pattern.
- */
-static int transfer_whole_job(struct paccel_ctx *ctx, const struct paccel_transfer *t,
-			      struct paccel_job **jobp)
+/* Makes @job the single one of a transfer in device memory or with a host range. */
+static int transfer_prepare(const struct paccel_transfer *t, struct paccel_job *job)
 {
-	struct paccel_job *job = transfer_job(ctx, t);
 	int ret = 0;
 
-	if (!job)
-		return -ENOMEM;
+	transfer_describe(t, job);
 	if (t->host)
-		ret = transfer_use_host(job, t);
-	if (!ret)
-		ret = paccel_job_verify(job, ctx->pd, t->verify);
-	if (ret) {
-		paccel_job_drop(job);
-		return ret;
-	}
-	*jobp = job;
-	return 0;
+		ret = transfer_use_host(t, job);
+	return ret ?: paccel_job_verify(job, job->ctx->pd, t->verify);
 }
 
 static int transfer_run_whole(struct paccel_ctx *ctx, const struct paccel_transfer *t)
 {
-	struct paccel_job *job;
-	int ret = transfer_whole_job(ctx, t, &job);
+	struct paccel_job *job = paccel_job_alloc(ctx->pd, ctx, t->op, sizeof(*job));
+	int ret;
 
-	if (ret)
-		return ret;
-	if (job->op == PACCEL_JOB_D2D && !paccel_job_is_on_device(job, ctx->pd)) {
+	if (!job)
+		return -ENOMEM;
+	ret = transfer_prepare(t, job);
+	if (!ret && job->op == PACCEL_JOB_D2D && !paccel_job_is_on_device(job, ctx->pd)) {
 		job->stage = paccel_job_stage(job);
-		if (!job->stage) {
-			paccel_job_drop(job);
-			return -ENOMEM;
-		}
+		ret = job->stage ? 0 : -ENOMEM;
 	}
-	return paccel_job_run(job);
+	if (!ret)
+		return paccel_job_run(job);
+	paccel_job_drop(job);
+	return ret;
 }
 
 /* Makes the job of a slice of pageable memory and pins it. Returns an ERR_PTR on failure. */
@@ -239,11 +217,12 @@ static struct paccel_job *slice_job(struct paccel_ctx *ctx, const struct paccel_
 {
 	const struct paccel_rect *host = dst_is_host(t) ? &t->dst : &t->src;
 	u64 span = (t->rows - 1) * host->pitch + t->width;
-	struct paccel_job *job = transfer_job(ctx, t);
+	struct paccel_job *job = paccel_job_alloc(ctx->pd, ctx, t->op, sizeof(*job));
 	int ret;
 
 	if (!job)
 		return ERR_PTR(-ENOMEM);
+	transfer_describe(t, job);
 	ret = paccel_job_verify(job, ctx->pd, t->verify);
 	if (!ret)
 		ret = paccel_pages_pin(&job->own, ctx->pd, host->start, span, dst_is_host(t), 0);
@@ -390,6 +369,50 @@ static int copy_get(struct paccel_ctx *ctx, const struct paccel_op_copy *copy,
 	return ret;
 }
 
+/*
+ * Repeats a pattern to 8 bytes. Returns -EINVAL if its size is invalid or it is larger than that.
+ */
+static int pattern_repeat(u64 pattern, u32 size, u64 *repeated)
+{
+	u32 bits = size * 8;
+
+	if (size != 1 && size != 2 && size != 4 && size != 8)
+		return -EINVAL;
+	if (size < 8 && pattern >> bits)
+		return -EINVAL;
+	for (; bits < 64; bits *= 2)
+		pattern |= pattern << bits;
+	*repeated = pattern;
+	return 0;
+}
+
+/* A checked fill, as copy_get(). */
+static int fill_get(struct paccel_ctx *ctx, const struct paccel_op_fill *fill,
+		    struct paccel_transfer *t)
+{
+	u64 span;
+	int ret;
+
+	*t = (struct paccel_transfer) {
+		.op = PACCEL_JOB_FILL,
+		.dst = { .start = fill->addr },
+		.width = fill->length,
+		.rows = 1,
+	};
+	if (fill->reserved || !fill->length)
+		return -EINVAL;
+	ret = pattern_repeat(fill->pattern, fill->pattern_size, &t->pattern);
+	if (ret)
+		return ret;
+	if (fill->length % fill->pattern_size || rect_span(&t->dst, t->width, 1, &span) ||
+	    !transfer_is_aligned(t, paccel_dma_align(ctx->pd)))
+		return -EINVAL;
+	ret = transfer_get(ctx, t, span, 0);
+	if (ret)
+		transfer_put(t);
+	return ret;
+}
+
 int paccel_ioctl_copy(struct paccel_ucmd *ucmd)
 {
 	struct paccel_copy *cmd = ucmd->cmd;
@@ -421,77 +444,6 @@ int paccel_ioctl_copy(struct paccel_ucmd *ucmd)
 	return ret;
 }
 
-/* In a stream host memory is not pinned, since that may not happen once the job is queued. */
-int paccel_copy_job(struct paccel_stream *stream, const struct paccel_op *op,
-		    struct paccel_job **jobp)
-{
-	struct paccel_transfer t;
-	int ret = copy_get(stream->ctx, &op->copy, &t);
-
-	if (ret)
-		return ret;
-	t.stream = stream;
-	t.verify = op->flags & PACCEL_OP_VERIFY;
-	ret = transfer_is_pageable(&t) ? -EFAULT : transfer_whole_job(stream->ctx, &t, jobp);
-	transfer_put(&t);
-	return ret;
-}
-
-/*
- * Repeats a pattern to 8 bytes. Returns -EINVAL if its size is invalid or it is larger than that.
- */
-static int pattern_repeat(u64 pattern, u32 size, u64 *repeated)
-{
-	u32 bits = size * 8;
-
-	if (size != 1 && size != 2 && size != 4 && size != 8)
-		return -EINVAL;
-	if (size < 8 && pattern >> bits)
-		return -EINVAL;
-	for (; bits < 64; bits *= 2)
-		pattern |= pattern << bits;
-	*repeated = pattern;
-	return 0;
-}
-
-/* @stream: of @ctx, or NULL. */
-static int fill_job(struct paccel_ctx *ctx, struct paccel_stream *stream,
-		    const struct paccel_op_fill *fill, bool verify, struct paccel_job **jobp)
-{
-	struct paccel_transfer t = {
-		.stream = stream,
-		.op = PACCEL_JOB_FILL,
-		.verify = verify,
-		.dst = { .start = fill->addr },
-		.width = fill->length,
-		.rows = 1,
-	};
-	u64 pattern, span;
-	int ret;
-
-	if (fill->reserved || !fill->length)
-		return -EINVAL;
-	ret = pattern_repeat(fill->pattern, fill->pattern_size, &pattern);
-	if (ret)
-		return ret;
-	if (fill->length % fill->pattern_size || rect_span(&t.dst, t.width, 1, &span) ||
-	    !transfer_is_aligned(&t, paccel_dma_align(ctx->pd)))
-		return -EINVAL;
-	ret = transfer_get(ctx, &t, span, 0);
-	if (!ret)
-		ret = transfer_whole_job(ctx, &t, jobp);
-	if (!ret)
-		(*jobp)->pattern = pattern;
-	transfer_put(&t);
-	return ret;
-}
-
-int paccel_fill_job(struct paccel_stream *stream, const struct paccel_op *op,
-		    struct paccel_job **jobp)
-{
-	return fill_job(stream->ctx, stream, &op->fill, op->flags & PACCEL_OP_VERIFY, jobp);
-}
-
 int paccel_ioctl_fill(struct paccel_ucmd *ucmd)
 {
 	struct paccel_fill *cmd = ucmd->cmd;
@@ -502,12 +454,33 @@ int paccel_ioctl_fill(struct paccel_ucmd *ucmd)
 		.pattern_size = cmd->pattern_size,
 		.reserved = cmd->reserved,
 	};
-	struct paccel_job *job;
+	struct paccel_transfer t;
 	int ret;
 
 	if (cmd->flags & ~PACCEL_FILL_VERIFY)
 		return -EINVAL;
 	paccel_order_cpu(ucmd->ctx->pd);
-	ret = fill_job(ucmd->ctx, NULL, &fill, cmd->flags & PACCEL_FILL_VERIFY, &job);
-	return ret ?: paccel_job_run(job);
+	ret = fill_get(ucmd->ctx, &fill, &t);
+	if (ret)
+		return ret;
+	t.verify = cmd->flags & PACCEL_FILL_VERIFY;
+	ret = transfer_run_whole(ucmd->ctx, &t);
+	transfer_put(&t);
+	return ret;
+}
+
+/* In a stream host memory is not pinned, since that may not happen once the job is queued. */
+int paccel_copy_prepare(struct paccel_stream_job *job, const struct paccel_op *op)
+{
+	struct paccel_ctx *ctx = job->stream->ctx;
+	struct paccel_transfer t;
+	int ret = op->op == PACCEL_OP_FILL ? fill_get(ctx, &op->fill, &t) :
+					     copy_get(ctx, &op->copy, &t);
+
+	if (ret)
+		return ret;
+	t.verify = op->flags & PACCEL_OP_VERIFY;
+	ret = transfer_is_pageable(&t) ? -EFAULT : transfer_prepare(&t, &job->base);
+	transfer_put(&t);
+	return ret;
 }

@@ -20,155 +20,103 @@
 #include "uapi/copy.h"
 #include "uapi/ucmd.h"
 
-static int op_make_wait_point(struct paccel_stream *stream, const struct paccel_op *op,
-			      struct paccel_job **jobp)
+static int op_prepare_wait_point(struct paccel_stream_job *job, const struct paccel_op *op)
 {
-	struct paccel_stream *what;
-	struct paccel_stream_job *job;
-	int ret;
-
 	if (op->wait.reserved)
 		return -EINVAL;
-	ret = paccel_stream_get_point(stream->ctx, op->wait.stream, op->wait.point, &what);
-	if (ret)
-		return ret;
-	job = paccel_stream_job_alloc(stream, PACCEL_JOB_WAIT_POINT);
-	if (!job) {
-		paccel_stream_put(what);
-		return -ENOMEM;
-	}
-	job->what = what;
+	job->base.op = PACCEL_JOB_WAIT_POINT;
 	job->what_point = op->wait.point;
-	*jobp = &job->base;
-	return 0;
+	return paccel_stream_get_point(job->stream->ctx, op->wait.stream, op->wait.point,
+				       &job->what);
 }
 
-static int op_make_wait_fence(struct paccel_stream *stream, const struct paccel_op *op,
-			      struct paccel_job **jobp)
+static int op_prepare_wait_fence(struct paccel_stream_job *job, const struct paccel_op *op)
 {
-	struct dma_fence *fence;
-	struct paccel_stream_job *job;
 	int status;
 
 	if (op->fd.reserved)
 		return -EINVAL;
-	fence = sync_file_get_fence(op->fd.fd);
-	if (!fence)
+	job->base.op = PACCEL_JOB_WAIT_FENCE;
+	job->fence = sync_file_get_fence(op->fd.fd);
+	if (!job->fence)
 		return -EINVAL;
-	job = paccel_stream_job_alloc(stream, PACCEL_JOB_WAIT_FENCE);
-	if (!job) {
-		dma_fence_put(fence);
-		return -ENOMEM;
-	}
-	job->fence = fence;
 	/* A fence that is signalled needs no callback. */
-	status = dma_fence_get_status(fence);
+	status = dma_fence_get_status(job->fence);
 	if (status) {
 		job->fence_error = min(status, 0);
 		job->fence_done = true;
 		job->watched = true;
 	}
-	*jobp = &job->base;
 	return 0;
 }
 
-static int op_make_eventfd(struct paccel_stream *stream, const struct paccel_op *op,
-			   struct paccel_job **jobp)
+static int op_prepare_eventfd(struct paccel_stream_job *job, const struct paccel_op *op)
 {
 	struct eventfd_ctx *eventfd;
-	struct paccel_stream_job *job;
 
 	if (op->fd.reserved)
 		return -EINVAL;
 	eventfd = eventfd_ctx_fdget(op->fd.fd);
 	if (IS_ERR(eventfd))
 		return -EINVAL;
-	job = paccel_stream_job_alloc(stream, PACCEL_JOB_EVENTFD);
-	if (!job) {
-		eventfd_ctx_put(eventfd);
-		return -ENOMEM;
-	}
+	job->base.op = PACCEL_JOB_EVENTFD;
 	job->eventfd = eventfd;
 	job->always = op->flags & PACCEL_OP_ALWAYS;
-	*jobp = &job->base;
 	return 0;
 }
 
 /* Only memory of HOST_ALLOC: its pages can be written at any time and without a lock. */
-static int op_make_write(struct paccel_stream *stream, const struct paccel_op *op,
-			 struct paccel_job **jobp)
+static int op_prepare_write(struct paccel_stream_job *job, const struct paccel_op *op)
 {
+	struct paccel_ctx *ctx = job->stream->ctx;
 	struct paccel_host *host;
-	struct paccel_stream_job *job;
 	int ret;
 
 	if (op->write.addr % sizeof(u64) || (op->op == PACCEL_OP_TIME && op->write.value))
 		return -EINVAL;
-	mutex_lock(&stream->ctx->lock);
-	host = paccel_host_get(stream->ctx, op->write.addr, sizeof(u64));
-	mutex_unlock(&stream->ctx->lock);
+	mutex_lock(&ctx->lock);
+	host = paccel_host_get(ctx, op->write.addr, sizeof(u64));
+	mutex_unlock(&ctx->lock);
 	if (!host)
 		return -EFAULT;
 	ret = host->own ? paccel_host_validate(host, true) : -EFAULT;
-	if (ret)
-		goto put;
-	ret = -ENOMEM;
-	job = paccel_stream_job_alloc(stream, op->op == PACCEL_OP_TIME ? PACCEL_JOB_TIME :
-									 PACCEL_JOB_WRITE);
-	if (!job)
-		goto put;
+	if (ret) {
+		paccel_host_put(host);
+		return ret;
+	}
+	job->base.op = op->op == PACCEL_OP_TIME ? PACCEL_JOB_TIME : PACCEL_JOB_WRITE;
 	job->base.host = host;
 	job->base.pages = &host->pages;
 	job->base.dst.start = op->write.addr - host->addr.start;
 	job->value = op->write.value;
-	*jobp = &job->base;
 	return 0;
-
-put:
-	paccel_host_put(host);
-	return ret;
 }
 
 /**
  * struct op_kind - one operation code
  * @used: bytes of struct paccel_op that it uses; the rest must be 0
  * @flags: flags that it supports
- * @make: checks the operation and makes its job
+ * @prepare: checks the operation and makes the new job one of it. On failure the caller drops the
+ *	job, with the references that it has
  */
 struct op_kind {
 	size_t used;
 	u32 flags;
-	int (*make)(struct paccel_stream *stream, const struct paccel_op *op,
-		    struct paccel_job **jobp);
+	int (*prepare)(struct paccel_stream_job *job, const struct paccel_op *op);
 };
 
-#define OP_KIND(_member, _flags, _make) \
-	{ .used = offsetofend(struct paccel_op, _member), .flags = _flags, .make = _make }
+#define OP_KIND(_member, _flags, _prepare) \
+	{ .used = offsetofend(struct paccel_op, _member), .flags = _flags, .prepare = _prepare }
 
 static const struct op_kind op_kinds[] = {
-	[PACCEL_OP_COPY] = OP_KIND(copy, PACCEL_OP_VERIFY, paccel_copy_job),
-	[PACCEL_OP_FILL] = OP_KIND(fill, PACCEL_OP_VERIFY, paccel_fill_job),
-	[PACCEL_OP_WAIT_POINT] = OP_KIND(wait, 0, op_make_wait_point),
-	[PACCEL_OP_WAIT_FENCE] = OP_KIND(fd, 0, op_make_wait_fence),
-	[PACCEL_OP_EVENTFD] = OP_KIND(fd, PACCEL_OP_ALWAYS, op_make_eventfd),
-	[PACCEL_OP_WRITE] = OP_KIND(write, 0, op_make_write),
-	[PACCEL_OP_TIME] = OP_KIND(write, 0, op_make_write),
+	[PACCEL_OP_COPY] = OP_KIND(copy, PACCEL_OP_VERIFY, paccel_copy_prepare),
+	[PACCEL_OP_FILL] = OP_KIND(fill, PACCEL_OP_VERIFY, paccel_copy_prepare),
+	[PACCEL_OP_WAIT_POINT] = OP_KIND(wait, 0, op_prepare_wait_point),
+	[PACCEL_OP_WAIT_FENCE] = OP_KIND(fd, 0, op_prepare_wait_fence),
+	[PACCEL_OP_EVENTFD] = OP_KIND(fd, PACCEL_OP_ALWAYS, op_prepare_eventfd),
+	[PACCEL_OP_WRITE] = OP_KIND(write, 0, op_prepare_write),
+	[PACCEL_OP_TIME] = OP_KIND(write, 0, op_prepare_write),
 };
-
-static int op_make_job(struct paccel_stream *stream, const struct paccel_op *op,
-		       struct paccel_job **jobp)
-{
-	const struct op_kind *kind;
-
-	if (op->op >= ARRAY_SIZE(op_kinds))
-		return -EINVAL;
-	kind = &op_kinds[array_index_nospec(op->op, ARRAY_SIZE(op_kinds))];
-	if (!kind->make || (op->flags & ~kind->flags))
-		return -EINVAL;
-	if (memchr_inv((const u8 *)op + kind->used, 0, sizeof(*op) - kind->used))
-		return -EINVAL;
-	return kind->make(stream, op, jobp);
-}
 
 static void submit_drop_jobs(struct list_head *jobs)
 {
@@ -197,24 +145,44 @@ static int submit_give_stage(struct paccel_stream *stream, struct paccel_job *jo
 	return 0;
 }
 
+/* Adds the job of an operation to @jobs. On failure that job may be there, too. */
+static int submit_make_job(struct paccel_stream *stream, const struct paccel_op *op,
+			   struct list_head *jobs)
+{
+	const struct op_kind *kind;
+	struct paccel_stream_job *job;
+	int ret;
+
+	if (op->op >= ARRAY_SIZE(op_kinds))
+		return -EINVAL;
+	kind = &op_kinds[array_index_nospec(op->op, ARRAY_SIZE(op_kinds))];
+	if (!kind->prepare || (op->flags & ~kind->flags))
+		return -EINVAL;
+	if (memchr_inv((const u8 *)op + kind->used, 0, sizeof(*op) - kind->used))
+		return -EINVAL;
+	job = paccel_stream_job_alloc(stream);
+	if (!job)
+		return -ENOMEM;
+	list_add_tail(&job->in_stream, jobs);
+	ret = kind->prepare(job, op);
+	if (!ret && job->base.op == PACCEL_JOB_D2D &&
+	    !paccel_job_is_on_device(&job->base, stream->ctx->pd))
+		ret = submit_give_stage(stream, &job->base);
+	return ret;
+}
+
 /* Makes all jobs. On failure cmd->bad_op is the operation that failed. */
 static int submit_make_jobs(struct paccel_stream *stream, struct paccel_submit *cmd,
 			    struct list_head *jobs)
 {
 	for (cmd->bad_op = 0; cmd->bad_op < cmd->nr_ops; cmd->bad_op++) {
 		u64 at = cmd->ops + (u64)cmd->bad_op * cmd->op_size;
-		struct paccel_job *job;
 		struct paccel_op op;
 		int ret;
 
 		ret = copy_struct_from_user(&op, sizeof(op), u64_to_user_ptr(at), cmd->op_size);
 		if (!ret)
-			ret = op_make_job(stream, &op, &job);
-		if (ret)
-			return ret;
-		list_add_tail(&paccel_stream_job_of(job)->in_stream, jobs);
-		if (job->op == PACCEL_JOB_D2D && !paccel_job_is_on_device(job, stream->ctx->pd))
-			ret = submit_give_stage(stream, job);
+			ret = submit_make_job(stream, &op, jobs);
 		if (ret)
 			return ret;
 		if (fatal_signal_pending(current))
