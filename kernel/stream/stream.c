@@ -72,20 +72,7 @@ static struct paccel_stream *stream_find(struct paccel_ctx *ctx, u32 id)
 	return stream && stream->open ? stream : NULL;
 }
 
-struct paccel_stream *paccel_stream_get(struct paccel_ctx *ctx, u32 id)
-{
-	struct paccel_stream *stream;
-
-	spin_lock(&ctx->work_lock);
-	stream = stream_find(ctx, id);
-	if (stream)
-		kref_get(&stream->ref);
-	spin_unlock(&ctx->work_lock);
-	return stream;
-}
-
-int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
-			    struct paccel_stream **streamp)
+int paccel_stream_get(struct paccel_ctx *ctx, u32 id, u64 point, struct paccel_stream **streamp)
 {
 	struct paccel_stream *stream;
 	int ret = 0;
@@ -797,11 +784,12 @@ void paccel_stream_open(struct paccel_stream *stream)
 
 int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id)
 {
-	struct paccel_stream *stream = paccel_stream_get(ctx, id);
+	struct paccel_stream *stream;
+	int ret = paccel_stream_get(ctx, id, 0, &stream);
 	bool was_open;
 
-	if (!stream)
-		return -ENOENT;
+	if (ret)
+		return ret;
 	was_open = paccel_stream_close(stream);
 	paccel_stream_put(stream);
 	return was_open ? 0 : -ENOENT;

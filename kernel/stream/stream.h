@@ -167,14 +167,12 @@ int paccel_stream_destroy(struct paccel_ctx *ctx, u32 id);
 int paccel_stream_failure(struct paccel_stream *stream, int *error, u64 *failed_point);
 /* Clears the error, if @failed_point is still the stream's first failed point. */
 void paccel_stream_clear(struct paccel_stream *stream, u64 failed_point);
-/* Returns a counted reference on the open stream of that number, or NULL. */
-struct paccel_stream *paccel_stream_get(struct paccel_ctx *ctx, u32 id);
 /*
- * As paccel_stream_get(), in @streamp. Returns 0; -ENOENT: no such stream; -EINVAL: @point has not
- * been submitted, so that a wait for it might never end.
+ * Gets a counted reference on the open stream of that number, in @streamp, which is only set on
+ * success. Returns 0; -ENOENT: no such stream; -EINVAL: @point has not been submitted, so that a
+ * wait for it might never end. Point 0 has always been reached.
  */
-int paccel_stream_get_point(struct paccel_ctx *ctx, u32 id, u64 point,
-			    struct paccel_stream **streamp);
+int paccel_stream_get(struct paccel_ctx *ctx, u32 id, u64 point, struct paccel_stream **streamp);
 /* Drops a reference. May sleep. stream->work does not drop the last one. */
 void paccel_stream_put(struct paccel_stream *stream);
 /* Returns the error of a point that has ended, 0 if it is complete. ctx->work_lock is held. */

@@ -47,9 +47,9 @@ int paccel_ioctl_stream_clear(struct paccel_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EINVAL;
-	stream = paccel_stream_get(ucmd->ctx, cmd->stream);
-	if (!stream)
-		return -ENOENT;
+	ret = paccel_stream_get(ucmd->ctx, cmd->stream, 0, &stream);
+	if (ret)
+		return ret;
 	ret = paccel_stream_failure(stream, &cmd->error, &cmd->failed_point);
 	if (!ret)
 		ret = paccel_reply(ucmd);
@@ -82,7 +82,7 @@ int paccel_ioctl_fence_export(struct paccel_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EINVAL;
-	ret = paccel_stream_get_point(ucmd->ctx, cmd->stream, cmd->point, &stream);
+	ret = paccel_stream_get(ucmd->ctx, cmd->stream, cmd->point, &stream);
 	if (ret)
 		return ret;
 	/* Point 0 is complete, but was never submitted. */

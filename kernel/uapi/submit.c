@@ -26,8 +26,7 @@ static int op_prepare_wait_point(struct paccel_stream_job *job, const struct pac
 		return -EINVAL;
 	job->base.op = PACCEL_JOB_WAIT_POINT;
 	job->what_point = op->wait.point;
-	return paccel_stream_get_point(job->stream->ctx, op->wait.stream, op->wait.point,
-				       &job->what);
+	return paccel_stream_get(job->stream->ctx, op->wait.stream, op->wait.point, &job->what);
 }
 
 static int op_prepare_wait_fence(struct paccel_stream_job *job, const struct paccel_op *op)
@@ -255,11 +254,10 @@ static int submit_ops(struct paccel_ucmd *ucmd)
 	struct paccel_submit *cmd = ucmd->cmd;
 	struct paccel_stream *stream;
 	LIST_HEAD(jobs);
-	int ret;
+	int ret = paccel_stream_get(ucmd->ctx, cmd->stream, 0, &stream);
 
-	stream = paccel_stream_get(ucmd->ctx, cmd->stream);
-	if (!stream)
-		return -ENOENT;
+	if (ret)
+		return ret;
 	paccel_order_cpu(ucmd->ctx->pd);
 	ret = submit_make_jobs(stream, cmd, &jobs);
 	if (!ret)

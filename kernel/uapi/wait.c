@@ -36,7 +36,7 @@ static int waited_get(struct paccel_ctx *ctx, struct waited *w, void __user *use
 	if (ret)
 		return ret;
 	w->point = point.point;
-	return paccel_stream_get_point(ctx, point.stream, point.point, &w->stream);
+	return paccel_stream_get(ctx, point.stream, point.point, &w->stream);
 }
 
 /* Returns the number of points that have been reached, and sets their errors. */
