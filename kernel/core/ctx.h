@@ -15,7 +15,8 @@
 #include <linux/workqueue.h>
 #include <linux/paccel.h>
 
-struct paccel_device;
+#include "core/device.h"
+
 struct paccel_queue;
 struct paccel_stream;
 struct paccel_user;
@@ -39,7 +40,7 @@ struct paccel_ended {
 
 /* Use of the device by one context, for fdinfo. */
 struct paccel_usage {
-	atomic64_t h2d, d2h, d2d, filled;	/* bytes */
+	atomic64_t bytes[PACCEL_JOB_FILL + 1];	/* copied or filled, by operation */
 	atomic64_t engine_ns;			/* time of DMA requests, all engines together */
 };
 

@@ -43,6 +43,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/paccel.h>
 
 #include "include/paccel.h"
 
@@ -53,9 +54,25 @@ struct paccel_job;
 struct paccel_mem_ops;
 struct paccel_pool;
 
+/* Operation of a job. Those up to PACCEL_JOB_FILL count bytes. */
+enum paccel_job_op {
+	PACCEL_JOB_H2D = PACCEL_COPY_H2D,
+	PACCEL_JOB_D2H = PACCEL_COPY_D2H,
+	PACCEL_JOB_D2D = PACCEL_COPY_D2D,
+	PACCEL_JOB_FILL,
+	PACCEL_JOB_SCRUB,
+	/* In streams only, without DMA requests: */
+	PACCEL_JOB_WAIT_POINT,
+	PACCEL_JOB_WAIT_FENCE,
+	PACCEL_JOB_EVENTFD,
+	PACCEL_JOB_WRITE,
+	PACCEL_JOB_TIME,
+};
+
 /* Counts since the driver was bound. */
 struct paccel_counters {
-	atomic64_t h2d, d2h, d2d, filled, scrubbed;	/* bytes */
+	atomic64_t bytes[PACCEL_JOB_FILL + 1];	/* copied or filled, by operation */
+	atomic64_t scrubbed;		/* bytes */
 	atomic64_t xfers, allocs, alloc_failures;
 	atomic64_t timeouts;		/* DMA requests that did not complete in watchdog_ms */
 	atomic64_t lost_irqs;		/* DMA requests that completed without an interrupt */

@@ -323,30 +323,14 @@ u32 paccel_job_checksum(struct paccel_job *job, const struct paccel_step *step, 
 /* Counts the bytes of a request that has succeeded. eng->lock is held. */
 void paccel_job_count(struct paccel_job *job, const struct paccel_step *step)
 {
-	struct paccel_counters *count = &job->eng->pd->count;
-	u32 len = step->x.len;
+	enum paccel_xfer_op op = step->x.op;
 
-	switch (job->op) {
-	case PACCEL_JOB_H2D:
-		atomic64_add(len, &count->h2d);
-		atomic64_add(len, &job->ctx->usage.h2d);
-		break;
-	case PACCEL_JOB_D2H:
-		atomic64_add(len, &count->d2h);
-		atomic64_add(len, &job->ctx->usage.d2h);
-		break;
-	case PACCEL_JOB_D2D:
-		/* The first of the two requests of a D2D copy writes nothing to its destination. */
-		if (step->x.op == PACCEL_XFER_D2H || step->x.op == PACCEL_XFER_CHECKSUM)
-			break;
-		atomic64_add(len, &count->d2d);
-		atomic64_add(len, &job->ctx->usage.d2d);
-		break;
-	case PACCEL_JOB_FILL:
-		atomic64_add(len, &count->filled);
-		atomic64_add(len, &job->ctx->usage.filled);
-		break;
-	default:
-		break;
-	}
+	/* Scrubs are counted by the pool. */
+	if (job->op == PACCEL_JOB_SCRUB)
+		return;
+	/* The first of the two requests of a D2D copy writes nothing to its destination. */
+	if (job->op == PACCEL_JOB_D2D && (op == PACCEL_XFER_D2H || op == PACCEL_XFER_CHECKSUM))
+		return;
+	atomic64_add(step->x.len, &job->eng->pd->count.bytes[job->op]);
+	atomic64_add(step->x.len, &job->ctx->usage.bytes[job->op]);
 }

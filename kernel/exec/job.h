@@ -39,20 +39,6 @@ struct paccel_rect {
 
 struct paccel_job;
 
-enum paccel_job_op {
-	PACCEL_JOB_H2D = PACCEL_COPY_H2D,
-	PACCEL_JOB_D2H = PACCEL_COPY_D2H,
-	PACCEL_JOB_D2D = PACCEL_COPY_D2D,
-	PACCEL_JOB_FILL,
-	PACCEL_JOB_SCRUB,
-	/* In streams only, without DMA requests: */
-	PACCEL_JOB_WAIT_POINT,
-	PACCEL_JOB_WAIT_FENCE,
-	PACCEL_JOB_EVENTFD,
-	PACCEL_JOB_WRITE,
-	PACCEL_JOB_TIME,
-};
-
 /**
  * struct paccel_job_ops - functions of stream/ that exec/ calls for a job in a stream
  * @issued: the job's last request has been started: the stream may submit its next job. Called in

@@ -242,7 +242,7 @@ static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned 
 static void paccel_show_fdinfo(struct seq_file *m, struct file *filp)
 {
 	struct paccel_ctx *ctx = filp->private_data;
-	struct paccel_usage *usage = &ctx->usage;
+	const atomic64_t *bytes = ctx->usage.bytes;
 	u64 memory;
 
 	mutex_lock(&ctx->lock);
@@ -251,15 +251,15 @@ static void paccel_show_fdinfo(struct seq_file *m, struct file *filp)
 	seq_puts(m, "drm-driver:\tpaccel\n");
 	seq_printf(m, "drm-client-id:\t%llu\n", ctx->id);
 	seq_printf(m, "drm-pdev:\t%s\n", ctx->pd->bus_addr);
-	seq_printf(m, "drm-engine-dma:\t%lld ns\n", atomic64_read(&usage->engine_ns));
+	seq_printf(m, "drm-engine-dma:\t%lld ns\n", atomic64_read(&ctx->usage.engine_ns));
 	seq_printf(m, "drm-engine-capacity-dma:\t%u\n", ctx->pd->hw.info.engines);
 	seq_printf(m, "drm-total-device:\t%llu\n", memory);
 	seq_printf(m, "drm-resident-device:\t%llu\n", memory);
 	seq_printf(m, "drm-total-host:\t%llu\n", paccel_host_bytes(ctx));
-	seq_printf(m, "paccel-bytes-h2d:\t%lld\n", atomic64_read(&usage->h2d));
-	seq_printf(m, "paccel-bytes-d2h:\t%lld\n", atomic64_read(&usage->d2h));
-	seq_printf(m, "paccel-bytes-d2d:\t%lld\n", atomic64_read(&usage->d2d));
-	seq_printf(m, "paccel-bytes-filled:\t%lld\n", atomic64_read(&usage->filled));
+	seq_printf(m, "paccel-bytes-h2d:\t%lld\n", atomic64_read(&bytes[PACCEL_JOB_H2D]));
+	seq_printf(m, "paccel-bytes-d2h:\t%lld\n", atomic64_read(&bytes[PACCEL_JOB_D2H]));
+	seq_printf(m, "paccel-bytes-d2d:\t%lld\n", atomic64_read(&bytes[PACCEL_JOB_D2D]));
+	seq_printf(m, "paccel-bytes-filled:\t%lld\n", atomic64_read(&bytes[PACCEL_JOB_FILL]));
 }
 
 const struct file_operations paccel_fops = {
