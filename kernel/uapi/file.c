@@ -92,28 +92,8 @@ static int paccel_mmap(struct file *filp, struct vm_area_struct *vma)
 
 /* Limit for the size of a caller's struct, whose unknown part is searched for non-zero bytes. */
 #define PACCEL_MAX_STRUCT 4096
-
-union paccel_cmd {
-	struct paccel_device_info device_info;
-	struct paccel_mem_alloc mem_alloc;
-	struct paccel_mem_free mem_free;
-	struct paccel_mem_stats mem_stats;
-	struct paccel_mem_export mem_export;
-	struct paccel_mem_import mem_import;
-	struct paccel_host_alloc host_alloc;
-	struct paccel_host_register host_register;
-	struct paccel_host_free host_free;
-	struct paccel_copy copy;
-	struct paccel_fill fill;
-	struct paccel_stream_create stream_create;
-	struct paccel_stream_destroy stream_destroy;
-	struct paccel_stream_clear stream_clear;
-	struct paccel_submit submit;
-	struct paccel_wait wait;
-	struct paccel_fence_export fence_export;
-	struct paccel_reset reset;
-	u8 private[PACCEL_MAX_PRIVATE];
-};
+/* Largest struct of this version of the uAPI, and of a backend. */
+#define PACCEL_MAX_CMD PACCEL_MAX_PRIVATE
 
 /**
  * struct paccel_ioctl - one ioctl
@@ -134,7 +114,8 @@ struct paccel_ioctl {
 #define PACCEL_IOCTL(_NAME, _name, _last, _anyone)					\
 	[PACCEL_NR_##_NAME] = {								\
 		.cmd = PACCEL_IOC_##_NAME,						\
-		.size = sizeof(struct paccel_##_name),					\
+		.size = sizeof(struct paccel_##_name) +					\
+			BUILD_BUG_ON_ZERO(sizeof(struct paccel_##_name) > PACCEL_MAX_CMD),	\
 		.min_size = offsetofend(struct paccel_##_name, _last),			\
 		.anyone = _anyone,							\
 		.execute = paccel_ioctl_##_name,					\
@@ -205,11 +186,11 @@ static int ioctl_find(struct paccel_ucmd *ucmd, unsigned int cmd, struct paccel_
 static long paccel_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	struct paccel_ioctl ioctl;
-	union paccel_cmd buf;
+	u64 buf[PACCEL_MAX_CMD / sizeof(u64)];
 	struct paccel_ucmd ucmd = {
 		.ctx = filp->private_data,
 		.user = (void __user *)arg,
-		.cmd = &buf,
+		.cmd = buf,
 	};
 	int ret;
 
