@@ -61,6 +61,7 @@ struct paccel_usage {
  * @nr_maps: number of allocations in @maps
  * @nr_hosts: number of host ranges, including those not yet in the trees
  * @bytes: device memory of @maps, in whole granules
+ * @host_bytes: bytes of the host ranges in @hosts and @cookies
  * @lost: a reset has lost its device memory: all ioctls but DEVICE_INFO and MEM_STATS fail; set
  *	once, read without a lock
  * @notifier: queues @end when the process of @mm exits
@@ -99,6 +100,7 @@ struct paccel_ctx {
 	u64 nr_maps;
 	u32 nr_hosts;
 	u64 bytes;
+	u64 host_bytes;
 	bool lost;
 	struct mmu_notifier notifier;
 	struct work_struct end;

@@ -234,6 +234,7 @@ static void host_detach(struct paccel_ctx *ctx, struct paccel_host *host)
 		rb_erase(&host->cookie.node, &ctx->cookies);
 	host->placed = false;
 	ctx->nr_hosts--;
+	ctx->host_bytes -= host->pages.length;
 }
 
 static struct paccel_host *host_first(struct paccel_ctx *ctx)
@@ -255,23 +256,6 @@ struct paccel_host *paccel_host_get(struct paccel_ctx *ctx, u64 addr, u64 length
 	if (host)
 		kref_get(&host->ref);
 	return host;
-}
-
-u64 paccel_host_bytes(struct paccel_ctx *ctx)
-{
-	struct rb_node *node;
-	u64 bytes = 0;
-
-	guard(mutex)(&ctx->lock);
-	for (node = rb_first(&ctx->cookies); node; node = rb_next(node))
-		bytes += container_of(node, struct paccel_host, cookie.node)->pages.length;
-	for (node = rb_first(&ctx->hosts); node; node = rb_next(node)) {
-		struct paccel_host *host = container_of(node, struct paccel_host, addr.node);
-
-		if (!host->own)
-			bytes += host->pages.length;
-	}
-	return bytes;
 }
 
 struct paccel_host *paccel_host_get_own(struct paccel_ctx *ctx, u64 addr)
@@ -331,9 +315,11 @@ int paccel_host_place(struct paccel_ctx *ctx, struct paccel_host *host)
 	if (READ_ONCE(host->dead))
 		return -EFAULT;
 	ret = paccel_range_insert(&ctx->hosts, &host->addr);
-	if (!ret)
-		host->placed = true;
-	return ret;
+	if (ret)
+		return ret;
+	host->placed = true;
+	ctx->host_bytes += host->pages.length;
+	return 0;
 }
 
 /* Pins, watches and maps the range, then publishes it. On failure the caller discards it. */
@@ -424,9 +410,11 @@ int paccel_host_publish(struct paccel_ctx *ctx, struct paccel_host *host)
 
 	guard(mutex)(&ctx->lock);
 	ret = paccel_range_insert(&ctx->cookies, &host->cookie);
-	if (!ret)
-		host->own = true;
-	return ret;
+	if (ret)
+		return ret;
+	host->own = true;
+	ctx->host_bytes += host->pages.length;
+	return 0;
 }
 
 static void host_vm_open(struct vm_area_struct *vma)

@@ -100,8 +100,6 @@ int paccel_host_validate(struct paccel_host *host, bool write);
 void paccel_host_put(struct paccel_host *host);
 /* The context has ended: removes all its ranges. */
 void paccel_host_end(struct paccel_ctx *ctx);
-/* Returns the bytes of all host ranges of the context. */
-u64 paccel_host_bytes(struct paccel_ctx *ctx);
 /* Maps HOST_ALLOC memory, once. mmap_lock is held for writing. Returns 0 or the error of mmap(). */
 int paccel_host_mmap(struct paccel_ctx *ctx, struct vm_area_struct *vma);
 /* Returns a counted reference on the HOST_ALLOC memory that is mapped from @addr on, or NULL. */

@@ -18,14 +18,9 @@
 #include "uapi/file.h"
 #include "uapi/ucmd.h"
 
-static struct paccel_device *inode_to_paccel(struct inode *inode)
-{
-	return container_of(inode->i_cdev, struct paccel_device, cdev);
-}
-
 static int paccel_open(struct inode *inode, struct file *filp)
 {
-	struct paccel_device *pd = inode_to_paccel(inode);
+	struct paccel_device *pd = container_of(inode->i_cdev, struct paccel_device, cdev);
 	struct paccel_ctx *ctx;
 
 	if (paccel_gone(pd))
@@ -224,10 +219,11 @@ static void paccel_show_fdinfo(struct seq_file *m, struct file *filp)
 {
 	struct paccel_ctx *ctx = filp->private_data;
 	const atomic64_t *bytes = ctx->usage.bytes;
-	u64 memory;
+	u64 memory, host;
 
 	mutex_lock(&ctx->lock);
 	memory = ctx->bytes;
+	host = ctx->host_bytes;
 	mutex_unlock(&ctx->lock);
 	seq_puts(m, "drm-driver:\tpaccel\n");
 	seq_printf(m, "drm-client-id:\t%llu\n", ctx->id);
@@ -236,7 +232,7 @@ static void paccel_show_fdinfo(struct seq_file *m, struct file *filp)
 	seq_printf(m, "drm-engine-capacity-dma:\t%u\n", ctx->pd->hw.info.engines);
 	seq_printf(m, "drm-total-device:\t%llu\n", memory);
 	seq_printf(m, "drm-resident-device:\t%llu\n", memory);
-	seq_printf(m, "drm-total-host:\t%llu\n", paccel_host_bytes(ctx));
+	seq_printf(m, "drm-total-host:\t%llu\n", host);
 	seq_printf(m, "paccel-bytes-h2d:\t%lld\n", atomic64_read(&bytes[PACCEL_JOB_H2D]));
 	seq_printf(m, "paccel-bytes-d2h:\t%lld\n", atomic64_read(&bytes[PACCEL_JOB_D2H]));
 	seq_printf(m, "paccel-bytes-d2d:\t%lld\n", atomic64_read(&bytes[PACCEL_JOB_D2D]));

@@ -432,6 +432,27 @@ TEST_F(trace, streams_take_turns)
 
 /* --- fdinfo -------------------------------------------------------------- */
 
+TEST_F(trace, fdinfo_host)
+{
+	u64 own = OWN_PAGES * page_size, offset;
+	struct rig *r = &self->r;
+	pid_t pid = getpid();
+	char text[100];
+
+	EXPECT_EQ(own, fdinfo(pid, r->fd, "drm-total-host"));
+	test_cmd_host_register(r->fd, text, sizeof(text), 0);
+	EXPECT_EQ(own + sizeof(text), fdinfo(pid, r->fd, "drm-total-host"));
+	test_err_host_register(EEXIST, r->fd, text, sizeof(text), 0);
+	EXPECT_EQ(own + sizeof(text), fdinfo(pid, r->fd, "drm-total-host"));
+	ASSERT_EQ(0, _test_cmd_host_alloc(r->fd, 1, &offset));
+	EXPECT_EQ(own + page_size + sizeof(text), fdinfo(pid, r->fd, "drm-total-host"));
+	test_cmd_host_free(r->fd, NULL, offset);
+	test_cmd_host_free(r->fd, text, 0);
+	EXPECT_EQ(own, fdinfo(pid, r->fd, "drm-total-host"));
+	test_cmd_host_free(r->fd, (void *)r->own, 0);
+	EXPECT_EQ(0, fdinfo(pid, r->fd, "drm-total-host"));
+}
+
 TEST_F(trace, fdinfo)
 {
 	const char *counted[] = { "paccel-bytes-h2d", "paccel-bytes-d2h", "paccel-bytes-d2d",
