@@ -868,7 +868,8 @@ void paccel_engines_free(struct paccel_device *pd)
 	for (eng = pd->engines; eng < engines_end(pd); eng++) {
 		cancel_delayed_work_sync(&eng->watchdog);
 		cancel_work_sync(&eng->work);
-		cancel_work_sync(&eng->report);
+		/* A stream may have found that its jobs are over before they were reported. */
+		flush_work(&eng->report);
 		engine_free_coherent(pd, pd->bounce_size, eng->bounce, eng->bounce_dma);
 		engine_free_coherent(pd, engine_lists_size(pd), eng->lists, eng->lists_dma);
 		kfree(eng->tags);

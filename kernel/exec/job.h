@@ -43,14 +43,13 @@ struct paccel_job;
  * struct paccel_job_ops - functions of stream/ that exec/ calls for a job in a stream
  * @issued: the job's last request has been started: the stream may submit its next job. Called in
  *	eng->report, without locks
- * @ended: the listed jobs of one stream have ended; takes over the engine's references. Called in
- *	eng->report, without locks
+ * @ended: the job has ended: the stream may continue. Called in eng->report, without locks
  * @release: drop the references that only jobs in a stream have. Called by paccel_job_release(), in
  *	process context without locks. May sleep
  */
 struct paccel_job_ops {
 	void (*issued)(struct paccel_job *job);
-	void (*ended)(struct list_head *jobs);
+	void (*ended)(struct paccel_job *job);
 	void (*release)(struct paccel_job *job);
 };
 
@@ -89,7 +88,8 @@ struct paccel_job_ops {
  * @leader: the previous job of the stream, until that has ended; else NULL. Requests of this job
  *	are started directly after those of the leader, or when the leader has ended
  * @follower: the job whose @leader this job is, or NULL
- * @over: the job has ended, with any result; @error is final
+ * @over: the job has ended, with any result; @error is final. Set with release semantics under
+ *	eng->lock; read without it by the stream
  * @issue_reported: the last request has been started, and ops->issued() or the return value of
  *	paccel_engine_submit() notifies the stream
  * @issued_node: in eng->issued

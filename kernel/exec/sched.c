@@ -17,23 +17,6 @@
 #include "mem/pool.h"
 
 /*
- * Reports the first job, and the jobs of the same stream that follow it, in one call, which takes
- * the stream's lock once.
- */
-static void sched_report_stream(struct list_head *ended)
-{
-	struct paccel_job *first = list_first_entry(ended, struct paccel_job, node), *job, *next;
-	LIST_HEAD(jobs);
-
-	list_for_each_entry_safe(job, next, ended, node) {
-		if (job->ctx != first->ctx || job->stream_id != first->stream_id)
-			break;
-		list_move_tail(&job->node, &jobs);
-	}
-	first->ops->ended(&jobs);
-}
-
-/*
  * Calls the streams of jobs that were in eng->issued and eng->ended. Runs in eng->report, with no
  * lock held.
  */
@@ -47,8 +30,9 @@ void paccel_sched_report(struct list_head *issued, struct list_head *ended)
 		paccel_job_put(job);
 		cond_resched();
 	}
-	while (!list_empty(ended)) {
-		sched_report_stream(ended);
+	list_for_each_entry_safe(job, next, ended, node) {
+		job->ops->ended(job);
+		paccel_job_put(job);
 		cond_resched();
 	}
 }
@@ -150,8 +134,9 @@ static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
 		job->error = job_is_revoked(job) ? -EFAULT : 0;
 	else if (!job->error)
 		job->error = job->stop;
-	job->over = true;
 	job->end_ns = ktime_get_ns();
+	/* Pairs with stream_job_advance(): @error and @end_ns are final. */
+	smp_store_release(&job->over, true);
 	trace_paccel_complete(job);
 	WRITE_ONCE(eng->load, eng->load - 1);
 	if (job->leader)

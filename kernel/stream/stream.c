@@ -213,7 +213,8 @@ static u64 stream_job_time(const struct paccel_stream *stream, const struct pacc
 static bool stream_job_advance(struct paccel_stream *stream, struct paccel_stream_job *job)
 {
 	if (job->state != PACCEL_JOB_QUEUED)
-		return job->state == PACCEL_JOB_ENDED;
+		/* Pairs with sched_end_job(). */
+		return smp_load_acquire(&job->base.over);
 	if (stream->ctx->ended)
 		stream_fail(stream, stream->ctx->ended, job->base.point);
 	if (stream->error && !job->always) {
@@ -267,8 +268,7 @@ static struct paccel_stream_job *stream_next_transfer(struct paccel_stream *stre
 		return NULL;
 	if (!newest)
 		job = list_first_entry(&stream->jobs, struct paccel_stream_job, in_stream);
-	else if (newest->state == PACCEL_JOB_RUNNING && newest->issued &&
-		 !list_is_last(&newest->in_stream, &stream->jobs))
+	else if (newest->issued && !list_is_last(&newest->in_stream, &stream->jobs))
 		job = list_next_entry(newest, in_stream);
 	else
 		return NULL;
@@ -288,7 +288,7 @@ static void stream_start_transfer(struct paccel_stream *stream, struct paccel_st
 	if (ret >= 0)
 		return;
 	job->base.error = ret;
-	job->state = PACCEL_JOB_ENDED;
+	job->base.over = true;
 	queue_work(paccel_stream_wq, &stream->work);
 }
 
@@ -491,24 +491,10 @@ static void stream_job_issued(struct paccel_job *base)
 	spin_unlock(&ctx->work_lock);
 }
 
-/* Takes over the engine's references on jobs of one stream. In a work item, no lock held. */
-static void stream_jobs_ended(struct list_head *jobs)
+/* Called in a work item with no lock held; the caller has a reference. */
+static void stream_job_ended(struct paccel_job *base)
 {
-	struct paccel_job *last = list_last_entry(jobs, struct paccel_job, node), *job, *next;
-	struct paccel_stream *stream = paccel_stream_job_of(last)->stream;
-	struct paccel_ctx *ctx = stream->ctx;
-
-	spin_lock(&ctx->work_lock);
-	list_for_each_entry_safe(job, next, jobs, node) {
-		/* The stream may remove and free the job once the lock is dropped. */
-		list_del_init(&job->node);
-		paccel_stream_job_of(job)->state = PACCEL_JOB_ENDED;
-		if (job != last)
-			paccel_job_put(job);
-	}
-	spin_unlock(&ctx->work_lock);
-	stream_run(stream);
-	paccel_job_put(last);
+	stream_run(paccel_stream_job_of(base)->stream);
 }
 
 static void stream_job_release(struct paccel_job *base)
@@ -531,7 +517,7 @@ static void stream_job_release(struct paccel_job *base)
 
 static const struct paccel_job_ops stream_job_ops = {
 	.issued = stream_job_issued,
-	.ended = stream_jobs_ended,
+	.ended = stream_job_ended,
 	.release = stream_job_release,
 };
 

@@ -88,8 +88,7 @@ struct paccel_stream {
 enum paccel_stream_job_state {
 	PACCEL_JOB_QUEUED,	/* not started, or waiting for a point or fence */
 	PACCEL_JOB_WATCHING,	/* the callback is being added to the fence */
-	PACCEL_JOB_RUNNING,	/* submitted to an engine */
-	PACCEL_JOB_ENDED,
+	PACCEL_JOB_RUNNING,	/* submitted to an engine, until base.over */
 };
 
 /**
