@@ -30,8 +30,8 @@
 /* Largest number of requests that are started before one kick(). */
 #define PACCEL_UNKICKED 16
 
-/* Largest number of revoked jobs that are ended at once, since interrupts are off. */
-#define PACCEL_REVOKED 16
+/* Largest number of revoked jobs that are ended at once, with their followers, interrupts off. */
+#define PACCEL_REVOKED 4
 
 /* Largest number of requests that are started at once, since interrupts are off. Each can fail. */
 #define PACCEL_STARTED (2 * PACCEL_MAX_DEPTH)
@@ -153,11 +153,10 @@ void paccel_engine_kick_now(struct paccel_engine *eng)
 
 static void tag_start(struct paccel_engine *eng, struct paccel_tag *tag)
 {
-	struct paccel_job *job = tag->job;
 	struct paccel_step *step = &tag->step;
 	int ret;
 
-	if (eng->state != PACCEL_ENGINE_RUNNING || job->stop) {
+	if (eng->state != PACCEL_ENGINE_RUNNING || tag->job->stop) {
 		/* The engine or the job was stopped while eng->work filled the bounce buffer. */
 		tag_unpick(eng, tag);
 		return;
@@ -178,13 +177,6 @@ static void tag_start(struct paccel_engine *eng, struct paccel_tag *tag)
 		return;
 	}
 	atomic64_inc(&eng->pd->count.xfers);
-	/* A request that is repeated is started more than once, and reported once. */
-	if (step->last && job->ops && !job->issue_reported &&
-	    eng->pd->hw.info.flags & PACCEL_HW_LINK) {
-		job->issue_reported = true;
-		kref_get(&job->ref);
-		list_add_tail(&job->issued_node, &eng->issued);
-	}
 }
 
 /* Returns whether the bounce buffer has data that the device has written. */
@@ -365,6 +357,8 @@ static struct paccel_tag *engine_pick(struct paccel_engine *eng)
 	tag->step.last = paccel_job_issue(job, &tag->step);
 	if (!tag->step.last)
 		paccel_sched_enqueue(eng, job);
+	else if (eng->pd->hw.info.flags & PACCEL_HW_LINK)
+		paccel_sched_unpark(eng, job->follower);
 	tag->step.x.quiet = tag_is_quiet(eng, tag);
 	return tag;
 }
@@ -498,14 +492,17 @@ static void engine_report(struct work_struct *work)
 {
 	struct paccel_engine *eng = container_of(work, struct paccel_engine, report);
 	bool cookie = dma_fence_begin_signalling();
-	LIST_HEAD(issued);
+	struct paccel_job *job, *next;
 	LIST_HEAD(ended);
 
 	spin_lock_irq(&eng->lock);
-	list_splice_init(&eng->issued, &issued);
 	list_splice_init(&eng->ended, &ended);
 	spin_unlock_irq(&eng->lock);
-	paccel_sched_report(&issued, &ended);
+	list_for_each_entry_safe(job, next, &ended, node) {
+		job->ops->ended(job);
+		paccel_job_put(job);
+		cond_resched();
+	}
 	dma_fence_end_signalling(cookie);
 }
 
@@ -688,12 +685,7 @@ struct paccel_engine *paccel_engine_choose(struct paccel_device *pd, u32 ops)
 	return best;
 }
 
-/*
- * Queues a job. Takes over a reference of the caller's, unless it fails. @leader: NULL, or a job of
- * the same engine whose requests have all been started; @job is cancelled if it fails. @more:
- * another call follows, and paccel_engine_kick() after the last. Returns 1 if all requests of the
- * job have been started, 0 if ops->issued() will be called for that, or an error. Never sleeps.
- */
+/* Takes over a reference of the caller's, unless it fails. */
 int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader, bool more)
 {
@@ -712,21 +704,11 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 	if (!ret && leader && leader->over && leader->error)
 		ret = -ECANCELED;
 	if (!ret) {
-		if (leader && !leader->over) {
-			job->leader = leader;
-			leader->follower = job;
-		}
 		WRITE_ONCE(eng->load, eng->load + 1);
-		paccel_sched_enqueue(eng, job);
+		paccel_sched_submit(eng, job, leader);
 		engine_advance_unkicked(eng);
 		if (!more || engine_started_end(eng) - eng->kicked >= PACCEL_UNKICKED)
 			paccel_engine_kick_now(eng);
-		if (!list_empty(&job->issued_node)) {
-			list_del_init(&job->issued_node);
-			/* This is not the last reference, as the caller has one. */
-			paccel_job_put(job);
-			ret = 1;
-		}
 		engine_report_later(eng);
 	}
 	spin_unlock_irq(&eng->lock);
@@ -775,7 +757,6 @@ int paccel_engines_init(struct paccel_device *pd)
 		spin_lock_init(&eng->lock);
 		INIT_LIST_HEAD(&eng->queues);
 		INIT_LIST_HEAD(&eng->served);
-		INIT_LIST_HEAD(&eng->issued);
 		INIT_LIST_HEAD(&eng->ended);
 		INIT_WORK(&eng->work, engine_work);
 		INIT_WORK(&eng->report, engine_report);

@@ -89,8 +89,6 @@ enum paccel_engine_state {
  * @served: queues with jobs and with requests in flight; used only if all jobs and requests of the
  *	engine are of one context
  * @scrub: the scrub job while it is queued, else NULL; see paccel_sched_next()
- * @issued: jobs whose last request has been started, each with a reference, until @report calls
- *	ops->issued()
  * @ended: jobs of streams that have ended, with the engine's reference, until @report calls
  *	ops->ended()
  * @deadline: time by which the oldest request in flight must have completed; valid if it is below
@@ -104,7 +102,7 @@ enum paccel_engine_state {
  * @lists: coherent memory, info.list_size bytes for each entry of @tags
  * @lists_dma: bus address of @lists
  * @work: fills and empties the bounce buffer, verifies checksums, starts requests
- * @report: notifies streams of issued and ended jobs
+ * @report: notifies streams of ended jobs
  * @watchdog: checks @deadline
  */
 struct paccel_engine {
@@ -123,7 +121,6 @@ struct paccel_engine {
 	struct list_head queues;
 	struct list_head served;
 	struct paccel_job *scrub;
-	struct list_head issued;
 	struct list_head ended;
 	ktime_t deadline;
 	unsigned long alarm;
@@ -161,11 +158,10 @@ bool paccel_engine_takes(const struct paccel_engine *eng, u32 ops);
 struct paccel_engine *paccel_engine_choose(struct paccel_device *pd, u32 ops);
 /*
  * Queues @job with a reference, which the engine drops when the job has ended. @leader: the
- * previous job of the stream, on the same engine and with all requests started, or NULL; if that
- * job fails, @job is cancelled. @more: the caller submits another job or calls
- * paccel_engine_kick(). Returns 0; 1: all requests of the job have been started already, and
- * ops->issued() is not called; or -errno: nothing was queued, and the caller keeps the reference.
- * Never sleeps; takes eng->lock.
+ * previous job of the stream, submitted to the same engine, or NULL. @job then runs when the leader
+ * has ended, or its requests directly follow those of the leader; if the leader fails, @job is
+ * cancelled. @more: the caller submits another job or calls paccel_engine_kick(). Returns 0, or
+ * -errno: nothing was queued, and the caller keeps the reference. Never sleeps; takes eng->lock.
  */
 int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader, bool more);

@@ -17,10 +17,10 @@ static inline void engine_queue_work(struct paccel_engine *eng)
 	queue_work(paccel_wq, &eng->work);
 }
 
-/* Called before eng->lock is released: eng->report will notify streams of issued and ended jobs. */
+/* Called before eng->lock is released: eng->report will notify streams of ended jobs. */
 static inline void engine_report_later(struct paccel_engine *eng)
 {
-	if (!list_empty(&eng->issued) || !list_empty(&eng->ended))
+	if (!list_empty(&eng->ended))
 		queue_work(paccel_stream_wq, &eng->report);
 }
 
@@ -43,14 +43,17 @@ static inline bool job_is_revoked(const struct paccel_job *job)
 	return job->pages && READ_ONCE(job->pages->revoked);
 }
 
-/* sched.c. eng->lock is held, except for paccel_sched_report(). */
+/* sched.c. eng->lock is held. */
 
-/* Calls ops->issued() and ops->ended() of the listed jobs. In eng->report, without locks. */
-void paccel_sched_report(struct list_head *issued, struct list_head *ended);
 /* Puts a queue that has jobs at the end of eng->queues or eng->served. */
 void paccel_sched_add_queue(struct paccel_engine *eng, struct paccel_queue *queue);
 /* Add a job to its queue and remove a job from its queue. */
 void paccel_sched_enqueue(struct paccel_engine *eng, struct paccel_job *job);
+/* Adds a parked job to its queue. Does nothing if the job is not parked, or NULL. */
+void paccel_sched_unpark(struct paccel_engine *eng, struct paccel_job *job);
+/* Takes a new job: enqueues it, or parks it until its leader, or NULL, has been started. */
+void paccel_sched_submit(struct paccel_engine *eng, struct paccel_job *job,
+			 struct paccel_job *leader);
 void paccel_sched_dequeue(struct paccel_engine *eng, struct paccel_job *job);
 /* Returns whether all jobs and requests in flight are of one context, which has both. */
 bool paccel_sched_is_alone(struct paccel_engine *eng);

@@ -35,7 +35,6 @@ struct paccel_job *paccel_job_alloc(struct paccel_device *pd, struct paccel_ctx 
 		return NULL;
 	kref_init(&job->ref);
 	INIT_LIST_HEAD(&job->node);
-	INIT_LIST_HEAD(&job->issued_node);
 	init_completion(&job->done);
 	job->ctx = ctx ? paccel_ctx_get(ctx) : NULL;
 	job->op = op;

@@ -41,14 +41,11 @@ struct paccel_job;
 
 /**
  * struct paccel_job_ops - functions of stream/ that exec/ calls for a job in a stream
- * @issued: the job's last request has been started: the stream may submit its next job. Called in
- *	eng->report, without locks
  * @ended: the job has ended: the stream may continue. Called in eng->report, without locks
  * @release: drop the references that only jobs in a stream have. Called by paccel_job_release(), in
  *	process context without locks. May sleep
  */
 struct paccel_job_ops {
-	void (*issued)(struct paccel_job *job);
 	void (*ended)(struct paccel_job *job);
 	void (*release)(struct paccel_job *job);
 };
@@ -86,13 +83,11 @@ struct paccel_job_ops {
  * @stop: 0, or the error that the job ends with once none of its requests is in flight, unless they
  *	complete it
  * @leader: the previous job of the stream, until that has ended; else NULL. Requests of this job
- *	are started directly after those of the leader, or when the leader has ended
+ *	are started directly after those of the leader, or when the leader has ended. Until then the
+ *	job is parked: it is in no queue, and the leader's @follower alone points to it
  * @follower: the job whose @leader this job is, or NULL
  * @over: the job has ended, with any result; @error is final. Set with release semantics under
  *	eng->lock; read without it by the stream
- * @issue_reported: the last request has been started, and ops->issued() or the return value of
- *	paccel_engine_submit() notifies the stream
- * @issued_node: in eng->issued
  * @released: bit 0: paccel_job_release() has dropped the references that the job holds
  * @error: 0 or the error of the job; under eng->lock until it has ended
  * @ops: for a job in a stream, else NULL
@@ -135,8 +130,6 @@ struct paccel_job {
 	struct paccel_job *leader;
 	struct paccel_job *follower;
 	bool over;
-	bool issue_reported;
-	struct list_head issued_node;
 	unsigned long released;
 	int error;
 	const struct paccel_job_ops *ops;

@@ -8,34 +8,13 @@
  * requests in flight, of at most four times max_xfer, so that the device does not become idle. If
  * there are several contexts, each has one request in flight.
  *
- * A job of a stream may be queued while its leader, the job before it in the stream, is in flight.
- * Its requests are started directly after those of the leader, linked by the device, or when the
- * leader has ended.
+ * A job of a stream may be submitted before its leader, the job before it in the stream, has ended.
+ * It is parked, in no queue, until the leader has ended; with PACCEL_HW_LINK, until all requests of
+ * the leader are in the ring: the device then links the two jobs, if it can.
  */
 #include "exec/internal.h"
 #include "exec/trace.h"
 #include "mem/pool.h"
-
-/*
- * Calls the streams of jobs that were in eng->issued and eng->ended. Runs in eng->report, with no
- * lock held.
- */
-void paccel_sched_report(struct list_head *issued, struct list_head *ended)
-{
-	struct paccel_job *job, *next;
-
-	list_for_each_entry_safe(job, next, issued, issued_node) {
-		list_del_init(&job->issued_node);
-		job->ops->issued(job);
-		paccel_job_put(job);
-		cond_resched();
-	}
-	list_for_each_entry_safe(job, next, ended, node) {
-		job->ops->ended(job);
-		paccel_job_put(job);
-		cond_resched();
-	}
-}
 
 /* --- queues; eng->lock is held --- */
 
@@ -58,6 +37,27 @@ void paccel_sched_enqueue(struct paccel_engine *eng, struct paccel_job *job)
 	}
 	list_add_tail(&job->node, &job->queue->jobs);
 	paccel_sched_add_queue(eng, job->queue);
+}
+
+/* A job that is not parked waits, has requests in flight, or has ended and is no follower. */
+void paccel_sched_unpark(struct paccel_engine *eng, struct paccel_job *job)
+{
+	if (job && !job->waits && !job->in_flight)
+		paccel_sched_enqueue(eng, job);
+}
+
+void paccel_sched_submit(struct paccel_engine *eng, struct paccel_job *job,
+			 struct paccel_job *leader)
+{
+	if (!leader || leader->over) {
+		paccel_sched_enqueue(eng, job);
+		return;
+	}
+	job->leader = leader;
+	leader->follower = job;
+	/* A leader with requests in flight that does not wait has started its last one. */
+	if (eng->pd->hw.info.flags & PACCEL_HW_LINK && leader->in_flight && !leader->waits)
+		paccel_sched_enqueue(eng, job);
 }
 
 void paccel_sched_dequeue(struct paccel_engine *eng, struct paccel_job *job)
@@ -121,11 +121,22 @@ struct paccel_job *paccel_sched_next(struct paccel_engine *eng)
 
 /* --- the end of jobs; eng->lock is held --- */
 
+/* No further request of the job is started. Returns whether none is in flight. */
+static bool sched_stop_job(struct paccel_engine *eng, struct paccel_job *job, int error)
+{
+	if (job->waits)
+		paccel_sched_dequeue(eng, job);
+	if (!job->stop)
+		job->stop = error;
+	return !job->in_flight;
+}
+
 /*
  * The job does not wait and has no request in flight. eng->report reports it to its stream. If it
- * is in none, its waiters are woken here, and it may be freed.
+ * is in none, its waiters are woken here, and it may be freed. Returns the follower if that ends,
+ * too, else NULL.
  */
-static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
+static struct paccel_job *sched_end_one(struct paccel_engine *eng, struct paccel_job *job)
 {
 	struct paccel_job *follower = job->follower;
 
@@ -148,15 +159,22 @@ static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
 		if (job->end)
 			job->end(job);
 		paccel_job_put(job);
-		return;
+		return NULL;
 	}
 	list_add_tail(&job->node, &eng->ended);
-	if (!follower)
-		return;
-	follower->leader = NULL;
+	if (follower)
+		follower->leader = NULL;
 	/* The follower may need the data of the job that has failed. */
-	if (job->error)
-		paccel_sched_withdraw(eng, follower, -ECANCELED);
+	if (follower && job->error)
+		return sched_stop_job(eng, follower, -ECANCELED) ? follower : NULL;
+	paccel_sched_unpark(eng, follower);
+	return NULL;
+}
+
+static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
+{
+	while (job)
+		job = sched_end_one(eng, job);
 }
 
 /*
@@ -165,11 +183,7 @@ static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
  */
 void paccel_sched_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error)
 {
-	if (job->waits)
-		paccel_sched_dequeue(eng, job);
-	if (!job->stop)
-		job->stop = error;
-	if (!job->in_flight)
+	if (sched_stop_job(eng, job, error))
 		sched_end_job(eng, job);
 }
 

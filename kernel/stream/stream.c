@@ -11,9 +11,9 @@
  * depend on that. None of these functions allocates memory, so fences are signalled also when there
  * is none.
  *
- * A copy or fill job is submitted to the engine when all requests of the copy or fill before it,
- * its leader, have been started. The engine cancels it if the leader fails. Any other job waits
- * until the jobs before it have ended.
+ * Copy and fill jobs that follow each other are submitted to one engine, some of them at a time,
+ * each with the one before it as its leader. The engine runs them in order, and cancels those whose
+ * leader fails. Any other job waits until the jobs before it have ended.
  *
  * A job can only wait for points that were submitted before it, so waits cannot form a cycle.
  */
@@ -39,8 +39,8 @@
  */
 #define PACCEL_STREAM_ROUNDS 2
 /*
- * Largest number of jobs that are removed, or submitted to an engine, in one round, since the lock
- * is held.
+ * Largest number of jobs that are removed in one round, since the lock is held, and largest number
+ * that an engine has at a time, since it may cancel all of them with interrupts off.
  */
 #define PACCEL_STREAM_JOBS 32
 
@@ -146,6 +146,8 @@ static void stream_remove_job(struct paccel_stream *stream, struct paccel_stream
 		stream_fail(stream, job->base.error, job->base.point);
 	if (stream->newest == job)
 		stream->newest = NULL;
+	if (job->state == PACCEL_JOB_RUNNING)
+		stream->started--;
 	stream->ended_ns = job->base.end_ns;
 	stream->queued--;
 	ctx->queued--;
@@ -255,8 +257,8 @@ static bool stream_job_suits_engine(const struct paccel_stream_job *job,
 
 /*
  * Returns the copy or fill job that can be submitted to an engine now, or NULL. It is the first job
- * of the stream, or the next one behind @leader if all requests of that have been started and its
- * engine supports the job.
+ * of the stream, or the next one behind @leader if that has not ended and its engine supports the
+ * job.
  */
 static struct paccel_stream_job *stream_next_transfer(struct paccel_stream *stream,
 						      struct paccel_stream_job **leader)
@@ -264,11 +266,12 @@ static struct paccel_stream_job *stream_next_transfer(struct paccel_stream *stre
 	struct paccel_stream_job *newest = stream->newest, *job;
 
 	*leader = newest;
-	if (stream->error || stream->ctx->ended || list_empty(&stream->jobs))
+	if (stream->error || stream->ctx->ended || list_empty(&stream->jobs) ||
+	    stream->started == PACCEL_STREAM_JOBS)
 		return NULL;
 	if (!newest)
 		job = list_first_entry(&stream->jobs, struct paccel_stream_job, in_stream);
-	else if (newest->issued && !list_is_last(&newest->in_stream, &stream->jobs))
+	else if (!READ_ONCE(newest->base.over) && !list_is_last(&newest->in_stream, &stream->jobs))
 		job = list_next_entry(newest, in_stream);
 	else
 		return NULL;
@@ -283,38 +286,27 @@ static void stream_start_transfer(struct paccel_stream *stream, struct paccel_st
 	int ret = paccel_job_submit(&job->base, leader ? &leader->base : NULL, true);
 
 	stream->newest = job;
-	job->issued = ret > 0;
+	stream->started++;
 	job->state = PACCEL_JOB_RUNNING;
-	if (ret >= 0)
+	if (!ret)
 		return;
 	job->base.error = ret;
 	job->base.over = true;
 	queue_work(paccel_stream_wq, &stream->work);
 }
 
-/* Submits jobs to engines. Returns whether there may be more. */
-static bool stream_start_transfers(struct paccel_stream *stream)
+/* Submits jobs to an engine. */
+static void stream_start_transfers(struct paccel_stream *stream)
 {
 	struct paccel_stream_job *job, *leader;
-	unsigned int most = PACCEL_STREAM_JOBS;
 	struct paccel_engine *unkicked = NULL;
 
-	while (most && (job = stream_next_transfer(stream, &leader))) {
+	while ((job = stream_next_transfer(stream, &leader))) {
 		stream_start_transfer(stream, job, leader);
-		if (unkicked && unkicked != job->base.eng)
-			paccel_engine_kick(unkicked);
 		unkicked = job->base.eng;
-		most--;
 	}
 	if (unkicked)
 		paccel_engine_kick(unkicked);
-	return !most;
-}
-
-/* An eventfd is signalled before the copies and fills behind it are started. */
-static bool stream_may_start(struct paccel_stream *stream)
-{
-	return list_empty(&stream->todo.ended);
 }
 
 /*
@@ -332,9 +324,11 @@ static bool stream_run_locked(struct paccel_stream *stream, bool signalling)
 			break;
 		stream_remove_job(stream, job);
 	}
-	if (signalling || !stream_may_start(stream))
+	/* An eventfd is signalled before the copies and fills behind it are started. */
+	if (signalling || !list_empty(&stream->todo.ended))
 		return true;
-	return stream_start_transfers(stream) || stream->todo.watch;
+	stream_start_transfers(stream);
+	return stream->todo.watch;
 }
 
 static void stream_todo_init(struct paccel_stream_todo *todo)
@@ -469,28 +463,6 @@ static void stream_work(struct work_struct *work)
 	stream_run(container_of(work, struct paccel_stream, work));
 }
 
-/*
- * Submits jobs to engines, unless stream_run() is in progress, which does so. ctx->work_lock is
- * held.
- */
-static void stream_start_more(struct paccel_stream *stream)
-{
-	if (!stream->running && stream_may_start(stream) && stream_start_transfers(stream))
-		queue_work(paccel_stream_wq, &stream->work);
-}
-
-/* Called in a work item with no lock held; the caller has a reference. */
-static void stream_job_issued(struct paccel_job *base)
-{
-	struct paccel_stream_job *job = paccel_stream_job_of(base);
-	struct paccel_ctx *ctx = base->ctx;
-
-	spin_lock(&ctx->work_lock);
-	job->issued = true;
-	stream_start_more(job->stream);
-	spin_unlock(&ctx->work_lock);
-}
-
 /* Called in a work item with no lock held; the caller has a reference. */
 static void stream_job_ended(struct paccel_job *base)
 {
@@ -516,7 +488,6 @@ static void stream_job_release(struct paccel_job *base)
 }
 
 static const struct paccel_job_ops stream_job_ops = {
-	.issued = stream_job_issued,
 	.ended = stream_job_ended,
 	.release = stream_job_release,
 };

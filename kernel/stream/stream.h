@@ -39,6 +39,7 @@ struct paccel_stream_todo {
  * @queued: number of jobs in @jobs
  * @newest: the copy or fill job that was last submitted to an engine, while it is in @jobs, else
  *	NULL
+ * @started: number of jobs in @jobs that have been submitted to an engine
  * @stage: staging buffer of the jobs, allocated by the first that needs it; set once with
  *	cmpxchg(), without a lock
  * @fences: exported fences that are not signalled, sorted by point
@@ -68,6 +69,7 @@ struct paccel_stream {
 	struct list_head jobs;
 	unsigned int queued;
 	struct paccel_stream_job *newest;
+	unsigned int started;
 	void *stage;
 	struct list_head fences;
 	struct list_head waiters;
@@ -98,8 +100,6 @@ enum paccel_stream_job_state {
  * @in_stream: in stream->jobs; this and the members below are under ctx->work_lock once the job is
  *	queued, except where they do not change
  * @state: state of the job
- * @issued: all DMA requests of the job have been started: the next job can be submitted to the
- *	engine
  * @cancelled: paccel_engine_cancel() has been called
  * @last: the job is the last of its SUBMIT
  * @always: the job runs also in a stream that has failed
@@ -120,7 +120,6 @@ struct paccel_stream_job {
 	struct paccel_stream *stream;
 	struct list_head in_stream;
 	enum paccel_stream_job_state state;
-	bool issued;
 	bool cancelled;
 	bool last;
 	bool always;
