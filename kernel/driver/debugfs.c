@@ -1,82 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/kernel/debug/paccel/paccelN/: state of a device, for root; documented in
+ * /sys/kernel/debug/paccel/paccelN/state: state of a device, for root; documented in
  * Documentation/health.md. Removal of a device waits for readers before it frees anything. Later
  * reads fail with EIO.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_buf.h>
 #include <linux/seq_file.h>
-#include <linux/sizes.h>
-#include <linux/slab.h>
 
 #include "core/ctx.h"
 #include "core/device.h"
 #include "driver/driver.h"
 #include "exec/dump.h"
-#include "exec/engine.h"
 #include "exec/job.h"
 #include "stream/stream.h"
 
-#define DEBUGFS_TEXT SZ_16K
-
 static struct dentry *debugfs_root;
-
-/* The text is made in parts, since interrupts are off while one engine is printed. */
-static int debugfs_show_text(struct seq_file *m, size_t size,
-			     void (*show)(struct seq_buf *out, struct paccel_engine *eng),
-			     struct paccel_engine *eng)
-{
-	char *text = kvmalloc(size, GFP_KERNEL);
-	struct seq_buf out;
-
-	if (!text)
-		return -ENOMEM;
-	seq_buf_init(&out, text, size);
-	show(&out, eng);
-	/* After an overflow seq_buf_used() counts the final NUL. */
-	seq_write(m, text, strnlen(text, seq_buf_used(&out)));
-	kvfree(text);
-	return 0;
-}
-
-static int debugfs_show_engines(struct seq_file *m,
-				void (*show)(struct seq_buf *out, struct paccel_engine *eng))
-{
-	struct paccel_device *pd = m->private;
-	unsigned int i;
-	int ret = 0;
-
-	for (i = 0; !ret && i < pd->hw.info.engines; i++)
-		ret = debugfs_show_text(m, DEBUGFS_TEXT, show, &pd->engines[i]);
-	return ret;
-}
-
-static int engines_show(struct seq_file *m, void *unused)
-{
-	return debugfs_show_engines(m, paccel_show_engine);
-}
-DEFINE_SHOW_ATTRIBUTE(engines);
-
-static int queues_show(struct seq_file *m, void *unused)
-{
-	return debugfs_show_engines(m, paccel_show_queues);
-}
-DEFINE_SHOW_ATTRIBUTE(queues);
-
-static void debugfs_dump_registers(struct seq_buf *out, struct paccel_engine *eng)
-{
-	eng->pd->ops->dump(&eng->pd->hw, out);
-}
-
-static int registers_show(struct seq_file *m, void *unused)
-{
-	struct paccel_device *pd = m->private;
-
-	return debugfs_show_text(m, (1 + pd->hw.info.engines) * DEBUGFS_TEXT,
-				 debugfs_dump_registers, pd->engines);
-}
-DEFINE_SHOW_ATTRIBUTE(registers);
 
 static void debugfs_show_stream(struct seq_file *m, struct paccel_stream *stream)
 {
@@ -113,29 +52,31 @@ static void debugfs_show_ctx(struct seq_file *m, struct paccel_ctx *ctx)
 	spin_unlock(&ctx->work_lock);
 }
 
-static int streams_show(struct seq_file *m, void *unused)
+static int state_show(struct seq_file *m, void *unused)
 {
 	struct paccel_device *pd = m->private;
 	struct paccel_ctx *ctx;
+	struct seq_buf out;
+	char *text;
+	size_t size = seq_get_buf(m, &text);
+
+	seq_buf_init(&out, text, size);
+	paccel_dump_device(&out, pd);
+	/* -1: seq_file calls this function again with a larger buffer. */
+	seq_commit(m, seq_buf_has_overflowed(&out) ? -1 : seq_buf_used(&out));
 
 	guard(mutex)(&pd->ctxs_lock);
 	list_for_each_entry(ctx, &pd->ctxs, node)
 		debugfs_show_ctx(m, ctx);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(streams);
+DEFINE_SHOW_ATTRIBUTE(state);
 
-/* Errors are ignored: the driver works without these files. */
+/* Errors are ignored: the driver works without this file. */
 void paccel_debugfs_add(struct paccel_device *pd)
 {
-	struct dentry *dir = debugfs_create_dir(dev_name(&pd->dev), debugfs_root);
-
-	pd->debugfs = dir;
-	debugfs_create_file("engines", 0400, dir, pd, &engines_fops);
-	debugfs_create_file("queues", 0400, dir, pd, &queues_fops);
-	debugfs_create_file("streams", 0400, dir, pd, &streams_fops);
-	if (pd->ops->dump)
-		debugfs_create_file("registers", 0400, dir, pd, &registers_fops);
+	pd->debugfs = debugfs_create_dir(dev_name(&pd->dev), debugfs_root);
+	debugfs_create_file("state", 0400, pd->debugfs, pd, &state_fops);
 }
 
 /* Waits for readers. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * State of a device and its engines as text: the device core dump that is made when an engine or
- * the device is restarted or taken out of service, and the files of debugfs.
+ * the device is restarted or taken out of service, and the file in debugfs.
  *
  * The text has no user data, no fill patterns, no bus addresses and no kernel pointers.
  *
@@ -125,7 +125,7 @@ static const char *const engine_states[] = {
 	[PACCEL_ENGINE_HALTED] = "halted",
 };
 
-void paccel_show_engine(struct seq_buf *out, struct paccel_engine *eng)
+static void dump_engine(struct seq_buf *out, struct paccel_engine *eng)
 {
 	u64 i;
 
@@ -155,7 +155,7 @@ static void dump_queue(struct seq_buf *out, const struct paccel_queue *queue)
 		       jiffies_to_msecs(jiffies - first->since));
 }
 
-void paccel_show_queues(struct seq_buf *out, struct paccel_engine *eng)
+static void dump_queues(struct seq_buf *out, struct paccel_engine *eng)
 {
 	struct list_head *lists[] = { &eng->queues, &eng->served };
 	unsigned int i, left = DUMP_QUEUES;
@@ -190,7 +190,7 @@ static void dump_counters(struct seq_buf *out, struct paccel_device *pd)
 	seq_buf_printf(out, "leaked_pages: %lld\n", atomic64_read(&count->leaked_pages));
 }
 
-static void dump_device(struct seq_buf *out, struct paccel_device *pd)
+void paccel_dump_device(struct seq_buf *out, struct paccel_device *pd)
 {
 	struct paccel_engine *eng;
 
@@ -199,8 +199,8 @@ static void dump_device(struct seq_buf *out, struct paccel_device *pd)
 	seq_buf_printf(out, "health: %s\n", paccel_health(pd));
 	dump_counters(out, pd);
 	for (eng = pd->engines; eng < pd->engines + pd->hw.info.engines; eng++) {
-		paccel_show_engine(out, eng);
-		paccel_show_queues(out, eng);
+		dump_engine(out, eng);
+		dump_queues(out, eng);
 	}
 	if (pd->ops->dump)
 		pd->ops->dump(&pd->hw, out);
@@ -222,7 +222,7 @@ void paccel_dump(struct paccel_device *pd, const char *why)
 		       first ? "why" : "then", why, ktime_get_boottime_ns(),
 		       ktime_get_real_seconds());
 	if (first)
-		dump_device(out, pd);
+		paccel_dump_device(out, pd);
 	queue_work(system_unbound_wq, &pd->dump_work);
 }
 

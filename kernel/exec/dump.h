@@ -6,7 +6,6 @@
 #include "exec/job.h"
 
 struct paccel_device;
-struct paccel_engine;
 struct seq_buf;
 struct work_struct;
 
@@ -17,9 +16,11 @@ struct work_struct;
 const char *paccel_health(struct paccel_device *pd);
 /* Returns the name of the operation. */
 const char *paccel_op_name(enum paccel_job_op op);
-/* Print the requests in flight, and the queues of jobs. Take eng->lock. */
-void paccel_show_engine(struct seq_buf *out, struct paccel_engine *eng);
-void paccel_show_queues(struct seq_buf *out, struct paccel_engine *eng);
+/*
+ * Prints the state of the device, its engines and its registers. The device is bound. Takes the
+ * lock of each engine.
+ */
+void paccel_dump_device(struct seq_buf *out, struct paccel_device *pd);
 
 /*
  * Adds the state of the device to pd->dump, if it is empty, else one line with the reason @why, and

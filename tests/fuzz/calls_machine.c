@@ -361,8 +361,7 @@ long call_remap(const u64 *a)
 
 static const char *const attributes[][2] = {
 	{ CLASS, "used" }, { CLASS, "quarantined" }, { CLASS, "health" }, { CLASS, "timeouts" },
-	{ CLASS, "max_user_bytes" }, { DEBUGFS, "engines" }, { DEBUGFS, "queues" },
-	{ DEBUGFS, "streams" },
+	{ CLASS, "max_user_bytes" }, { DEBUGFS, "state" },
 };
 
 /* device, attribute */

@@ -476,7 +476,7 @@ int card_jobs(void)
 
 	if (!card_node(card_bdf(), node))
 		return -1;
-	snprintf(path, sizeof(path), "/sys/kernel/debug/paccel/%s/engines", node);
+	snprintf(path, sizeof(path), "/sys/kernel/debug/paccel/%s/state", node);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, "engine %*u: %d jobs", &n) == 1)
