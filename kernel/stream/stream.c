@@ -340,16 +340,13 @@ static void stream_todo_init(struct paccel_stream_todo *todo)
 	todo->wake = false;
 }
 
-/* Moves everything from @from to @to, which is empty. */
+/* Moves everything from @from to @to, which is overwritten. */
 static void stream_todo_take(struct paccel_stream_todo *from, struct paccel_stream_todo *to)
 {
-	list_splice_init(&from->ended, &to->ended);
-	list_splice_init(&from->fences, &to->fences);
-	to->watch = from->watch;
-	to->wake = from->wake;
-	from->nr_ended = 0;
-	from->watch = NULL;
-	from->wake = false;
+	*to = *from;
+	list_replace(&from->ended, &to->ended);
+	list_replace(&from->fences, &to->fences);
+	stream_todo_init(from);
 }
 
 /*
@@ -402,7 +399,6 @@ static void stream_notify(struct paccel_stream *stream, struct paccel_stream_tod
 	struct paccel_device *pd = stream->ctx->pd;
 	struct paccel_fence *fence, *next_fence;
 	struct paccel_stream_job *job, *next;
-	int jobs = 0;
 
 	list_for_each_entry_safe(fence, next_fence, &todo->fences, node) {
 		list_del_init(&fence->node);
@@ -415,10 +411,9 @@ static void stream_notify(struct paccel_stream *stream, struct paccel_stream_tod
 		if (job->base.op == PACCEL_JOB_EVENTFD && !job->base.error)
 			paccel_eventfd_signal(job->eventfd);
 		paccel_job_put(&job->base);
-		jobs++;
 		cond_resched();
 	}
-	if (jobs && atomic_sub_and_test(jobs, &pd->stream_jobs))
+	if (todo->nr_ended && atomic_sub_and_test(todo->nr_ended, &pd->stream_jobs))
 		wake_up_var(&pd->stream_jobs);
 }
 
@@ -430,7 +425,6 @@ static void stream_run(struct paccel_stream *stream)
 	unsigned int rounds = PACCEL_STREAM_ROUNDS;
 	struct paccel_stream_todo todo;
 
-	stream_todo_init(&todo);
 	spin_lock(&ctx->work_lock);
 	if (stream->running)
 		goto unlock;
