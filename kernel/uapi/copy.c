@@ -44,13 +44,14 @@ struct paccel_transfer {
 
 /*
  * Sets @span to the number of bytes from the first byte of the rectangle to its last. Returns
- * -EINVAL if it wraps.
+ * -EINVAL if it wraps, or if the rows overlap.
  */
 static int rect_span(const struct paccel_rect *rect, u64 width, u64 rows, u64 *span)
 {
 	u64 end;
 
-	if (rows > 1 && rect->pitch < width)
+	/* A pitch that is given must be valid also if there is one row. */
+	if ((rows > 1 || rect->pitch) && rect->pitch < width)
 		return -EINVAL;
 	if (check_mul_overflow(rows - 1, rect->pitch, span) ||
 	    check_add_overflow(*span, width, span))
@@ -335,10 +336,6 @@ static int copy_check(struct paccel_device *pd, const struct paccel_op_copy *cop
 	if (copy->reserved || !copy->width || !copy->rows)
 		return -EINVAL;
 	if (copy->dir < PACCEL_COPY_H2D || copy->dir > PACCEL_COPY_D2D)
-		return -EINVAL;
-	/* A pitch that is given must be valid also if there is one row. */
-	if ((copy->dst_pitch && copy->dst_pitch < copy->width) ||
-	    (copy->src_pitch && copy->src_pitch < copy->width))
 		return -EINVAL;
 	if (rect_span(&t->dst, t->width, t->rows, dst_span) ||
 	    rect_span(&t->src, t->width, t->rows, src_span))
