@@ -13,46 +13,31 @@ bool paccel_verify;
 module_param_named(verify, paccel_verify, bool, 0644);
 MODULE_PARM_DESC(verify, "verify all DMA requests by checksum, on devices that support it (N)");
 
-/* A parameter of milliseconds, with its limits. */
-struct paccel_ms {
-	unsigned int *value;
-	unsigned int min;
-	unsigned int max;
-};
-
 static int paccel_ms_set(const char *text, const struct kernel_param *kp)
 {
-	const struct paccel_ms *ms = kp->arg;
+	struct paccel_ms *ms = kp->arg;
 	unsigned int value;
 
 	if (kstrtouint(text, 0, &value) || value < ms->min || value > ms->max) {
 		pr_err("paccel: %s must be %u to %u milliseconds\n", kp->name, ms->min, ms->max);
 		return -EINVAL;
 	}
-	WRITE_ONCE(*ms->value, value);
+	WRITE_ONCE(ms->value, value);
 	return 0;
 }
 
-static int paccel_ms_get(char *buffer, const struct kernel_param *kp)
-{
-	const struct paccel_ms *ms = kp->arg;
-
-	return sysfs_emit(buffer, "%u\n", READ_ONCE(*ms->value));
-}
-
+/* The value is the first member of struct paccel_ms. */
 static const struct kernel_param_ops paccel_ms_ops = {
 	.set = paccel_ms_set,
-	.get = paccel_ms_get,
+	.get = param_get_uint,
 };
 
-unsigned int paccel_watchdog_ms = 10000;
-static const struct paccel_ms watchdog_ms = { &paccel_watchdog_ms, 10, 600000 };
-module_param_cb(watchdog_ms, &paccel_ms_ops, (void *)&watchdog_ms, 0644);
+struct paccel_ms paccel_watchdog_ms = { .value = 10000, .min = 10, .max = 600000 };
+module_param_cb(watchdog_ms, &paccel_ms_ops, &paccel_watchdog_ms, 0644);
 MODULE_PARM_DESC(watchdog_ms, "longest duration of a DMA request, in ms, 10 to 600000 (10000)");
 
-unsigned int paccel_quiesce_ms = 5000;
-static const struct paccel_ms quiesce_ms = { &paccel_quiesce_ms, 1, 60000 };
-module_param_cb(quiesce_ms, &paccel_ms_ops, (void *)&quiesce_ms, 0644);
+struct paccel_ms paccel_quiesce_ms = { .value = 5000, .min = 1, .max = 60000 };
+module_param_cb(quiesce_ms, &paccel_ms_ops, &paccel_quiesce_ms, 0644);
 MODULE_PARM_DESC(quiesce_ms, "longest wait for a device to stop, in ms, 1 to 60000 (5000)");
 
 static const char *const p2p_names[] = {

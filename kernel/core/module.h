@@ -6,14 +6,21 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+/* A parameter of milliseconds, with its limits. */
+struct paccel_ms {
+	unsigned int value;
+	unsigned int min;
+	unsigned int max;
+};
+
 /*
  * Module parameters, see Documentation/ABI/testing/module-paccel. paccel_scrub and paccel_p2p are
  * set at load time only; the others can change at any time and are read with READ_ONCE().
  */
 extern bool paccel_scrub;		/* fill freed device memory with 0 */
 extern bool paccel_verify;		/* verify all operations for which it is supported */
-extern unsigned int paccel_watchdog_ms;	/* limit of one DMA request */
-extern unsigned int paccel_quiesce_ms;	/* limit of paccel_hw_ops.quiesce() */
+extern struct paccel_ms paccel_watchdog_ms;	/* limit of one DMA request */
+extern struct paccel_ms paccel_quiesce_ms;	/* limit of paccel_hw_ops.quiesce() */
 
 enum paccel_p2p {
 	PACCEL_P2P_AUTO,	/* as pci_p2pdma_distance() decides */

@@ -124,7 +124,7 @@ static bool engine_oldest_is_kicked(struct paccel_engine *eng)
 /* The oldest request in flight must complete by then. In ktime, since jiffies may lag behind. */
 static void engine_set_deadline(struct paccel_engine *eng)
 {
-	eng->deadline = ktime_add_ms(ktime_get(), READ_ONCE(paccel_watchdog_ms));
+	eng->deadline = ktime_add_ms(ktime_get(), READ_ONCE(paccel_watchdog_ms.value));
 	engine_set_alarm(eng);
 }
 

@@ -100,7 +100,7 @@ static void device_take_out_of_service(struct paccel_device *pd, bool quiet, con
 
 int paccel_quiesce(struct paccel_hw *hw)
 {
-	return paccel_of_hw(hw)->ops->quiesce(hw, READ_ONCE(paccel_quiesce_ms));
+	return paccel_of_hw(hw)->ops->quiesce(hw, READ_ONCE(paccel_quiesce_ms.value));
 }
 EXPORT_SYMBOL_PACCEL(paccel_quiesce);
 
