@@ -13,11 +13,6 @@
 #include "stream/fence.h"
 #include "stream/stream.h"
 
-static struct paccel_fence *to_paccel_fence(struct dma_fence *base)
-{
-	return container_of(base, struct paccel_fence, base);
-}
-
 static const char *fence_driver_name(struct dma_fence *base)
 {
 	return "paccel";
@@ -25,7 +20,7 @@ static const char *fence_driver_name(struct dma_fence *base)
 
 static const char *fence_timeline_name(struct dma_fence *base)
 {
-	return to_paccel_fence(base)->timeline;
+	return container_of(base, struct paccel_fence, base)->timeline;
 }
 
 static void fence_free(struct rcu_head *rcu)

@@ -692,12 +692,16 @@ static int stream_place(struct paccel_stream *stream)
 	return i < PACCEL_MAX_STREAMS ? 0 : -ENOSPC;
 }
 
-static struct paccel_stream *stream_new(struct paccel_ctx *ctx)
+struct paccel_stream *paccel_stream_create(struct paccel_ctx *ctx)
 {
-	struct paccel_stream *stream = kzalloc(sizeof(*stream), GFP_KERNEL_ACCOUNT);
+	struct paccel_stream *stream;
+	int ret = paccel_page_alloc(ctx);
 
+	if (ret)
+		return ERR_PTR(ret);
+	stream = kzalloc(sizeof(*stream), GFP_KERNEL_ACCOUNT);
 	if (!stream)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	kref_init(&stream->ref);
 	stream->ctx = paccel_ctx_get(ctx);
 	INIT_LIST_HEAD(&stream->jobs);
@@ -706,19 +710,6 @@ static struct paccel_stream *stream_new(struct paccel_ctx *ctx)
 	stream_todo_init(&stream->todo);
 	INIT_WORK(&stream->work, stream_work);
 	stream->fence_context = dma_fence_context_alloc(1);
-	return stream;
-}
-
-struct paccel_stream *paccel_stream_create(struct paccel_ctx *ctx)
-{
-	struct paccel_stream *stream;
-	int ret = paccel_page_alloc(ctx);
-
-	if (ret)
-		return ERR_PTR(ret);
-	stream = stream_new(ctx);
-	if (!stream)
-		return ERR_PTR(-ENOMEM);
 	ret = stream_place(stream);
 	if (!ret)
 		return stream;
