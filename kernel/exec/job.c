@@ -55,7 +55,7 @@ void *paccel_job_stage(const struct paccel_job *job)
  * Drops the references that the job holds. Only the first call has an effect. The job has ended, or
  * was never queued. May sleep; never waits for a device.
  */
-void paccel_job_release(struct paccel_job *job)
+static void job_release(struct paccel_job *job)
 {
 	unsigned int i;
 
@@ -90,7 +90,7 @@ void paccel_ctx_release_jobs(struct work_struct *work)
 
 	/* The last job may hold the last reference on the context. */
 	llist_for_each_entry_safe(job, next, jobs, unreferenced) {
-		paccel_job_release(job);
+		job_release(job);
 		job_free(job);
 		cond_resched();
 	}
@@ -116,7 +116,7 @@ void paccel_job_put(struct paccel_job *job)
 /* Releases a job that was never queued or has ended, and drops a reference. May sleep. */
 void paccel_job_drop(struct paccel_job *job)
 {
-	paccel_job_release(job);
+	job_release(job);
 	paccel_job_put(job);
 }
 

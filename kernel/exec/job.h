@@ -42,7 +42,7 @@ struct paccel_job;
 /**
  * struct paccel_job_ops - functions of stream/ that exec/ calls for a job in a stream
  * @ended: the job has ended: the stream may continue. Called in eng->report, without locks
- * @release: drop the references that only jobs in a stream have. Called by paccel_job_release(), in
+ * @release: drop the references that only jobs in a stream have. Called by job_release(), in
  *	process context without locks. May sleep
  */
 struct paccel_job_ops {
@@ -88,7 +88,7 @@ struct paccel_job_ops {
  * @follower: the job whose @leader this job is, or NULL
  * @over: the job has ended, with any result; @error is final. Set with release semantics under
  *	eng->lock; read without it by the stream
- * @released: bit 0: paccel_job_release() has dropped the references that the job holds
+ * @released: bit 0: job_release() has dropped the references that the job holds
  * @error: 0 or the error of the job; under eng->lock until it has ended
  * @ops: for a job in a stream, else NULL
  * @end: for a job in no stream, or NULL: called once when the job has ended, with eng->lock held
@@ -170,10 +170,9 @@ void paccel_job_put(struct paccel_job *job);
 /* Work item ctx->release. */
 void paccel_ctx_release_jobs(struct work_struct *work);
 /*
- * Drops the references that the job holds, once. The job has ended, or was never submitted. May
- * sleep, but never waits for the device. paccel_job_drop() then drops the caller's reference.
+ * Drops the references that the job holds, once, and the caller's reference on the job. The job has
+ * ended, or was never submitted. May sleep, but never waits for the device.
  */
-void paccel_job_release(struct paccel_job *job);
 void paccel_job_drop(struct paccel_job *job);
 /* Allocates a staging buffer of pd->bounce_size bytes, to be freed with kfree(), or NULL. */
 void *paccel_job_stage(const struct paccel_job *job);
