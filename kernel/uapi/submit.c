@@ -240,15 +240,6 @@ static int submit_check(const struct paccel_submit *cmd)
 	return cmd->nr_ops > PACCEL_MAX_OPS ? -E2BIG : 0;
 }
 
-/* Writes the number of the operation that failed, although the call fails. */
-static int submit_reply_bad_op(struct paccel_ucmd *ucmd, int error)
-{
-	struct paccel_submit *cmd = ucmd->cmd;
-	struct paccel_submit __user *user = ucmd->user;
-
-	return put_user(cmd->bad_op, &user->bad_op) ? -EFAULT : error;
-}
-
 static int submit_ops(struct paccel_ucmd *ucmd)
 {
 	struct paccel_submit *cmd = ucmd->cmd;
@@ -270,6 +261,7 @@ static int submit_ops(struct paccel_ucmd *ucmd)
 
 int paccel_ioctl_submit(struct paccel_ucmd *ucmd)
 {
+	struct paccel_submit __user *user = ucmd->user;
 	struct paccel_submit *cmd = ucmd->cmd;
 	int ret = submit_check(cmd);
 
@@ -277,5 +269,8 @@ int paccel_ioctl_submit(struct paccel_ucmd *ucmd)
 	/* The error that the first job would fail with is returned at once. */
 	if (!ret)
 		ret = READ_ONCE(ucmd->ctx->pd->state) == PACCEL_FAILED ? -EIO : submit_ops(ucmd);
-	return ret && ret != -ERESTARTSYS ? submit_reply_bad_op(ucmd, ret) : ret;
+	if (!ret || ret == -ERESTARTSYS)
+		return ret;
+	/* The number of the operation that failed is written, although the call fails. */
+	return put_user(cmd->bad_op, &user->bad_op) ? -EFAULT : ret;
 }

@@ -57,11 +57,6 @@ static u32 wait_count_ended(struct paccel_ctx *ctx, struct waited *points, u32 n
 	return ended;
 }
 
-static bool wait_is_over(u32 ended, u32 nr, u32 flags)
-{
-	return ended == nr || (ended && (flags & PACCEL_WAIT_ANY));
-}
-
 static int wait_sleep(struct paccel_ctx *ctx, struct waited *points, struct paccel_wait *cmd,
 		      u64 *seen)
 {
@@ -74,7 +69,8 @@ static int wait_sleep(struct paccel_ctx *ctx, struct waited *points, struct pacc
 		prepare_to_wait(&ctx->wait, &wait, TASK_INTERRUPTIBLE | TASK_FREEZABLE);
 		cmd->ended = wait_count_ended(ctx, points, cmd->nr_points, seen);
 		ret = paccel_gone(ctx->pd) ? -ENODEV : READ_ONCE(ctx->lost) ? -ESTALE : 0;
-		if (ret || wait_is_over(cmd->ended, cmd->nr_points, cmd->flags))
+		if (ret || cmd->ended == cmd->nr_points ||
+		    (cmd->ended && (cmd->flags & PACCEL_WAIT_ANY)))
 			break;
 		ret = over ? -ETIME : signal_pending(current) ? -ERESTARTSYS : 0;
 		if (ret)
