@@ -24,12 +24,14 @@
  * The reservation lock of a dma-buf is taken before the locks above, and not while mmap_lock is
  * held:
  *
- *   pd->detach_lock or pd->exports_lock -> reservation -> (exporter's) -> shared->lock (share.c)
+ *   pd->exports_lock -> reservation -> (exporter's) -> shared->lock (share.c)
  *
- * No other locks of the driver are held when a dma_buf_*() function is called. Its dma_buf_ops take
- * shared->lock only; release() also takes pd->exports_lock and those needed to free memory. Its
- * invalidate_mappings() takes eng->lock only. Revoking an export waits, with both locks held, for
- * DMA requests of other devices, so functions that end DMA requests of this device take neither.
+ * No other locks of the driver are held when a dma_buf_*() function is called, since other drivers
+ * may hold a reservation lock for any time. So pd->detach_lock is a leaf lock, held to look at a
+ * list only. The driver's dma_buf_ops take shared->lock only; release() also takes pd->exports_lock
+ * and those needed to free memory. Its invalidate_mappings() takes eng->lock only. Revoking an
+ * export waits, with both locks held, for DMA requests of other devices, so functions that end DMA
+ * requests of this device take neither.
  */
 #ifndef PACCEL_DEVICE_H
 #define PACCEL_DEVICE_H
@@ -137,7 +139,8 @@ enum paccel_state {
  * @mapped: every paccel_pages with a DMA mapping for the device; under @mapped_lock
  * @mapped_lock: protects @mapped; while it is held, nothing in that list is freed
  * @attached: every paccel_pages with a dma-buf attachment of the device; under @detach_lock
- * @detach_lock: protects @attached and serializes detaching
+ * @detach_lock: protects @attached
+ * @detaching: number of imports that are neither in @attached nor detached or kept yet
  * @exports: every struct paccel_export of device memory; under @exports_lock
  * @exports_lock: protects @exports; while it is held, no dma-buf in that list is freed
  * @revoke: work item that revokes the exports of device memory whose contents a reset has lost
@@ -175,6 +178,7 @@ struct paccel_device {
 	struct mutex mapped_lock;	/* see above */
 	struct list_head attached;
 	struct mutex detach_lock;	/* see above */
+	atomic_t detaching;
 	struct list_head exports;
 	struct mutex exports_lock;	/* see above */
 	struct work_struct revoke;

@@ -34,7 +34,8 @@
  * @dmabuf: a counted reference
  * @pages: the pages of the host range that uses the import; NULL when they have ended. Under the
  *	reservation lock
- * @attach: for the device, while @pages are in pd->attached or this is in kept_imports
+ * @attach: for the device, from when @pages are in pd->attached until @detached
+ * @detached: @attach has been ended
  * @sgt: its mapping, which belongs to the other driver; NULL if that driver has revoked it. Under
  *	the reservation lock. The segments are copied to the pages, where no lock is needed
  * @dir: what the device may do
@@ -47,6 +48,7 @@ struct paccel_import {
 	struct dma_buf *dmabuf;
 	struct paccel_pages *pages;
 	struct dma_buf_attachment *attach;
+	struct completion detached;
 	struct sg_table *sgt;
 	enum dma_data_direction dir;
 	unsigned int unsafe_seq;
@@ -250,6 +252,7 @@ int paccel_import_get(struct paccel_pages *p, struct dma_buf *dmabuf)
 	imp->dmabuf = dmabuf;
 	imp->pages = p;
 	imp->dir = p->dir;
+	init_completion(&imp->detached);
 	p->import = imp;
 	ret = import_map(p);
 	if (ret) {
@@ -263,7 +266,10 @@ int paccel_import_get(struct paccel_pages *p, struct dma_buf *dmabuf)
 	return 0;
 }
 
-/* No DMA request of the device uses the mapping. */
+/*
+ * No DMA request of the device uses the mapping. Waits for the other driver: the caller holds no
+ * lock, and has taken the import out of pd->attached or kept_imports.
+ */
 static void import_detach(struct paccel_import *imp)
 {
 	dma_resv_lock(imp->dmabuf->resv, NULL);
@@ -273,6 +279,20 @@ static void import_detach(struct paccel_import *imp)
 	import_unpin(imp);
 	dma_resv_unlock(imp->dmabuf->resv);
 	dma_buf_detach(imp->dmabuf, imp->attach);
+	complete(&imp->detached);
+}
+
+/* Takes any import out of pd->attached, or returns NULL. */
+static struct paccel_import *import_take_first(struct paccel_device *pd)
+{
+	struct paccel_pages *p;
+
+	guard(mutex)(&pd->detach_lock);
+	p = list_first_entry_or_null(&pd->attached, struct paccel_pages, mapped);
+	if (!p)
+		return NULL;
+	list_del_init(&p->mapped);
+	return p->import;
 }
 
 /*
@@ -281,15 +301,12 @@ static void import_detach(struct paccel_import *imp)
  */
 void paccel_import_detach_all(struct paccel_device *pd)
 {
-	struct paccel_pages *p, *next;
+	struct paccel_import *imp;
 
-	mutex_lock(&pd->detach_lock);
-	list_for_each_entry_safe(p, next, &pd->attached, mapped) {
-		list_del_init(&p->mapped);
-		import_detach(p->import);
-	}
-	mutex_unlock(&pd->detach_lock);
-	/* Under the lock an import either is attached or is kept, and then the work sees it. */
+	while ((imp = import_take_first(pd)))
+		import_detach(imp);
+	/* What import_end() has taken is detached then, or is kept, and then the work sees it. */
+	wait_var_event(&pd->detaching, !atomic_read(&pd->detaching));
 	paccel_import_release_kept();
 	flush_work(&kept_work);
 }
@@ -320,32 +337,48 @@ static bool import_leave_pages(struct paccel_import *imp)
 	return written;
 }
 
-/*
- * Ends the attachment, if there is one. Returns false if the import is kept instead: then it
- * belongs to kept_work.
- */
-static bool import_end(struct paccel_import *imp, struct paccel_pages *p)
+/* Takes the import out of pd->attached. False if paccel_import_detach_all() has. */
+static bool import_take(struct paccel_import *imp, struct paccel_pages *p)
 {
 	guard(mutex)(&imp->pd->detach_lock);
 	if (list_empty(&p->mapped))
-		return true;
+		return false;
 	list_del_init(&p->mapped);
-	if (!import_leave_pages(imp)) {
-		import_detach(imp);
+	atomic_inc(&imp->pd->detaching);
+	return true;
+}
+
+/*
+ * Ends the attachment. Returns false if the import is kept instead: then it belongs to kept_work.
+ */
+static bool import_end(struct paccel_import *imp, struct paccel_pages *p)
+{
+	struct paccel_device *pd = imp->pd;
+	bool kept;
+
+	if (!import_take(imp, p)) {
+		wait_for_completion(&imp->detached);
 		return true;
 	}
-	dev_warn(&imp->pd->dev, "%lu pages of a dma-buf are kept: the device might still write\n",
-		 p->nr);
-	mutex_lock(&kept_lock);
-	list_add(&imp->kept, &kept_imports);
-	mutex_unlock(&kept_lock);
-	return false;
+	kept = import_leave_pages(imp);
+	if (kept) {
+		dev_warn(&pd->dev,
+			 "%lu pages of a dma-buf are kept: the device might still write\n", p->nr);
+		mutex_lock(&kept_lock);
+		list_add(&imp->kept, &kept_imports);
+		mutex_unlock(&kept_lock);
+	} else {
+		import_detach(imp);
+	}
+	if (atomic_dec_and_test(&pd->detaching))
+		wake_up_var(&pd->detaching);
+	return !kept;
 }
 
 void paccel_import_put(struct paccel_pages *p)
 {
 	struct paccel_import *imp = p->import;
-	bool ended = import_end(imp, p);
+	bool ended = paccel_import_is_readable(p) || import_end(imp, p);
 
 	/* None where there was no mapping for the device. */
 	paccel_segs_free(&p->segs);
