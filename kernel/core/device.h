@@ -24,14 +24,14 @@
  * The reservation lock of a dma-buf is taken before the locks above, and not while mmap_lock is
  * held:
  *
- *   pd->exports_lock -> reservation -> (exporter's) -> shared->lock (share.c)
+ *   reservation -> (exporter's) -> shared->lock (share.c)
  *
- * No other locks of the driver are held when a dma_buf_*() function is called, since other drivers
- * may hold a reservation lock for any time. So pd->detach_lock is a leaf lock, held to look at a
- * list only. The driver's dma_buf_ops take shared->lock only; release() also takes pd->exports_lock
- * and those needed to free memory. Its invalidate_mappings() takes eng->lock only. Revoking an
- * export waits, with both locks held, for DMA requests of other devices, so functions that end DMA
- * requests of this device take neither.
+ * No lock of the driver is held when a dma_buf_*() function is called, since other drivers may hold
+ * a reservation lock for any time. So pd->detach_lock and pd->exports_lock are leaf locks, held to
+ * look at a list only. The driver's dma_buf_ops take shared->lock only; release() also takes
+ * pd->exports_lock and those needed to free memory. Its invalidate_mappings() takes eng->lock only.
+ * Revoking an export waits, with the reservation lock held, for DMA requests of other devices, so
+ * functions that end DMA requests of this device do not take that.
  */
 #ifndef PACCEL_DEVICE_H
 #define PACCEL_DEVICE_H
@@ -142,7 +142,8 @@ enum paccel_state {
  * @detach_lock: protects @attached
  * @detaching: number of imports that are neither in @attached nor detached or kept yet
  * @exports: every struct paccel_export of device memory; under @exports_lock
- * @exports_lock: protects @exports; while it is held, no dma-buf in that list is freed
+ * @exports_lock: protects @exports; while it is held, no dma-buf in that list is freed, but its
+ *	last reference may have been dropped
  * @revoke: work item that revokes the exports of device memory whose contents a reset has lost
  * @stream_jobs: number of jobs, in streams of all contexts, whose end is not signalled yet
  * @count: counters

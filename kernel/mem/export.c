@@ -22,7 +22,7 @@
 #include "mem/pool.h"
 #include "mem/share.h"
 
-/* How long other drivers have to end what they do in our memory. */
+/* How long other drivers have to end what they do in our memory, in all exports together. */
 #define PACCEL_REVOKE_MS 10000
 
 /**
@@ -30,12 +30,14 @@
  * @buf: the memory, a counted reference
  * @dmabuf: the dma-buf
  * @node: in pd->exports, under pd->exports_lock
+ * @revoking: in the list of paccel_exports_revoke(), which then has a reference on @dmabuf
  * @revoked: it cannot be mapped any more; under the reservation lock
  */
 struct paccel_export {
 	struct paccel_buf *buf;
 	struct dma_buf *dmabuf;
 	struct list_head node;
+	struct list_head revoking;
 	bool revoked;
 };
 
@@ -271,29 +273,17 @@ struct paccel_buf *paccel_dmabuf_get_buf(struct paccel_device *pd, int fd)
 	return buf;
 }
 
-/*
- * Ends all mappings of the dma-buf by importers, and refuses new ones. pd->exports_lock is held;
- * the release of the dma-buf waits for it.
- */
-static void export_revoke(struct paccel_export *export)
+/* Ends all mappings of the dma-buf by importers, and refuses new ones. */
+static void export_invalidate(struct paccel_export *export)
 {
-	struct dma_resv *resv = export->dmabuf->resv;
-
-	dma_resv_lock(resv, NULL);
+	dma_resv_lock(export->dmabuf->resv, NULL);
 	export->revoked = true;
 	dma_buf_invalidate_mappings(export->dmabuf);
-	if (!dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false,
-				   msecs_to_jiffies(PACCEL_REVOKE_MS)))
-		dev_err(&export->buf->pd->dev, "another driver does not release device memory\n");
-	dma_resv_unlock(resv);
+	dma_resv_unlock(export->dmabuf->resv);
 }
 
-/*
- * Revokes all exports if the device is gone, else those whose contents are lost. Waits for
- * importing devices: no other lock of the driver is held, and code that ends DMA requests of a
- * device does not wait for pd->exports_lock.
- */
-void paccel_exports_revoke(struct paccel_device *pd)
+/* Lists the exports that are to be revoked, but not those whose last reference has been dropped. */
+static void exports_collect(struct paccel_device *pd, struct list_head *list)
 {
 	struct paccel_export *export;
 
@@ -301,8 +291,32 @@ void paccel_exports_revoke(struct paccel_device *pd)
 	list_for_each_entry(export, &pd->exports, node)
 		if (!export->revoked &&
 		    (paccel_gone(pd) ||
-		     export->buf->generation != READ_ONCE(pd->pool->generation)))
-			export_revoke(export);
+		     export->buf->generation != READ_ONCE(pd->pool->generation)) &&
+		    paccel_get_file_active(export->dmabuf->file))
+			list_add(&export->revoking, list);
+}
+
+/*
+ * Revokes all exports if the device is gone, else those whose contents are lost. Waits for
+ * importing devices and for fences, which any process that has the dma-buf can add: no lock of the
+ * driver is held, and no reservation lock while it waits for fences.
+ */
+void paccel_exports_revoke(struct paccel_device *pd)
+{
+	long left = msecs_to_jiffies(PACCEL_REVOKE_MS);
+	struct paccel_export *export, *next;
+	LIST_HEAD(list);
+
+	exports_collect(pd, &list);
+	list_for_each_entry(export, &list, revoking)
+		export_invalidate(export);
+	list_for_each_entry_safe(export, next, &list, revoking) {
+		left = dma_resv_wait_timeout(export->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
+					     left);
+		if (!left)
+			dev_err(&pd->dev, "another driver does not release device memory\n");
+		dma_buf_put(export->dmabuf);
+	}
 }
 
 void paccel_exports_revoke_work(struct work_struct *work)

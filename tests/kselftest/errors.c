@@ -178,12 +178,12 @@ TEST_F(aer, device_does_not_come_back)
 
 /*
  * A fence in the dma-buf's reservation object that is not signalled is an importer whose device still
- * works on it. Removal waits for it, but not for ever.
+ * works on it. Removal waits for it, but not for ever, and not longer for several dma-bufs.
  */
 TEST(importer_does_not_release)
 {
 	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_RW };
-	int fd = card_open(), dmabuf, log;
+	int fd = card_open(), dmabufs[2], log;
 	struct foreign foreign;
 	u64 mem, start;
 
@@ -193,18 +193,22 @@ TEST(importer_does_not_release)
 	log = kmsg_open();
 	ASSERT_LE(0, log);
 	test_cmd_mem_alloc(fd, SIZE, 0, &mem);
-	test_cmd_mem_export(fd, PACCEL_EXPORT_DEVICE, mem, &dmabuf);
 	import.fd = foreign_fence(&foreign);
 	ASSERT_LE(0, import.fd);
-	ASSERT_EQ(0, ioctl(dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
+	for (int i = 0; i < 2; i++) {
+		test_cmd_mem_export(fd, PACCEL_EXPORT_DEVICE, mem, &dmabufs[i]);
+		ASSERT_EQ(0, ioctl(dmabufs[i], DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
+	}
 	xfers_note();
 	start = now_ms();
 	EXPECT_EQ(0, driver_unbind(card_bdf()));
 	EXPECT_LE((u64)REVOKE_MS, now_ms() - start);
+	EXPECT_GT(2 * (u64)REVOKE_MS, now_ms() - start);
 	EXPECT_TRUE(log_says(log, "another driver does not"));
 	foreign_signal(&foreign);
 	close(import.fd);
-	close(dmabuf);
+	close(dmabufs[0]);
+	close(dmabufs[1]);
 	close(fd);
 	foreign_close(&foreign);
 	EXPECT_EQ(0, driver_bind(card_bdf()));

@@ -7,6 +7,7 @@
 #include <linux/dma-buf.h>
 
 #include "dmabuf.h"
+#include "foreign.h"
 #include "stream_test.h"
 #include "touch.h"
 
@@ -442,13 +443,49 @@ static int side_host_free(struct side_call *c)
 	return _test_cmd_host_free(c->fd, (void *)(uintptr_t)c->addr, 0);
 }
 
-/* The process sleeps in the kernel, in a function of that name. */
+/* The process or thread sleeps in the kernel, in a function of that name. */
 static bool sleeps_in(pid_t pid, const char *function)
 {
 	char path[64], stack[4096];
 
 	snprintf(path, sizeof(path), "/proc/%d/stack", pid);
 	return file_read(path, stack, sizeof(stack)) > 0 && strstr(stack, function);
+}
+
+static int side_unbind(struct side_call *c)
+{
+	return driver_unbind((const char *)(uintptr_t)c->addr);
+}
+
+/*
+ * A fence that is not signalled delays removal of the exporter, and neither the release of other memory of
+ * it nor an importer of this memory.
+ */
+TEST_F(peer, exporter_unplugged_under_a_fence)
+{
+	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_RW };
+	struct side_call unbind = { .fn = side_unbind, .addr = (uintptr_t)self->a.bdf };
+	struct foreign foreign;
+	int other;
+
+	LINKED();
+	ASSERT_TRUE(foreign_open(&foreign));
+	test_cmd_mem_export(self->a.fd, PACCEL_EXPORT_DEVICE, self->a.mem, &other);
+	import.fd = foreign_fence(&foreign);
+	ASSERT_EQ(0, ioctl(self->a.dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
+	xfers_note();
+	side_call_start(&unbind);
+	ASSERT_TRUE(WAIT_FOR(sleeps_in(unbind.tid, "dma_resv_wait_timeout"), 5000));
+	close(other);
+	EXPECT_EQ(0, fence_status(import.fd));
+	test_cmd_host_free(self->b.fd, self->b.range, 0);
+	EXPECT_EQ(0, fence_status(import.fd));
+	EXPECT_TRUE(sleeps_in(unbind.tid, "dma_resv_wait_timeout"));
+	foreign_signal(&foreign);
+	EXPECT_EQ(0, side_call_end(&unbind));
+	close(import.fd);
+	foreign_close(&foreign);
+	ASSERT_EQ(0, driver_bind(self->a.bdf));
 }
 
 /*
