@@ -136,12 +136,13 @@ static inline bool paccel_get_file_active(struct file *file)
  * Returns whether an importer may pin memory that the exporter can revoke. From 7.1 on ("dma-buf:
  * Add dma_buf_attach_revocable()") the importer declares that its pin can be revoked. Before, the
  * exporter cannot know: pinning is refused. Without CONFIG_DMABUF_MOVE_NOTIFY, as in Debian's
- * kernels, dma_buf_map_attachment() pins for every importer, so pinning is allowed.
+ * kernels, dma_buf_map_attachment() pins for every importer: an attachment that is not @pinned may
+ * be pinned. So an importer either has one mapping, or calls dma_buf_pin() and cannot map.
  */
-static inline bool paccel_may_pin(struct dma_buf_attachment *attach)
+static inline bool paccel_may_pin(struct dma_buf_attachment *attach, bool pinned)
 {
 #if PACCEL_BEFORE(7, 1)
-	return !IS_ENABLED(CONFIG_DMABUF_MOVE_NOTIFY);
+	return !IS_ENABLED(CONFIG_DMABUF_MOVE_NOTIFY) && !pinned;
 #else
 	return dma_buf_attach_revocable(attach);
 #endif

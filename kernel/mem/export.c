@@ -4,6 +4,11 @@
  * lies in a BAR it can be mapped by programs, and reached by devices that know how to deal with
  * memory that has no pages and can be taken away (peer2peer importers).
  *
+ * An importer has to unmap in invalidate_mappings(): the device can be bound again, and give the
+ * addresses to another process, while the importer still has the dma-buf. One that cannot unmap
+ * gets no mapping: a static importer is refused when it attaches, one that pins when it pins or
+ * maps.
+ *
  * It is revoked when the device is removed or loses its memory: invalidate_mappings() of every
  * importer is called under the reservation lock, and the importers no longer use the memory when
  * it returns or when their fences are signalled. Before that the BAR is not released. The device's
@@ -72,15 +77,21 @@ static int export_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *atta
 	return ret;
 }
 
-/* It never moves, but it is revoked, so an importer that relies on a pin cannot have it. */
+/*
+ * The memory never moves, but it is revoked, so an importer that relies on a pin must not map it.
+ * attach->priv is set while the attachment is pinned. The reservation lock is held.
+ */
 static int export_pin(struct dma_buf_attachment *attach)
 {
-	return paccel_may_pin(attach) ? 0 : -EOPNOTSUPP;
+	if (!paccel_may_pin(attach, attach->priv))
+		return -EOPNOTSUPP;
+	attach->priv = attach->dmabuf->priv;
+	return 0;
 }
 
-/* Required with pin(). */
 static void export_unpin(struct dma_buf_attachment *attach)
 {
+	attach->priv = NULL;
 }
 
 static void export_unmap_segs(struct device *dev, struct sg_table *sgt, enum dma_data_direction dir)

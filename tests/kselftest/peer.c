@@ -182,6 +182,49 @@ TEST_F(peer, freed_by_its_owner)
 	EXPECT_TRUE(WAIT_FOR(stats_of(self->a.fd).used == 0, 5000));
 }
 
+/* --- other importers ----------------------------------------------------- */
+
+static int import_as(FIXTURE_DATA(peer) *self, const char *how)
+{
+	char parameters[128];
+
+	snprintf(parameters, sizeof(parameters), "device=%s fd=%d how=%s", self->b.bdf,
+		 self->a.dmabuf, how);
+	return importer_load(parameters);
+}
+
+static bool importer_has_mapping(void)
+{
+	char text[8];
+
+	return file_read("/sys/module/paccel_importer/parameters/mapped", text, sizeof(text)) > 0 &&
+	       *text == 'Y';
+}
+
+/*
+ * The device can be bound again, and its memory be another process's, while an importer still has what it
+ * has mapped. So one that cannot unmap must have no mapping.
+ */
+TEST_F(peer, importers_must_unmap)
+{
+	if (!forced())
+		SKIP(return, "p2p=force is not set");
+	EXPECT_EQ(-EOPNOTSUPP, import_as(self, "static"));
+	EXPECT_EQ(-EOPNOTSUPP, import_as(self, "pinned"));
+	EXPECT_FALSE(importer_has_mapping());
+	/* After a refusal as before it. */
+	ASSERT_EQ(0, import_as(self, "dynamic"));
+	EXPECT_TRUE(importer_has_mapping());
+	EXPECT_EQ(0, importer_unload());
+	ASSERT_EQ(0, import_as(self, "dynamic"));
+	xfers_note();
+	ASSERT_EQ(0, driver_unbind(self->a.bdf));
+	EXPECT_FALSE(importer_has_mapping());
+	EXPECT_EQ(0, importer_unload());
+	ASSERT_EQ(0, driver_bind(self->a.bdf));
+	EXPECT_EQ(-ENODEV, import_as(self, "dynamic"));
+}
+
 /* --- mapped -------------------------------------------------------------- */
 
 static int sync_of(int dmabuf, u64 flags)

@@ -406,6 +406,16 @@ int backend_unload(void)
 	return syscall(SYS_delete_module, "paccel_test", O_NONBLOCK) && errno != ENOENT ? -errno : rc;
 }
 
+int importer_load(const char *parameters)
+{
+	return load_file(getenv("PACCEL_IMPORTER_KO"), parameters);
+}
+
+int importer_unload(void)
+{
+	return syscall(SYS_delete_module, "paccel_importer", O_NONBLOCK) ? -errno : 0;
+}
+
 static void param_path(const char *name, char path[128])
 {
 	snprintf(path, 128, "/sys/module/paccel/parameters/%.64s", name);

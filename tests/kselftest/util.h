@@ -71,6 +71,9 @@ int module_unload_unused(unsigned int ms);
 int backend_load(const char *parameters);
 /* The card has no driver then; also if it was not loaded. 0, or -errno. */
 int backend_unload(void);
+/* The importer for tests (kernel/mem/importer.c) begins and ends to use a dma-buf. 0, or -errno. */
+int importer_load(const char *parameters);
+int importer_unload(void);
 /* Value of /sys/module/paccel/parameters/NAME, false if it has none. */
 bool module_param(const char *name, char *buf, size_t size);
 /* The parameters as they are, in the form in which they are given. */
