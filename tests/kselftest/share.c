@@ -521,6 +521,19 @@ TEST_F(share, foreign_source_and_target)
 	}
 }
 
+/* The exporter keeps it where it is, so a process can register as much as it can lock. */
+TEST_F(share, foreign_memory_is_limited)
+{
+	int dmabuf = vgem_dmabuf(2 * page_size, true);
+
+	ASSERT_LE(0, dmabuf);
+	limit_memlock(self->locked * 1024 + 3 * page_size);
+	test_cmd_host_dmabuf(self->fd, self->range, 1, dmabuf, 0);
+	test_err_host_dmabuf(ENOMEM, self->fd, self->range + page_size, 1, dmabuf, 0);
+	test_cmd_host_free(self->fd, self->range, 0);
+	test_cmd_host_dmabuf(self->fd, self->range + page_size, 1, dmabuf, 0);
+}
+
 struct writer {
 	int vgem;
 	u32 fence;
