@@ -320,7 +320,10 @@ TEST_F(mem, waiting_alloc_overtakes_copies)
 	EXPECT_EQ(0, side_call_end(&copy));
 }
 
-/* Without a waiter it is the other way round: a copy does not wait for scrubbing. */
+/*
+ * Without a waiter it is the other way round: a copy waits at most for the piece that its engine is at, and
+ * with several engines not even for that. An edu may go on before the test looks.
+ */
 TEST_F(mem, copies_overtake_idle_scrubbing)
 {
 	struct side_call copy = { .fn = side_copy, .fd = self->fd,
@@ -340,12 +343,14 @@ TEST_F(mem, copies_overtake_idle_scrubbing)
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers) && card_is_held(), 5000));
 	copy.dst = a[1];
 	side_call_start(&copy);
-	ASSERT_TRUE(WAIT_FOR(side_call_done(&copy) || card_jobs() == 2, 5000));
-	/* The first piece, and the copy. */
-	card_pass(2);
+	if (info_of(self->fd).engines == 1) {
+		ASSERT_TRUE(WAIT_FOR(side_call_done(&copy) || card_jobs() == 2, 5000));
+		/* The first piece, and the copy. */
+		card_pass(2);
+	}
 	EXPECT_EQ(0, side_call_end(&copy));
-	EXPECT_GE(xfers + 3, stats_of(self->fd).xfers);
-	EXPECT_LE(self->granule, stats_of(self->fd).dirty);
+	EXPECT_LE(self->granule * (strcmp(card_kind(), "edu") ? 2 : 1),
+		  stats_of(self->fd).dirty);
 }
 
 PACCEL_TEST_MAIN
