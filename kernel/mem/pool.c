@@ -2,10 +2,10 @@
 /*
  * Device memory: allocation of ranges, and scrubbing of freed ranges before they are reused.
  *
- * The genalloc pool owns the space. An allocation is one gen_pool_alloc_algo(), whose algorithm
- * takes the best fit from an index of the free ranges (pool_index.c). A range that is freed stays
- * allocated in the genalloc pool until it has been scrubbed. A range keeps its struct paccel_buf
- * all the time, so that freeing allocates nothing.
+ * The genalloc pool owns the space. An allocation is one gen_pool_alloc_algo() at the best fit, the
+ * lowest among equals, which an index of the free ranges finds (pool_index.c). A range that is
+ * freed stays allocated in the genalloc pool until it has been scrubbed. A range keeps its struct
+ * paccel_buf all the time, so that freeing allocates nothing.
  */
 #include <linux/bitmap.h>
 #include <linux/log2.h>
@@ -48,18 +48,6 @@ struct pool_request {
 	int ret;
 	struct list_head node;
 	struct completion answered;
-};
-
-/**
- * struct pool_search - argument of pool_best_fit()
- * @pool: the pool
- * @order: log2 of the alignment in granules
- * @range: the free range that the allocation is cut from; NULL: to be found
- */
-struct pool_search {
-	struct paccel_pool *pool;
-	unsigned int order;
-	struct pool_range *range;
 };
 
 static struct paccel_buf *to_buf(struct pool_range *range)
@@ -192,23 +180,15 @@ static void buf_make_dirty(struct paccel_pool *pool, struct paccel_buf *buf)
 
 /* --- allocation; pool->lock is held --- */
 
-/* A genpool_algo_t: best fit, at the lowest address among equals, with alignment. */
-static unsigned long pool_best_fit(unsigned long *map, unsigned long size, unsigned long start,
-				   unsigned int nr, void *data, struct gen_pool *gen,
-				   unsigned long start_addr)
+/* A genpool_algo_t: takes the place at the granule *@data, which a free range contains. */
+static unsigned long pool_take(unsigned long *map, unsigned long size, unsigned long start,
+			       unsigned int nr, void *data, struct gen_pool *gen,
+			       unsigned long start_addr)
 {
-	struct pool_search *search = data;
-	unsigned long at;
+	u64 at = *(u64 *)data;
 
-	if (!search->range)
-		search->range = pool_index_best_fit(&search->pool->index, nr, search->order);
-	if (!search->range)
-		return size;
-	at = pool_range_place(search->range, search->order);
 	/* The bitmap has the last word: no byte has two owners. */
-	if (WARN_ON_ONCE(find_next_bit(map, at + nr, at) < at + nr))
-		return size;
-	return at;
+	return WARN_ON_ONCE(find_next_bit(map, at + nr, at) < at + nr) ? size : at;
 }
 
 /* Takes [@at, @at + @size) from the free range @buf. The allocation has no reference yet. */
@@ -257,12 +237,29 @@ static int pool_check(struct paccel_device *pd, struct paccel_user *user, u64 si
 	return size > pd->hw.info.mem_size ? -ENOMEM : 0;
 }
 
-/* Why there is no room. -EBUSY: there will be when all that is dirty has been scrubbed. */
+/*
+ * Why there is no room. -EBUSY: there will be when all that is dirty has been scrubbed. The first
+ * request to wait gets a place.
+ */
 static int pool_no_room(struct paccel_pool *pool, u32 len, unsigned int order)
 {
 	u64 dirty = pool->bytes[PACCEL_BUF_DIRTY] + pool->bytes[PACCEL_BUF_SCRUBBING];
+	u32 at;
 
-	return dirty && pool_index_could_fit(&pool->index, len, order) ? -EBUSY : -ENOMEM;
+	if (!dirty || !pool_index_find_run(&pool->index, len, order, &at))
+		return -ENOMEM;
+	if (!pool->kept_end) {
+		pool->kept_first = at;
+		pool->kept_end = at + len;
+	}
+	return -EBUSY;
+}
+
+/* Returns whether the request is new and two others wait: the second of them has no place. */
+static bool pool_must_queue(struct paccel_pool *pool, struct pool_request *request)
+{
+	return list_empty(&request->node) && !list_empty(&pool->waiting) &&
+	       !list_is_singular(&pool->waiting);
 }
 
 /* Returns 0 with the allocation in @request->buf, or an error; -EBUSY: see pool_no_room(). */
@@ -270,20 +267,25 @@ static int pool_try(struct paccel_device *pd, struct pool_request *request)
 {
 	struct paccel_user *user = request->user;
 	struct paccel_pool *pool = pd->pool;
-	struct pool_search search = { .pool = pool, .order = request->order };
 	int ret = pool_check(pd, user, request->size);
+	u32 len = request->size >> pool->shift;
+	struct pool_range *range = NULL;
 	struct paccel_buf *buf;
-	u64 at;
+	u64 at = 0;
 
 	lockdep_assert_held(&pool->lock);
 	if (ret)
 		return ret;
-	at = gen_pool_alloc_algo(pool->gen, request->size, pool_best_fit, &search);
-	if (!search.range)
-		return pool_no_room(pool, request->size >> pool->shift, request->order);
+	if (!pool_must_queue(pool, request))
+		range = pool_index_best_fit(&pool->index, len, request->order);
+	if (range)
+		at = pool_range_place(range, request->order);
+	if (!range || (at < pool->kept_end && at + len > pool->kept_first))
+		return pool_no_room(pool, len, request->order);
+	at = gen_pool_alloc_algo(pool->gen, request->size, pool_take, &at);
 	if (!at)
 		return -EIO;
-	buf = buf_carve(pool, to_buf(search.range), at, request->size, request->spare);
+	buf = buf_carve(pool, to_buf(range), at, request->size, request->spare);
 	kref_init(&buf->ref);
 	buf->generation = pool->generation;
 	buf->user = user;
@@ -296,24 +298,33 @@ static int pool_try(struct paccel_device *pd, struct pool_request *request)
 
 /*
  * Answers the requests that wait, in the order of arrival: those that now have room, those that
- * will not have any, and all if the device is gone or out of service.
+ * will not have any, and all if the device is gone or out of service. The first that stays gets a
+ * place, which the others do not use. The second that stays ends this, so that requests behind it
+ * do not take its memory.
  */
 static void pool_answer(struct paccel_device *pd)
 {
+	struct paccel_pool *pool = pd->pool;
 	struct pool_request *request, *next;
 
-	list_for_each_entry_safe(request, next, &pd->pool->waiting, node) {
+	pool->kept_first = 0;
+	pool->kept_end = 0;
+	list_for_each_entry_safe(request, next, &pool->waiting, node) {
 		request->ret = pool_try(pd, request);
-		if (request->ret == -EBUSY)
-			continue;
-		list_del_init(&request->node);
-		complete(&request->answered);
+		if (request->ret != -EBUSY) {
+			list_del_init(&request->node);
+			complete(&request->answered);
+		} else if (!list_is_first(&request->node, &pool->waiting)) {
+			return;
+		}
 	}
 }
 
 /* Drops and retakes pool->lock. */
-static int pool_wait(struct paccel_pool *pool, struct pool_request *request)
+static int pool_wait(struct paccel_device *pd, struct pool_request *request)
 {
+	struct paccel_pool *pool = pd->pool;
+
 	list_add_tail(&request->node, &pool->waiting);
 	mutex_unlock(&pool->lock);
 	wait_for_completion_state(&request->answered, TASK_KILLABLE | TASK_FREEZABLE);
@@ -322,6 +333,7 @@ static int pool_wait(struct paccel_pool *pool, struct pool_request *request)
 		return request->ret;
 	/* A fatal signal came first. */
 	list_del(&request->node);
+	pool_answer(pd);
 	return -EINTR;
 }
 
@@ -347,6 +359,7 @@ int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 le
 		/* A length that is too large must not wrap when it is rounded up. */
 		.size = length > pd->hw.info.mem_size ? length : ALIGN(length, pd->hw.info.granule),
 		.order = pool_order(pool, max(align, pd->hw.info.granule)),
+		.node = LIST_HEAD_INIT(request.node),
 		.answered = COMPLETION_INITIALIZER_ONSTACK(request.answered),
 	};
 	int ret = -ENOMEM;
@@ -362,7 +375,7 @@ int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 le
 	mutex_lock(&pool->lock);
 	ret = pool_try(pd, &request);
 	if (ret == -EBUSY)
-		ret = pool_wait(pool, &request);
+		ret = pool_wait(pd, &request);
 	mutex_unlock(&pool->lock);
 	if (!ret) {
 		request.buf->length = length;
@@ -564,14 +577,14 @@ static int pool_make_dirty(struct paccel_pool *pool)
 	int ret = 0;
 
 	for (range = pool_index_first(&pool->index); range; range = next) {
-		struct pool_search search = { .pool = pool, .range = range };
+		u64 first = range->first;
 
 		next = pool_index_next(range);
 		if (!range->free)
 			continue;
 		range->free = false;
 		buf = to_buf(range);
-		if (gen_pool_alloc_algo(pool->gen, buf->size, pool_best_fit, &search)) {
+		if (gen_pool_alloc_algo(pool->gen, buf->size, pool_take, &first)) {
 			buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
 		} else {
 			buf_set_state(pool, buf, PACCEL_BUF_QUARANTINED);

@@ -101,6 +101,8 @@ struct paccel_user {
  * @scrub_generation: @generation when the fill of @scrubbing began
  * @waiting: allocations that wait for scrubbing, in order of arrival; engines read without the lock
  *	whether it is empty
+ * @kept_first: first granule of the place that is kept for the first of @waiting
+ * @kept_end: granule behind it; 0: no request waits
  * @users: list of paccel_user
  * @bytes: bytes of all ranges in each state
  * @max_user_bytes: quota of each user, 0: none
@@ -121,6 +123,8 @@ struct paccel_pool {
 	unsigned int scrub_failures;
 	u64 scrub_generation;
 	struct list_head waiting;
+	u32 kept_first;
+	u32 kept_end;
 	struct list_head users;
 	u64 bytes[PACCEL_BUF_STATES];
 	u64 max_user_bytes;
@@ -149,7 +153,9 @@ struct paccel_user *paccel_user_get(struct paccel_device *pd, kuid_t uid);
 void paccel_user_put(struct paccel_device *pd, struct paccel_user *user);
 /*
  * MEM_ALLOC: returns 0 with a buf with one reference in @bufp, or an error of MEM_ALLOC. @align: a
- * power of two up to PACCEL_MAX_ALIGN, or 0. Sleeps, killable, for scrubbing; no lock is held.
+ * power of two up to PACCEL_MAX_ALIGN, or 0. Sleeps, killable, for scrubbing; no lock is held. Of
+ * the requests that sleep, the first has a place, free or dirty, that no other request gets; those
+ * that come later than the second wait for it.
  */
 int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 length, u64 align,
 		      struct paccel_buf **bufp);

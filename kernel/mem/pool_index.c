@@ -210,12 +210,30 @@ static void addr_insert(struct pool_index *index, struct pool_range *range)
 	rb_insert_augmented(&range->by_addr, &index->by_addr, &addr_callbacks);
 }
 
-/* Returns whether there would be room if all ranges were free. */
-bool pool_index_could_fit(struct pool_index *index, u32 len, unsigned int order)
+/* Returns whether there would be room if all ranges were free; *@at is a place for it. */
+bool pool_index_find_run(struct pool_index *index, u32 len, unsigned int order, u32 *at)
 {
-	struct pool_range *root = addr_entry(index->by_addr.rb_node);
+	struct pool_range *range = addr_entry(index->by_addr.rb_node), *left, *right, *next;
+	u32 first, end;
 
-	return root && root->runs.fit.max_len[order] >= len;
+	if (!range || range->runs.fit.max_len[order] < len)
+		return false;
+	for (;; range = next) {
+		left = addr_entry(range->by_addr.rb_left);
+		right = addr_entry(range->by_addr.rb_right);
+		next = right;
+		if (right && right->runs.fit.max_len[order] >= len)
+			continue;
+		/* The run of the range, as far as it is in this subtree. */
+		first = left && left->runs.end == range->first ? left->runs.last_first :
+								 range->first;
+		end = right && right->runs.first == range->end ? right->runs.first_end : range->end;
+		if (run_aligned_len(first, end, order) >= len)
+			break;
+		next = left;
+	}
+	*at = round_down(end - len, 1U << order);
+	return true;
 }
 
 struct pool_range *pool_index_first(struct pool_index *index)

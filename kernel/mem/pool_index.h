@@ -84,8 +84,11 @@ void pool_index_resize(struct pool_index *index, struct pool_range *range, u32 f
 void pool_index_set_none_free(struct pool_index *index);
 /* Returns the smallest free range that holds the allocation, the lowest among equals, or NULL. */
 struct pool_range *pool_index_best_fit(struct pool_index *index, u32 len, unsigned int order);
-/* Returns whether the allocation would fit if all ranges were free. */
-bool pool_index_could_fit(struct pool_index *index, u32 len, unsigned int order);
+/*
+ * Returns whether the allocation would fit if all ranges were free. *@at is its place at the end of
+ * the highest run that holds it, since the best fit begins at the start of a range.
+ */
+bool pool_index_find_run(struct pool_index *index, u32 len, unsigned int order, u32 *at);
 /* Iteration by address; NULL at the end. */
 struct pool_range *pool_index_first(struct pool_index *index);
 struct pool_range *pool_index_next(struct pool_range *range);

@@ -287,6 +287,99 @@ TEST_F(stalled, waiters_are_served_in_order)
 	}
 }
 
+#define OVERTAKING 50
+
+/* Allocates and frees one granule again and again; counts in @addr. */
+static int side_alloc_free(struct side_call *c)
+{
+	u64 addr;
+	int rc = 0;
+
+	while (!rc && c->addr < OVERTAKING) {
+		rc = _test_cmd_mem_alloc(c->fd, c->length, 0, &addr);
+		if (!rc) {
+			__atomic_add_fetch(&c->addr, 1, __ATOMIC_RELAXED);
+			rc = _test_cmd_mem_free(c->fd, addr, c->length);
+		}
+	}
+	return rc;
+}
+
+static bool asleep(struct side_call *c)
+{
+	return thread_state(getpid(), c->tid) == 'D';
+}
+
+/* Clean memory that a waiting allocation needs is not for those that come later, however small. */
+TEST_F(stalled, large_alloc_is_not_overtaken)
+{
+	u64 size = self->total - self->granule, half = size / 2 / self->granule * self->granule, addr;
+	struct side_call large = { .fn = side_alloc, .fd = self->fd, .length = size };
+	struct side_call small = { .fn = side_alloc_free, .fd = self->fd,
+				   .length = self->granule };
+
+	test_cmd_mem_alloc(self->fd, half, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, half);
+	side_call_start(&large);
+	ASSERT_TRUE(WAIT_FOR(asleep(&large), 5000));
+	side_call_start(&small);
+	EXPECT_TRUE(WAIT_FOR(side_call_done(&small) || asleep(&small), 5000));
+	EXPECT_EQ(0, __atomic_load_n(&small.addr, __ATOMIC_RELAXED));
+	unstall(_metadata, self);
+	EXPECT_EQ(0, side_call_end(&large));
+	/* Nothing is left for it. */
+	EXPECT_EQ(-ENOMEM, side_call_end(&small));
+}
+
+/* Clean memory that it does not need is. Behind two that wait others do, whatever they need. */
+TEST_F(stalled, others_go_on_beside_a_waiting_alloc)
+{
+	u64 clean = 4 * self->granule, size = self->total / 2 / self->granule * self->granule;
+	u64 used = self->total - self->granule - size - clean, dirty, addr;
+	u64 lengths[] = { size, size - self->granule, self->granule };
+	struct side_call calls[3];
+
+	test_cmd_mem_alloc(self->fd, size, 0, &dirty);
+	test_cmd_mem_alloc(self->fd, used, 0, &addr);
+	test_cmd_mem_free(self->fd, dirty, size);
+	for (int i = 0; i < 3; i++) {
+		if (i == 1) {
+			test_cmd_mem_alloc(self->fd, self->granule, 0, &addr);
+			EXPECT_LT(dirty, addr);
+		}
+		calls[i] = (struct side_call){ .fn = side_alloc, .fd = self->fd,
+					       .length = lengths[i] };
+		side_call_start(&calls[i]);
+		EXPECT_TRUE(WAIT_FOR(asleep(&calls[i]), 5000));
+	}
+	unstall(_metadata, self);
+	EXPECT_EQ(0, side_call_end(&calls[0]));
+	EXPECT_EQ(dirty, calls[0].addr);
+	EXPECT_EQ(-ENOMEM, side_call_end(&calls[1]));
+	EXPECT_EQ(0, side_call_end(&calls[2]));
+}
+
+/* Those that wait behind an allocation that is killed are served. */
+TEST_F(stalled, behind_a_killed_alloc)
+{
+	u64 size = self->total - self->granule, addr;
+	struct side_call small = { .fn = side_alloc, .fd = self->fd, .length = self->granule };
+	pid_t pid;
+
+	test_cmd_mem_alloc(self->fd, self->granule, 0, &addr);
+	test_cmd_mem_free(self->fd, addr, self->granule);
+	pid = spawn(alloc_under_signals, &size);
+	ASSERT_TRUE(WAIT_FOR(thread_state(pid, pid) == 'D', 5000));
+	side_call_start(&small);
+	ASSERT_TRUE(WAIT_FOR(side_call_done(&small) || asleep(&small), 5000));
+	EXPECT_FALSE(side_call_done(&small));
+	EXPECT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_EQ(128 + SIGKILL, reap_within(pid, 3000));
+	/* There is clean memory for it, and the device has done nothing. */
+	EXPECT_EQ(0, side_call_end(&small));
+	EXPECT_EQ(self->granule, stats_of(self->fd).dirty);
+}
+
 /* --- scrubbing against copies -------------------------------------------- */
 
 /* An allocation that waits goes ahead of the transfers that the device has not been given. */

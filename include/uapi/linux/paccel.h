@@ -215,7 +215,8 @@ struct paccel_device_info {
  *
  * Allocates contiguous device memory. All bytes are 0, unless the module parameter scrub is N. The
  * allocation belongs to the context until MEM_FREE or the end of the context. Sleeps, killable,
- * while the request can be served only by freed memory that is not scrubbed yet. Thread-safe.
+ * while the request can be served only by freed memory that is not scrubbed yet, or by memory that
+ * earlier requests sleep for. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (@length is 0, @align is not a power of two or above max_align);
  * ``-EOPNOTSUPP`` (PACCEL_MEM_MAPPABLE without PACCEL_CAP_MAPPABLE); ``-EDQUOT`` (exceeds the quota
