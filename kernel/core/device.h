@@ -131,7 +131,6 @@ enum paccel_state {
  * @debugfs: directory of the device in debugfs
  * @pool: device memory
  * @mem_ops: functions of exec/ that mem/ calls
- * @scrub_job: the job that scrubs device memory, one range at a time
  * @engines: array of PACCEL_MAX_ENGINES, of which info.engines are in use
  * @evicted: wait queue of paccel_engines_evict()
  * @ctxs: every open context; under @ctxs_lock
@@ -170,7 +169,6 @@ struct paccel_device {
 	struct dentry *debugfs;
 	struct paccel_pool *pool;
 	const struct paccel_mem_ops *mem_ops;
-	struct paccel_job *scrub_job;
 	struct paccel_engine *engines;
 	wait_queue_head_t evicted;
 	struct list_head ctxs;

@@ -88,7 +88,7 @@ enum paccel_engine_state {
  * @queues: round-robin list of queues with jobs and without requests in flight
  * @served: queues with jobs and with requests in flight; used only if all jobs and requests of the
  *	engine are of one context
- * @scrub: the scrub job while it is queued, else NULL; see paccel_sched_next()
+ * @scrub: @scrub_job while it is queued, else NULL; see paccel_sched_next()
  * @ended: jobs of streams that have ended, with the engine's reference, until @report calls
  *	ops->ended()
  * @deadline: time by which the oldest request in flight must have completed; valid if it is below
@@ -97,6 +97,7 @@ enum paccel_engine_state {
  * @armed: @watchdog is pending
  * @last_end: time of the last completion
  * @usual_ns: moving average of the duration of requests; read without the lock
+ * @scrub_job: the job that scrubs device memory, one range at a time
  * @bounce: bounce buffer, coherent, pd->bounce_size bytes; used by one request at a time
  * @bounce_dma: bus address of @bounce
  * @lists: coherent memory, info.list_size bytes for each entry of @tags
@@ -127,6 +128,7 @@ struct paccel_engine {
 	bool armed;
 	ktime_t last_end;
 	u64 usual_ns;
+	struct paccel_job *scrub_job;
 	void *bounce;
 	dma_addr_t bounce_dma;
 	void *lists;
@@ -195,7 +197,7 @@ bool paccel_engine_hung(struct paccel_engine *eng);
 /* paccel_mem_ops.evict(): waits until no request uses the revoked @pages. */
 void paccel_engines_evict(struct paccel_device *pd, const struct paccel_pages *pages);
 
-/* scrub.c: allocate and free pd->scrub_job; _alloc() returns 0 or -ENOMEM. */
+/* scrub.c: allocate and free the scrub jobs of the engines; _alloc() returns 0 or -ENOMEM. */
 extern const struct paccel_mem_ops paccel_mem_ops;
 int paccel_scrub_alloc(struct paccel_device *pd);
 void paccel_scrub_free(struct paccel_device *pd);

@@ -105,7 +105,7 @@ static void buf_set_state(struct paccel_pool *pool, struct paccel_buf *buf,
 
 	buf_count(pool, buf, state);
 	buf->state = state;
-	if (old == PACCEL_BUF_DIRTY || old == PACCEL_BUF_QUARANTINED)
+	if (old != PACCEL_BUF_USED && old != PACCEL_BUF_FREE)
 		list_del(&buf->range.list);
 	if (buf_state_indexed(old) && !buf_state_indexed(state))
 		pool_index_remove(&pool->index, &buf->range);
@@ -113,6 +113,8 @@ static void buf_set_state(struct paccel_pool *pool, struct paccel_buf *buf,
 		buf_add(pool, buf);
 	if (state == PACCEL_BUF_DIRTY)
 		list_add_tail(&buf->range.list, &pool->dirty);
+	else if (state == PACCEL_BUF_SCRUBBING)
+		list_add_tail(&buf->range.list, &pool->scrubbing);
 	else if (state == PACCEL_BUF_QUARANTINED)
 		list_add_tail(&buf->range.list, &pool->quarantined);
 }
@@ -143,8 +145,10 @@ static void buf_make_free(struct paccel_pool *pool, struct paccel_buf *buf)
 
 	gen_pool_free(pool->gen, buf->start, buf->size);
 	buf_count(pool, buf, PACCEL_BUF_FREE);
-	if (buf_state_indexed(buf->state))
+	if (buf->state == PACCEL_BUF_SCRUBBING) {
 		pool_index_remove(&pool->index, &buf->range);
+		list_del(&buf->range.list);
+	}
 	prev = to_buf(pool_index_before(&pool->index, pool_granule(pool, buf->start)));
 	next = to_buf(pool_index_at(&pool->index, pool_granule(pool, buf_end(buf))));
 	if (next && next->state == PACCEL_BUF_FREE) {
@@ -326,6 +330,8 @@ static int pool_wait(struct paccel_device *pd, struct pool_request *request)
 	struct paccel_pool *pool = pd->pool;
 
 	list_add_tail(&request->node, &pool->waiting);
+	/* More engines may scrub now. */
+	queue_work(paccel_wq, &pool->scrub_work);
 	mutex_unlock(&pool->lock);
 	wait_for_completion_state(&request->answered, TASK_KILLABLE | TASK_FREEZABLE);
 	mutex_lock(&pool->lock);
@@ -423,14 +429,12 @@ void paccel_buf_put(struct paccel_buf *buf)
 
 /* --- scrubbing --- */
 
-void paccel_pool_scrubbed(struct paccel_device *pd, int error)
+void paccel_pool_scrubbed(struct paccel_device *pd, struct paccel_buf *buf, int error)
 {
-	struct paccel_pool *pool = pd->pool;
-
-	pool->scrub_error = error;
+	buf->scrub_error = error;
 	/* Pairs with scrub_work(). */
-	smp_store_release(&pool->scrub_ended, true);
-	queue_work(paccel_wq, &pool->scrub_work);
+	smp_store_release(&buf->scrub_ended, true);
+	queue_work(paccel_wq, &pd->pool->scrub_work);
 }
 
 /* The piece is quarantined; or all that is dirty, if the device scrubs nothing. */
@@ -450,14 +454,12 @@ static void scrub_failed(struct paccel_device *pd, struct paccel_buf *buf, int e
 	}
 }
 
-static void scrub_finish(struct paccel_device *pd)
+static void scrub_finish(struct paccel_device *pd, struct paccel_buf *buf)
 {
 	struct paccel_pool *pool = pd->pool;
-	struct paccel_buf *buf = pool->scrubbing;
-	int error = pool->scrub_error;
+	int error = buf->scrub_error;
 
-	pool->scrubbing = NULL;
-	if (error == -ENODEV || error == -ESTALE || pool->scrub_generation != pool->generation) {
+	if (error == -ENODEV || error == -ESTALE || buf->generation != pool->generation) {
 		/* Not tried: the device is gone, or has lost its memory since. */
 		buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
 	} else if (error) {
@@ -467,7 +469,6 @@ static void scrub_finish(struct paccel_device *pd)
 		pool->scrub_failures = 0;
 		buf_make_free(pool, buf);
 	}
-	pool_answer(pd);
 }
 
 static bool buf_is_dirty(const struct paccel_buf *buf)
@@ -511,8 +512,11 @@ static struct paccel_buf *scrub_cut(struct paccel_pool *pool, struct paccel_buf 
 	return part;
 }
 
-/* Starts scrubbing the range that has been dirty for longest, or a piece of it. */
-static void scrub_start(struct paccel_device *pd)
+/*
+ * Starts scrubbing the range that has been dirty for longest, or a piece of it. Returns false if no
+ * engine takes it; gone or out of service: it stays dirty until a reset.
+ */
+static bool scrub_start(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *buf = list_first_entry(&pool->dirty, struct paccel_buf, range.list);
@@ -521,27 +525,41 @@ static void scrub_start(struct paccel_device *pd)
 	scrub_gather(pool, buf);
 	if (buf->size > most)
 		buf = scrub_cut(pool, buf, most);
-	pool->scrub_generation = pool->generation;
-	pool->scrub_ended = false;
-	/* Gone or out of service: it stays dirty until a reset. */
-	if (pd->mem_ops->scrub(pd, buf->start, buf->size))
-		return;
+	buf->generation = pool->generation;
+	buf->scrub_ended = false;
+	if (pd->mem_ops->scrub(pd, buf, !list_empty(&pool->scrubbing)))
+		return false;
 	buf_set_state(pool, buf, PACCEL_BUF_SCRUBBING);
-	pool->scrubbing = buf;
+	return true;
 }
 
-/* The one place that starts and ends scrubbing: one piece at a time. */
+/*
+ * One piece is scrubbed at a time, so that copies find idle engines. If allocations wait, each idle
+ * engine scrubs one.
+ */
+static bool scrub_may_start(const struct paccel_pool *pool)
+{
+	return !list_empty(&pool->dirty) &&
+	       (list_empty(&pool->scrubbing) || !list_empty(&pool->waiting));
+}
+
+/* The one place that starts and ends scrubbing. */
 static void scrub_work(struct work_struct *work)
 {
 	struct paccel_pool *pool = container_of(work, struct paccel_pool, scrub_work);
 	struct paccel_device *pd = pool->pd;
+	struct paccel_buf *buf, *next;
+	unsigned int i;
 
 	mutex_lock(&pool->lock);
-	/* Pairs with paccel_pool_scrubbed(). */
-	if (pool->scrubbing && smp_load_acquire(&pool->scrub_ended))
-		scrub_finish(pd);
-	if (!pool->scrubbing && !list_empty(&pool->dirty))
-		scrub_start(pd);
+	list_for_each_entry_safe(buf, next, &pool->scrubbing, range.list)
+		/* Pairs with paccel_pool_scrubbed(). */
+		if (smp_load_acquire(&buf->scrub_ended))
+			scrub_finish(pd, buf);
+	pool_answer(pd);
+	for (i = 0; i < pd->hw.info.engines && scrub_may_start(pool); i++)
+		if (!scrub_start(pd))
+			break;
 	mutex_unlock(&pool->lock);
 }
 
@@ -686,6 +704,7 @@ int paccel_pool_init(struct paccel_device *pd)
 	pool->pd = pd;
 	mutex_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->dirty);
+	INIT_LIST_HEAD(&pool->scrubbing);
 	INIT_LIST_HEAD(&pool->quarantined);
 	INIT_LIST_HEAD(&pool->waiting);
 	INIT_LIST_HEAD(&pool->users);

@@ -47,16 +47,18 @@ struct paccel_mem_ref {
  * @start: device address
  * @size: bytes, a multiple of the granule
  * @state: state of the range; under pool->lock
+ * @scrub_ended: SCRUBBING: the fill has ended; set without the lock
+ * @scrub_error: its error, valid once @scrub_ended
+ * @generation: USED: pool->generation when the range was allocated; SCRUBBING: when the fill began
  * @length: USED: bytes that were requested
- * @generation: USED: pool->generation when the range was allocated
  * @ref: USED: held by the contexts and dma-bufs that have the allocation and by the jobs that use
  *	it
  * @user: USED: the user that is charged
  * @pd: USED: the device, a counted reference
  * @first: USED: reference of the context that made the allocation, embedded to save an allocation;
  *	under ctx->lock
- * @range: not USED: in pool->index, unless QUARANTINED; its list is in pool->dirty or
- *	pool->quarantined in those states; under pool->lock
+ * @range: not USED: in pool->index, unless QUARANTINED; its list is in pool->dirty,
+ *	pool->scrubbing or pool->quarantined in those states; under pool->lock
  *
  * @start, @size, @length, @generation, @user and @pd do not change while a reference is held.
  */
@@ -64,10 +66,12 @@ struct paccel_buf {
 	u64 start;
 	u64 size;
 	enum paccel_buf_state state;
+	bool scrub_ended;
+	s16 scrub_error;
+	u64 generation;
 	union {
 		struct {
 			u64 length;
-			u64 generation;
 			struct kref ref;
 			struct paccel_user *user;
 			struct paccel_device *pd;
@@ -94,11 +98,8 @@ struct paccel_user {
  * @index: the ranges that are not USED or QUARANTINED
  * @dirty: DIRTY ranges; the first is the next to be scrubbed
  * @quarantined: QUARANTINED ranges
- * @scrubbing: the SCRUBBING range, or NULL
- * @scrub_ended: the fill of @scrubbing has ended; set without the lock
- * @scrub_error: error of that fill, valid once @scrub_ended
+ * @scrubbing: SCRUBBING ranges, at most one for each engine
  * @scrub_failures: number of consecutive fills that failed
- * @scrub_generation: @generation when the fill of @scrubbing began
  * @waiting: allocations that wait for scrubbing, in order of arrival; engines read without the lock
  *	whether it is empty
  * @kept_first: first granule of the place that is kept for the first of @waiting
@@ -117,11 +118,8 @@ struct paccel_pool {
 	struct pool_index index;
 	struct list_head dirty;
 	struct list_head quarantined;
-	struct paccel_buf *scrubbing;
-	bool scrub_ended;
-	int scrub_error;
+	struct list_head scrubbing;
 	unsigned int scrub_failures;
-	u64 scrub_generation;
 	struct list_head waiting;
 	u32 kept_first;
 	u32 kept_end;
@@ -135,13 +133,14 @@ struct paccel_pool {
 /**
  * struct paccel_mem_ops - functions of exec/ that mem/ calls
  * @scrub: start to fill a range of device memory with 0. Returns 0, and calls
- *	paccel_pool_scrubbed() when the fill has ended; the caller starts no other fill before that.
- *	Or returns -errno and has started nothing. Called with pool->lock held; does not sleep
+ *	paccel_pool_scrubbed() when the fill has ended. @idle: only on an engine that has no jobs;
+ *	without it, no other fill is in progress. Or returns -errno and has started nothing. Called
+ *	with pool->lock held; does not sleep
  * @evict: wait until no DMA request uses these pages, which are revoked, so that no request is
  *	started. Called with the reservation lock of their dma-buf held
  */
 struct paccel_mem_ops {
-	int (*scrub)(struct paccel_device *pd, u64 addr, u64 size);
+	int (*scrub)(struct paccel_device *pd, struct paccel_buf *buf, bool idle);
 	void (*evict)(struct paccel_device *pd, const struct paccel_pages *pages);
 };
 
@@ -170,7 +169,7 @@ void paccel_pool_answer(struct paccel_device *pd);
  * The fill that paccel_mem_ops.scrub() has started has ended with @error, or 0. Any context, also
  * with pool->lock or the lock of an engine held.
  */
-void paccel_pool_scrubbed(struct paccel_device *pd, int error);
+void paccel_pool_scrubbed(struct paccel_device *pd, struct paccel_buf *buf, int error);
 /*
  * A reset has lost device memory: increments pool->generation; free ranges become dirty if the
  * module parameter scrub is set. May sleep.
