@@ -105,11 +105,21 @@ int paccel_quiesce(struct paccel_hw *hw)
 EXPORT_SYMBOL_PACCEL(paccel_quiesce);
 
 /*
- * @error: error of the jobs in flight; 0: they are repeated, unless device memory is lost.
- * @mem_lost: it is lost, even if it survives resets. Returns 0, or -EIO with the device out of
- * service.
+ * A reset has succeeded. Quarantined memory is scrubbed again. @all: even if it has failed twice.
  */
-static int device_restart(struct paccel_device *pd, int error, bool mem_lost)
+static void device_go_on(struct paccel_device *pd, bool all)
+{
+	paccel_pool_rescrub(pd, all);
+	paccel_set_state(pd, PACCEL_RUNNING);
+	queue_work(paccel_wq, &pd->pool->scrub_work);
+}
+
+/*
+ * @error: error of the jobs in flight; 0: they are repeated, unless device memory is lost.
+ * @mem_lost: it is lost, even if it survives resets. @all: see device_go_on(). Returns 0, or -EIO
+ * with the device out of service.
+ */
+static int device_restart(struct paccel_device *pd, int error, bool mem_lost, bool all)
 {
 	mem_lost = mem_lost || !(pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES);
 	paccel_set_state(pd, PACCEL_RESETTING);
@@ -129,19 +139,9 @@ static int device_restart(struct paccel_device *pd, int error, bool mem_lost)
 	}
 	if (mem_lost)
 		device_lose_contexts(pd);
-	paccel_set_state(pd, PACCEL_RUNNING);
+	device_go_on(pd, all);
 	paccel_engines_unhold(pd);
-	queue_work(paccel_wq, &pd->pool->scrub_work);
 	return 0;
-}
-
-static int device_restart_and_rescrub(struct paccel_device *pd, int error, bool mem_lost)
-{
-	int ret = device_restart(pd, error, mem_lost);
-
-	if (!ret)
-		paccel_pool_rescrub(pd);
-	return ret;
 }
 
 /*
@@ -154,7 +154,7 @@ int paccel_reset(struct paccel_device *pd)
 
 	if (mutex_lock_killable(&pd->reset_lock))
 		return -EINTR;
-	ret = paccel_gone(pd) ? -ENODEV : device_restart_and_rescrub(pd, -EIO, false);
+	ret = paccel_gone(pd) ? -ENODEV : device_restart(pd, -EIO, false, true);
 	mutex_unlock(&pd->reset_lock);
 	return ret;
 }
@@ -190,7 +190,7 @@ static void device_recover(struct paccel_device *pd)
 		paccel_dump(pd, "a DMA request timed out or had an invalid completion");
 		paccel_set_state(pd, PACCEL_RESETTING);
 		if (!engine_restart(eng)) {
-			paccel_set_state(pd, PACCEL_RUNNING);
+			device_go_on(pd, false);
 			continue;
 		}
 		if (pd->ops->reset_engine)
@@ -198,7 +198,7 @@ static void device_recover(struct paccel_device *pd)
 				 i);
 		paccel_dump(pd, pd->ops->reset_engine ? "the engine does not come back" :
 							"the device is reset");
-		device_restart(pd, 0, false);
+		device_restart(pd, 0, false, false);
 		return;
 	}
 }
@@ -242,7 +242,7 @@ int paccel_resume(struct paccel_device *pd, bool mem_lost)
 {
 	guard(mutex)(&pd->reset_lock);
 	/* The PCI core can reset a function after its shutdown, too. */
-	return paccel_gone(pd) ? -ENODEV : device_restart_and_rescrub(pd, 0, mem_lost);
+	return paccel_gone(pd) ? -ENODEV : device_restart(pd, 0, mem_lost, true);
 }
 
 /*

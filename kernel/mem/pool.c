@@ -25,8 +25,8 @@
  * if it succeeds, so much becomes free.
  */
 #define POOL_SCRUB_BYTES	SZ_4M
-/* After so many pieces in a row that failed the device is not asked to scrub the others. */
-#define POOL_SCRUB_FAILURES	3
+/* A piece that has failed so often is not scrubbed again before a RESET. */
+#define POOL_SCRUB_FAILURES	2
 
 /**
  * struct pool_request - an allocation that is being made
@@ -67,11 +67,14 @@ static u64 buf_end(const struct paccel_buf *buf)
 
 /* --- ranges; pool->lock is held --- */
 
-/* Returns whether the ranges are adjacent and not too large together to be scrubbed at once. */
+/*
+ * Returns whether the ranges are adjacent and not too large together to be scrubbed at once. What
+ * has failed stays alone, so that it takes nothing else out of use.
+ */
 static bool buf_can_join(const struct paccel_buf *a, const struct paccel_buf *b)
 {
 	return (buf_end(a) == b->start || buf_end(b) == a->start) &&
-	       a->size + b->size <= POOL_SCRUB_BYTES;
+	       a->size + b->size <= POOL_SCRUB_BYTES && !a->failures && !b->failures;
 }
 
 static bool buf_state_indexed(enum paccel_buf_state state)
@@ -161,6 +164,7 @@ static void buf_make_free(struct paccel_pool *pool, struct paccel_buf *buf)
 		buf_dissolve(pool, prev);
 	}
 	buf->state = PACCEL_BUF_FREE;
+	buf->failures = 0;
 	buf_add(pool, buf);
 }
 
@@ -250,7 +254,7 @@ static int pool_no_room(struct paccel_pool *pool, u32 len, unsigned int order)
 	u64 dirty = pool->bytes[PACCEL_BUF_DIRTY] + pool->bytes[PACCEL_BUF_SCRUBBING];
 	u32 at;
 
-	if (!dirty || !pool_index_find_run(&pool->index, len, order, &at))
+	if ((!dirty && !pool->kept_end) || !pool_index_find_run(&pool->index, len, order, &at))
 		return -ENOMEM;
 	if (!pool->kept_end) {
 		pool->kept_first = at;
@@ -437,23 +441,6 @@ void paccel_pool_scrubbed(struct paccel_device *pd, struct paccel_buf *buf, int 
 	queue_work(paccel_wq, &pd->pool->scrub_work);
 }
 
-/* The piece is quarantined; or all that is dirty, if the device scrubs nothing. */
-static void scrub_failed(struct paccel_device *pd, struct paccel_buf *buf, int error)
-{
-	struct paccel_pool *pool = pd->pool;
-	struct paccel_buf *next;
-
-	dev_warn_ratelimited(&pd->dev, "scrubbing %llu bytes failed (%d): quarantined\n", buf->size,
-			     error);
-	buf_set_state(pool, buf, PACCEL_BUF_QUARANTINED);
-	if (++pool->scrub_failures < POOL_SCRUB_FAILURES)
-		return;
-	list_for_each_entry_safe(buf, next, &pool->dirty, range.list) {
-		buf_set_state(pool, buf, PACCEL_BUF_QUARANTINED);
-		cond_resched();
-	}
-}
-
 static void scrub_finish(struct paccel_device *pd, struct paccel_buf *buf)
 {
 	struct paccel_pool *pool = pd->pool;
@@ -463,10 +450,12 @@ static void scrub_finish(struct paccel_device *pd, struct paccel_buf *buf)
 		/* Not tried: the device is gone, or has lost its memory since. */
 		buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
 	} else if (error) {
-		scrub_failed(pd, buf, error);
+		dev_warn_ratelimited(&pd->dev, "scrubbing %llu bytes failed (%d): quarantined\n",
+				     buf->size, error);
+		buf->failures++;
+		buf_set_state(pool, buf, PACCEL_BUF_QUARANTINED);
 	} else {
 		atomic64_add(buf->size, &pd->count.scrubbed);
-		pool->scrub_failures = 0;
 		buf_make_free(pool, buf);
 	}
 }
@@ -506,6 +495,7 @@ static struct paccel_buf *scrub_cut(struct paccel_pool *pool, struct paccel_buf 
 	part->start = buf->start;
 	part->size = size;
 	part->state = PACCEL_BUF_DIRTY;
+	part->failures = buf->failures;
 	buf_resize(pool, buf, buf->start + size, buf_end(buf));
 	buf_add(pool, part);
 	list_add(&part->range.list, &pool->dirty);
@@ -556,7 +546,9 @@ static void scrub_work(struct work_struct *work)
 		/* Pairs with paccel_pool_scrubbed(). */
 		if (smp_load_acquire(&buf->scrub_ended))
 			scrub_finish(pd, buf);
-	pool_answer(pd);
+	/* What has failed in a reset may be scrubbed again after it, and this is queued then. */
+	if (READ_ONCE(pd->state) == PACCEL_RUNNING)
+		pool_answer(pd);
 	for (i = 0; i < pd->hw.info.engines && scrub_may_start(pool); i++)
 		if (!scrub_start(pd))
 			break;
@@ -570,7 +562,7 @@ void paccel_pool_answer(struct paccel_device *pd)
 	pool_answer(pd);
 }
 
-void paccel_pool_rescrub(struct paccel_device *pd)
+void paccel_pool_rescrub(struct paccel_device *pd, bool all)
 {
 	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *buf, *next;
@@ -578,12 +570,13 @@ void paccel_pool_rescrub(struct paccel_device *pd)
 	/* A piece that the reset has ended counts as one that failed before it. */
 	flush_work(&pool->scrub_work);
 	mutex_lock(&pool->lock);
-	pool->scrub_failures = 0;
 	list_for_each_entry_safe(buf, next, &pool->quarantined, range.list) {
-		buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
+		if (all)
+			buf->failures = 0;
+		if (buf->failures < POOL_SCRUB_FAILURES)
+			buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
 		cond_resched();
 	}
-	queue_work(paccel_wq, &pool->scrub_work);
 	mutex_unlock(&pool->lock);
 }
 

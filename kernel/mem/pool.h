@@ -47,6 +47,7 @@ struct paccel_mem_ref {
  * @start: device address
  * @size: bytes, a multiple of the granule
  * @state: state of the range; under pool->lock
+ * @failures: number of fills that failed since a RESET or a success; under pool->lock
  * @scrub_ended: SCRUBBING: the fill has ended; set without the lock
  * @scrub_error: its error, valid once @scrub_ended
  * @generation: USED: pool->generation when the range was allocated; SCRUBBING: when the fill began
@@ -66,6 +67,7 @@ struct paccel_buf {
 	u64 start;
 	u64 size;
 	enum paccel_buf_state state;
+	u8 failures;
 	bool scrub_ended;
 	s16 scrub_error;
 	u64 generation;
@@ -99,7 +101,6 @@ struct paccel_user {
  * @dirty: DIRTY ranges; the first is the next to be scrubbed
  * @quarantined: QUARANTINED ranges
  * @scrubbing: SCRUBBING ranges, at most one for each engine
- * @scrub_failures: number of consecutive fills that failed
  * @waiting: allocations that wait for scrubbing, in order of arrival; engines read without the lock
  *	whether it is empty
  * @kept_first: first granule of the place that is kept for the first of @waiting
@@ -119,7 +120,6 @@ struct paccel_pool {
 	struct list_head dirty;
 	struct list_head quarantined;
 	struct list_head scrubbing;
-	unsigned int scrub_failures;
 	struct list_head waiting;
 	u32 kept_first;
 	u32 kept_end;
@@ -175,7 +175,11 @@ void paccel_pool_scrubbed(struct paccel_device *pd, struct paccel_buf *buf, int 
  * module parameter scrub is set. May sleep.
  */
 void paccel_pool_mark_dirty(struct paccel_device *pd);
-/* After a reset: quarantined ranges become dirty, to be scrubbed again. May sleep. */
-void paccel_pool_rescrub(struct paccel_device *pd);
+/*
+ * After a reset, before PACCEL_RUNNING: quarantined ranges become dirty, to be scrubbed again.
+ * @all: false: not those that have failed twice, so that the resets of engines that hang in them
+ * end. May sleep.
+ */
+void paccel_pool_rescrub(struct paccel_device *pd, bool all);
 
 #endif

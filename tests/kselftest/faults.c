@@ -550,10 +550,14 @@ static bool is_piece(u64 size)
 	return size == SCRUB_PIECE || size == LARGE - SCRUB_PIECE;
 }
 
-/* A piece whose scrubbing has failed is handed out again only when it is clean. */
+/*
+ * A piece whose scrubbing has failed is handed out again only when it is clean. If the engine was reset, the
+ * piece is scrubbed again, for which an allocation waits.
+ */
 TEST_F(faults, scrub)
 {
 	u64 mem, most = self->total - LARGE / 2, start;
+	bool fails = variant->error && !variant->add.engine_resets && !variant->add.resets;
 	u8 *got = map_pages(self->total / page_size);
 	int rc;
 
@@ -565,9 +569,9 @@ TEST_F(faults, scrub)
 		test_cmd_mem_free(self->fd, mem, LARGE);
 		/* Nothing else is in use: this waits for the scrubbing, or finds that it failed. */
 		rc = _test_cmd_mem_alloc(self->fd, most, 0, &mem);
-		EXPECT_EQ(variant->error ? -ENOMEM : 0, rc);
+		EXPECT_EQ(fails ? -ENOMEM : 0, rc);
 		EXPECT_GE(limit_of(variant), now_ms() - start);
-		if (variant->error)
+		if (fails)
 			EXPECT_TRUE(is_piece(stats_of(self->fd).quarantined));
 		if (rc) {
 			EXPECT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
@@ -608,6 +612,67 @@ FIXTURE_TEARDOWN(pieces)
 	EXPECT_TRUE(card_settle(self->fd));
 	EXPECT_EQ(self->total, stats_of(self->fd).free);
 	close(self->fd);
+}
+
+/* Three pieces of one engine fail, of two transfers each, and the fourth does not. */
+TEST_F(pieces, only_those_that_failed)
+{
+	struct paccel_mem_stats s;
+	u64 mem;
+
+	test_cmd_mem_alloc(self->fd, self->rest, 0, &mem);
+	ASSERT_EQ(0, ring_order("fail engine=0 count=6"));
+	test_cmd_mem_free(self->fd, mem, self->rest);
+	ASSERT_TRUE(card_settle(self->fd));
+	s = stats_of(self->fd);
+	EXPECT_TRUE(stats_add_up(&s));
+	EXPECT_LE(s.quarantined, 3 * SCRUB_PIECE);
+	EXPECT_LT(page_size, s.free);
+	test_cmd_mem_alloc(self->fd, s.largest_free, 0, &mem);
+	test_cmd_mem_free(self->fd, mem, s.largest_free);
+	ASSERT_TRUE(card_settle(self->fd));
+}
+
+/* A transfer hangs, and so the engine is reset. What fails next is scrubbing, if @fails. */
+static void recover(struct __test_metadata *_metadata, FIXTURE_DATA(pieces) *self, u64 mem,
+		    bool fails)
+{
+	u64 resets = card_counter("engine_resets"), faults = ring_stat("faults");
+	struct call c = { .fd = self->fd, .a = mem, .length = 8, .what = 3 };
+
+	ASSERT_TRUE(watchdog_set(WATCHDOG_MS));
+	ASSERT_EQ(0, ring_order("stall"));
+	ASSERT_EQ(0, pthread_create(&c.thread, NULL, call_main, &c));
+	ASSERT_TRUE(WAIT_FOR(ring_stat("faults") > faults, 5000));
+	if (fails)
+		ASSERT_EQ(0, ring_order("fail"));
+	pthread_join(c.thread, NULL);
+	EXPECT_EQ(-ETIMEDOUT, c.rc);
+	EXPECT_TRUE(WAIT_FOR(card_counter("engine_resets") > resets && card_health_is("ok"), 5000));
+	EXPECT_TRUE(card_settle(self->fd));
+}
+
+/* A recovery has a piece scrubbed again, unless it has failed twice: that takes a RESET. */
+TEST_F(pieces, recovery_tries_once_more)
+{
+	u64 mem, addr;
+
+	test_cmd_mem_alloc(self->fd, page_size, 0, &mem);
+	for (int again = 0; again < 2; again++) {
+		test_cmd_mem_alloc(self->fd, page_size, 0, &addr);
+		ASSERT_EQ(0, ring_order("fail"));
+		test_cmd_mem_free(self->fd, addr, page_size);
+		ASSERT_TRUE(card_settle(self->fd));
+		EXPECT_EQ(page_size, stats_of(self->fd).quarantined);
+		recover(_metadata, self, mem, again);
+		EXPECT_EQ(again ? page_size : 0, stats_of(self->fd).quarantined);
+	}
+	recover(_metadata, self, mem, false);
+	EXPECT_EQ(page_size, stats_of(self->fd).quarantined);
+	test_cmd_reset(self->fd);
+	EXPECT_TRUE(card_settle(self->fd));
+	EXPECT_EQ(0, stats_of(self->fd).quarantined);
+	test_cmd_mem_free(self->fd, mem, page_size);
 }
 
 /*

@@ -154,10 +154,14 @@ TEST_F(watchdog, hung_long_copy)
 	test_cmd_mem_free(self->fd, mem, LONG_COPY_BYTES(rows));
 }
 
-/* Memory whose scrubbing hangs is quarantined, and a reset brings it back. */
+/*
+ * Memory whose scrubbing hangs is scrubbed again after the recovery. If that hangs as well it is quarantined,
+ * which ends this, and a RESET brings it back.
+ */
 TEST_F(watchdog, hung_scrub)
 {
 	u64 size = 2 * in_granules(self->fd, SIZE), most = self->total - size / 2, addr;
+	u64 timeouts = counter("timeouts");
 
 	if (!can_hang())
 		SKIP(return, "an edu in the host's time");
@@ -165,9 +169,10 @@ TEST_F(watchdog, hung_scrub)
 	ASSERT_TRUE(watchdog(TOO_SHORT, self->old_quiesce));
 	test_cmd_mem_alloc(self->fd, size, 0, &addr);
 	test_cmd_mem_free(self->fd, addr, size);
-	/* Whoever waits for it is told, and not left waiting. */
+	/* An allocation that needs it fails then. */
 	test_err_mem_alloc(ENOMEM, self->fd, most, 0);
 	EXPECT_TRUE(WAIT_FOR(stats_of(self->fd).quarantined == size, 5000));
+	EXPECT_EQ(timeouts + 2, counter("timeouts"));
 	card_behave();
 	ASSERT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
 	/* It does not come back by itself. */
