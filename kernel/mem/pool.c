@@ -2,10 +2,10 @@
 /*
  * Device memory: allocation of ranges, and scrubbing of freed ranges before they are reused.
  *
- * The genalloc pool owns the space. An allocation is one gen_pool_alloc_algo() at the best fit, the
- * lowest among equals, which an index of the free ranges finds (pool_index.c). A range that is
- * freed stays allocated in the genalloc pool until it has been scrubbed. A range keeps its struct
- * paccel_buf all the time, so that freeing allocates nothing.
+ * The genalloc pool owns the space. An allocation is one gen_pool_alloc_algo(), whose algorithm
+ * takes the best fit from an index of the free ranges (pool_index.c). A range that is freed stays
+ * allocated in the genalloc pool until it has been scrubbed. A range keeps its struct paccel_buf
+ * all the time, so that freeing allocates nothing.
  */
 #include <linux/bitmap.h>
 #include <linux/log2.h>
@@ -48,6 +48,18 @@ struct pool_request {
 	int ret;
 	struct list_head node;
 	struct completion answered;
+};
+
+/**
+ * struct pool_search - argument of pool_best_fit()
+ * @pool: the pool
+ * @order: log2 of the alignment in granules
+ * @range: the free range that the allocation is cut from; NULL: to be found
+ */
+struct pool_search {
+	struct paccel_pool *pool;
+	unsigned int order;
+	struct pool_range *range;
 };
 
 static struct paccel_buf *to_buf(struct pool_range *range)
@@ -188,13 +200,28 @@ static void buf_make_dirty(struct paccel_pool *pool, struct paccel_buf *buf)
 
 /* --- allocation; pool->lock is held --- */
 
-/* A genpool_algo_t: takes the place at the granule *@data, which a free range contains. */
-static unsigned long pool_take(unsigned long *map, unsigned long size, unsigned long start,
-			       unsigned int nr, void *data, struct gen_pool *gen,
-			       unsigned long start_addr)
+/* Returns the best fit, unless its place is kept for the first request that waits, or NULL. */
+static struct pool_range *pool_find(struct paccel_pool *pool, u32 nr, unsigned int order)
 {
-	u64 at = *(u64 *)data;
+	struct pool_range *range = pool_index_best_fit(&pool->index, nr, order);
+	u32 at = range ? pool_range_place(range, order) : 0;
 
+	return at < pool->kept_end && at + nr > pool->kept_first ? NULL : range;
+}
+
+/* A genpool_algo_t: best fit, at the lowest address among equals, with alignment. */
+static unsigned long pool_best_fit(unsigned long *map, unsigned long size, unsigned long start,
+				   unsigned int nr, void *data, struct gen_pool *gen,
+				   unsigned long start_addr)
+{
+	struct pool_search *search = data;
+	unsigned long at;
+
+	if (!search->range)
+		search->range = pool_find(search->pool, nr, search->order);
+	if (!search->range)
+		return size;
+	at = pool_range_place(search->range, search->order);
 	/* The bitmap has the last word: no byte has two owners. */
 	return WARN_ON_ONCE(find_next_bit(map, at + nr, at) < at + nr) ? size : at;
 }
@@ -275,9 +302,8 @@ static int pool_try(struct paccel_device *pd, struct pool_request *request)
 {
 	struct paccel_user *user = request->user;
 	struct paccel_pool *pool = pd->pool;
+	struct pool_search search = { .pool = pool, .order = request->order };
 	int ret = pool_check(pd, user, request->size);
-	u32 len = request->size >> pool->shift;
-	struct pool_range *range = NULL;
 	struct paccel_buf *buf;
 	u64 at = 0;
 
@@ -285,15 +311,12 @@ static int pool_try(struct paccel_device *pd, struct pool_request *request)
 	if (ret)
 		return ret;
 	if (!pool_must_queue(pool, request))
-		range = pool_index_best_fit(&pool->index, len, request->order);
-	if (range)
-		at = pool_range_place(range, request->order);
-	if (!range || (at < pool->kept_end && at + len > pool->kept_first))
-		return pool_no_room(pool, len, request->order);
-	at = gen_pool_alloc_algo(pool->gen, request->size, pool_take, &at);
+		at = gen_pool_alloc_algo(pool->gen, request->size, pool_best_fit, &search);
+	if (!search.range)
+		return pool_no_room(pool, request->size >> pool->shift, request->order);
 	if (!at)
 		return -EIO;
-	buf = buf_carve(pool, to_buf(range), at, request->size, request->spare);
+	buf = buf_carve(pool, to_buf(search.range), at, request->size, request->spare);
 	kref_init(&buf->ref);
 	buf->generation = pool->generation;
 	buf->user = user;
@@ -588,14 +611,14 @@ static int pool_make_dirty(struct paccel_pool *pool)
 	int ret = 0;
 
 	for (range = pool_index_first(&pool->index); range; range = next) {
-		u64 first = range->first;
+		struct pool_search search = { .pool = pool, .range = range };
 
 		next = pool_index_next(range);
 		if (!range->free)
 			continue;
 		range->free = false;
 		buf = to_buf(range);
-		if (gen_pool_alloc_algo(pool->gen, buf->size, pool_take, &first)) {
+		if (gen_pool_alloc_algo(pool->gen, buf->size, pool_best_fit, &search)) {
 			buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
 		} else {
 			buf_set_state(pool, buf, PACCEL_BUF_QUARANTINED);
