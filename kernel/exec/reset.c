@@ -104,6 +104,17 @@ int paccel_quiesce(struct paccel_hw *hw)
 }
 EXPORT_SYMBOL_PACCEL(paccel_quiesce);
 
+/* Returns 0, or -EIO with the device out of service. The engines are held. */
+static int device_quiesce(struct paccel_device *pd)
+{
+	if (paccel_quiesce(&pd->hw)) {
+		device_take_out_of_service(pd, false, "the device does not become idle");
+		return -EIO;
+	}
+	paccel_mark_quiet(pd);
+	return 0;
+}
+
 /*
  * A reset has succeeded. Quarantined memory is scrubbed again. @all: even if it has failed twice.
  */
@@ -127,11 +138,8 @@ static int device_restart(struct paccel_device *pd, int error, bool mem_lost, bo
 	if (mem_lost)
 		error = -EIO;
 	atomic64_inc(&pd->count.resets);
-	if (paccel_quiesce(&pd->hw)) {
-		device_take_out_of_service(pd, false, "the device does not become idle");
+	if (device_quiesce(pd))
 		return -EIO;
-	}
-	paccel_mark_quiet(pd);
 	paccel_engines_abort(pd, error);
 	if (pd->ops->reset(&pd->hw)) {
 		device_take_out_of_service(pd, true, "the device does not come back");
@@ -229,10 +237,8 @@ int paccel_suspend(struct paccel_device *pd)
 	if (pd->state == PACCEL_FAILED && !paccel_is_unsafe(pd))
 		return 0;
 	paccel_engines_hold(pd, 0);
-	if (paccel_quiesce(&pd->hw)) {
-		device_take_out_of_service(pd, false, "the device does not become idle");
+	if (device_quiesce(pd))
 		return -EIO;
-	}
 	paccel_engines_abort(pd, 0);
 	paccel_set_state(pd, PACCEL_SUSPENDED);
 	return 0;
