@@ -44,11 +44,11 @@ static int scrub_start(struct paccel_device *pd, struct paccel_buf *buf, bool id
 	job->error = 0;
 	kref_get(&job->ref);
 	ret = paccel_engine_submit(eng, job, NULL, false);
-	if (ret < 0) {
+	if (ret) {
 		scrub->buf = NULL;
 		paccel_job_put(job);
 	}
-	return min(ret, 0);
+	return ret;
 }
 
 static void scrub_ended(struct paccel_job *job)
@@ -81,7 +81,7 @@ int paccel_scrub_alloc(struct paccel_device *pd)
 	return 0;
 }
 
-/* Also after paccel_scrub_alloc() has failed or was not called. No scrub is in progress. */
+/* Also called if paccel_scrub_alloc() has failed or was not called. No scrub is in progress. */
 void paccel_scrub_free(struct paccel_device *pd)
 {
 	unsigned int i;

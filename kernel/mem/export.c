@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device memory as a dma-buf. On the same card it is a name that MEM_IMPORT understands. Where it
- * lies in a BAR it can be mapped by programs, and reached by devices that know how to deal with
- * memory that has no pages and can be taken away (peer2peer importers).
+ * Device memory as a dma-buf. MEM_IMPORT on the same device gives another context access to the
+ * allocation. Memory in a BAR can also be mapped by processes, and accessed by other devices
+ * through importers that support memory without struct page and with revocation (allow_peer2peer).
  *
  * An importer has to unmap in invalidate_mappings(): the device can be bound again, and give the
  * addresses to another process, while the importer still has the dma-buf. One that cannot unmap
  * gets no mapping: a static importer is refused when it attaches, one that pins when it pins or
  * maps.
  *
- * It is revoked when the device is removed or loses its memory: invalidate_mappings() of every
- * importer is called under the reservation lock, and the importers no longer use the memory when
- * it returns or when their fences are signalled. Before that the BAR is not released. The device's
- * own engines are stopped first, since the importer may wait for them.
+ * The memory is revoked when the device is removed or loses its memory. invalidate_mappings() of
+ * each importer is called under the reservation lock. The importers no longer use the memory when
+ * that has returned or when their fences are signalled. The BAR is released after that. The engines
+ * of the device are stopped before, since an importer may wait for them.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
@@ -27,7 +27,7 @@
 #include "mem/pool.h"
 #include "mem/share.h"
 
-/* How long other drivers have to end what they do in our memory, in all exports together. */
+/* Longest wait for the fences of importers of revoked memory, for all exports together. */
 #define PACCEL_REVOKE_MS 10000
 
 /**
@@ -78,7 +78,7 @@ static int export_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *atta
 }
 
 /*
- * The memory never moves, but it is revoked, so an importer that relies on a pin must not map it.
+ * The memory does not move, but it is revoked, so an importer that relies on a pin must not map it.
  * attach->priv is set while the attachment is pinned. The reservation lock is held.
  */
 static int export_pin(struct dma_buf_attachment *attach)
@@ -107,7 +107,7 @@ static void export_unmap_segs(struct device *dev, struct sg_table *sgt, enum dma
 	kfree(sgt);
 }
 
-/* In segments, for their length has 32 bits. */
+/* Several segments, since the length of a segment has 32 bits. */
 static int export_map_segs(const struct paccel_buf *buf, struct device *dev, struct sg_table *sgt,
 			   enum dma_data_direction dir)
 {
@@ -168,14 +168,14 @@ static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_d
 	return sgt;
 }
 
-/* The mapping is one for the importer's device: ours may be gone. */
+/* The mapping is one of the importer's device. The exporting device may be gone. */
 static void export_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 			 enum dma_data_direction dir)
 {
 	export_unmap_segs(attach->dev, sgt, dir);
 }
 
-/* There are no caches in between, only stores that wait to be combined. */
+/* Device memory is not cached by the CPU. Only write-combined stores may be pending. */
 static int export_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct paccel_export *export = dmabuf->priv;
@@ -205,7 +205,7 @@ static void export_release(struct dma_buf *dmabuf)
 	kfree(export);
 }
 
-/* No vmap: one that fails is a warning in the kernel's log, none at all is an error. */
+/* There is no vmap(): the kernel warns if one fails, and returns an error if there is none. */
 static const struct dma_buf_ops export_ops = {
 	.attach = export_attach,
 	.pin = export_pin,
@@ -229,7 +229,6 @@ struct dma_buf *paccel_dmabuf_create(const struct dma_buf_ops *ops, void *priv, 
 	return dma_buf_export(&info);
 }
 
-/* A dma-buf of the memory, whose reference it takes unless this fails. */
 struct dma_buf *paccel_export_buf(struct paccel_buf *buf)
 {
 	struct paccel_export *export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
@@ -239,14 +238,14 @@ struct dma_buf *paccel_export_buf(struct paccel_buf *buf)
 	if (!export)
 		return ERR_PTR(-ENOMEM);
 	export->buf = buf;
-	/* In pages, as everybody counts what a dma-buf has. */
+	/* The size of a dma-buf is expected to be in whole pages. */
 	dmabuf = paccel_dmabuf_create(&export_ops, export, PAGE_ALIGN(buf->size));
 	if (IS_ERR(dmabuf)) {
 		kfree(export);
 		return dmabuf;
 	}
 	export->dmabuf = dmabuf;
-	/* What is zapped of the card is zapped of its dma-bufs. */
+	/* Zapping a range of device memory also zaps mappings of its dma-bufs. */
 	dmabuf->file->f_mapping = pd->inode->i_mapping;
 	mutex_lock(&pd->exports_lock);
 	list_add(&export->node, &pd->exports);
@@ -254,7 +253,6 @@ struct dma_buf *paccel_export_buf(struct paccel_buf *buf)
 	return dmabuf;
 }
 
-/* The memory that it is of, as long as it lives; NULL if it is not of device memory of ours. */
 struct paccel_buf *paccel_dmabuf_to_buf(struct dma_buf *dmabuf)
 {
 	struct paccel_export *export = dmabuf->priv;
@@ -263,8 +261,8 @@ struct paccel_buf *paccel_dmabuf_to_buf(struct dma_buf *dmabuf)
 }
 
 /*
- * A counted reference on the device memory of @pd that @fd stands for, or an ERR_PTR. A context
- * that a reset comes upon after this look is lost, and one that is opened later looks later.
+ * If a reset loses device memory after the check here, it marks the calling context as lost. A
+ * context that is opened later sees the new generation.
  */
 struct paccel_buf *paccel_dmabuf_get_buf(struct paccel_device *pd, int fd)
 {

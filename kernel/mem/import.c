@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host memory that is another driver's dma-buf: mapped for the device by that driver, or, where the
- * device cannot reach it, mapped for the CPU and copied through the bounce buffer. It is never
+ * Imported dma-bufs as host memory. The exporter maps the memory for the device or, if the device
+ * cannot reach it, for the CPU, and requests go through the bounce buffer. The memory is never
  * mapped for both, since the two views would not be kept coherent.
  *
- * Calls of other drivers that can sleep are made when a range or a job is created and when it is
- * released. While a job runs no reservation lock is taken, so an access by the CPU is not begun or
- * ended then.
+ * Functions of the exporter that can sleep are called when a range or a job is created and when it
+ * is released. No reservation lock is taken while a job runs, so CPU access is not begun or ended
+ * then.
  *
- * A device that is out of service may still write to what it had mapped. An import whose pages end
- * meanwhile is kept, with its attachment, until the device has been proven to write nothing or the
- * exporter has revoked the memory. Until then it keeps the module loaded.
+ * A device that is out of service may still write to its mappings. If the pages of an import are
+ * released meanwhile, the import is kept with its attachment, until the device provably writes
+ * nothing or the exporter has revoked the memory. A kept import holds a reference on the module.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -115,7 +115,7 @@ static const struct dma_buf_attach_ops import_attach_ops = {
 	.invalidate_mappings = import_invalidate,
 };
 
-/* The addresses, so that they can be looked at without a lock. */
+/* Copies the segments, so that they can be read without a lock. */
 static int import_copy_segs(struct paccel_pages *p, struct sg_table *from)
 {
 	struct scatterlist *sg, *to;
@@ -137,9 +137,9 @@ static int import_copy_segs(struct paccel_pages *p, struct sg_table *from)
 }
 
 /*
- * The exporter must not move the memory, because queued jobs have its addresses. The registration
- * is charged for it. Device memory of another of our devices never moves, so it is not pinned: if
- * it is revoked, the range is dead. The reservation lock is held.
+ * Pins the memory, since queued jobs have its addresses. The process is charged for it. Device
+ * memory of a paccel device never moves and is not pinned: if it is revoked, the range is dead. The
+ * reservation lock is held.
  */
 static int import_pin(struct paccel_import *imp)
 {
@@ -166,7 +166,7 @@ static int import_map_locked(struct paccel_pages *p)
 		ret = PTR_ERR(sgt);
 		goto unpin;
 	}
-	/* The exporter does not wait for the last move on behalf of a dynamic importer. */
+	/* A dynamic importer waits itself for the last move of the memory. */
 	ret = dma_resv_wait_timeout(imp->dmabuf->resv, DMA_RESV_USAGE_KERNEL, true,
 				    MAX_SCHEDULE_TIMEOUT);
 	if (ret < 0)
@@ -186,7 +186,7 @@ unpin:
 	return ret;
 }
 
-/* In a paccel_enter() section: what the other driver does here waits for devices only. */
+/* Called in a paccel_enter() section. The exporter may wait for devices, and not for user space. */
 static int import_map_device(struct paccel_pages *p)
 {
 	struct device *dev = &p->pd->hw.pdev->dev;
@@ -228,10 +228,13 @@ static int import_map(struct paccel_pages *p)
 	first = ret;
 	if (ret && !import_interrupted(ret))
 		ret = dma_buf_vmap_unlocked(p->import->dmabuf, &p->import->map);
-	/* It is not that it cannot be done, if the card's way wanted memory alone. */
+	/* If the mapping for the device has failed for lack of memory only, that is the error. */
 	if (ret && !import_interrupted(ret) && first == -ENOMEM)
 		ret = first;
-	/* A wait for fences that anything interrupts: from the start, even without SA_RESTART. */
+	/*
+	 * Any signal interrupts the wait for fences. The ioctl is restarted, even without
+	 * SA_RESTART.
+	 */
 	if (import_interrupted(ret))
 		return -ERESTARTNOINTR;
 	return !ret || ret == -ENOMEM ? ret : -EOPNOTSUPP;
@@ -267,8 +270,8 @@ int paccel_import_get(struct paccel_pages *p, struct dma_buf *dmabuf)
 }
 
 /*
- * No DMA request of the device uses the mapping. Waits for the other driver: the caller holds no
- * lock, and has taken the import out of pd->attached or kept_imports.
+ * No DMA request of the device uses the mapping. May wait for the exporter: the caller holds no
+ * lock, and has removed the import from pd->attached or kept_imports.
  */
 static void import_detach(struct paccel_import *imp)
 {
@@ -282,7 +285,7 @@ static void import_detach(struct paccel_import *imp)
 	complete(&imp->detached);
 }
 
-/* Takes any import out of pd->attached, or returns NULL. */
+/* Removes an import from pd->attached and returns it; NULL if there is none. */
 static struct paccel_import *import_take_first(struct paccel_device *pd)
 {
 	struct paccel_pages *p;
@@ -296,8 +299,8 @@ static struct paccel_import *import_take_first(struct paccel_device *pd)
 }
 
 /*
- * The device writes nothing any more, and is about to be unbound or was unbound before. No mapping
- * for it is left when this returns. None of our locks is held.
+ * The device is quiet, and is being unbound or was unbound. No mapping for it is left when this
+ * returns. No lock of the driver is held.
  */
 void paccel_import_detach_all(struct paccel_device *pd)
 {
@@ -305,7 +308,7 @@ void paccel_import_detach_all(struct paccel_device *pd)
 
 	while ((imp = import_take_first(pd)))
 		import_detach(imp);
-	/* What import_end() has taken is detached then, or is kept, and then the work sees it. */
+	/* Then the imports that import_end() has removed are detached, or in kept_imports. */
 	wait_var_event(&pd->detaching, !atomic_read(&pd->detaching));
 	paccel_import_release_kept();
 	flush_work(&kept_work);
@@ -337,7 +340,7 @@ static bool import_leave_pages(struct paccel_import *imp)
 	return written;
 }
 
-/* Takes the import out of pd->attached. False if paccel_import_detach_all() has. */
+/* Removes the import from pd->attached. Returns false if paccel_import_detach_all() has done so. */
 static bool import_take(struct paccel_import *imp, struct paccel_pages *p)
 {
 	guard(mutex)(&imp->pd->detach_lock);
@@ -348,9 +351,7 @@ static bool import_take(struct paccel_import *imp, struct paccel_pages *p)
 	return true;
 }
 
-/*
- * Ends the attachment. Returns false if the import is kept instead: then it belongs to kept_work.
- */
+/* Ends the attachment. Returns false if the import is kept instead; kept_work then frees it. */
 static bool import_end(struct paccel_import *imp, struct paccel_pages *p)
 {
 	struct paccel_device *pd = imp->pd;
@@ -380,7 +381,7 @@ void paccel_import_put(struct paccel_pages *p)
 	struct paccel_import *imp = p->import;
 	bool ended = paccel_import_is_readable(p) || import_end(imp, p);
 
-	/* None where there was no mapping for the device. */
+	/* There are none if the memory is mapped for the CPU. */
 	paccel_segs_free(&p->segs);
 	if (ended)
 		import_free(imp);
@@ -389,7 +390,6 @@ void paccel_import_put(struct paccel_pages *p)
 		paccel_import_release_kept();
 }
 
-/* A device has been proven to write nothing, or an exporter has revoked memory. Never sleeps. */
 void paccel_import_release_kept(void)
 {
 	queue_work(paccel_release_wq, &kept_work);
@@ -411,7 +411,6 @@ static void kept_imports_release(struct work_struct *work)
 	}
 }
 
-/* Only what goes through the bounce buffer. */
 bool paccel_import_is_readable(const struct paccel_pages *p)
 {
 	return iosys_map_is_set(&p->import->map);
@@ -422,7 +421,7 @@ static bool import_is_copied(const struct paccel_pages *p)
 	return p->kind == PACCEL_PAGES_IMPORTED && paccel_import_is_readable(p);
 }
 
-/* What is written may be a part, and the rest must stay. */
+/* A write may be partial, and the other bytes must be kept. */
 static enum dma_data_direction import_access_dir(bool write)
 {
 	return write ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE;

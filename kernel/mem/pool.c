@@ -20,12 +20,9 @@
 #include "mem/pool.h"
 #include "mem/pool_index.h"
 
-/*
- * Memory is scrubbed in pieces of at most so many bytes. If a piece fails, so much is quarantined;
- * if it succeeds, so much becomes free.
- */
+/* Largest piece in bytes that is scrubbed at once, and so quarantined or made free at once. */
 #define POOL_SCRUB_BYTES	SZ_4M
-/* A piece that has failed so often is not scrubbed again before a RESET. */
+/* A piece whose scrubbing has failed this number of times is not scrubbed again before a RESET. */
 #define POOL_SCRUB_FAILURES	2
 
 /**
@@ -80,8 +77,8 @@ static u64 buf_end(const struct paccel_buf *buf)
 /* --- ranges; pool->lock is held --- */
 
 /*
- * Returns whether the ranges are adjacent and not too large together to be scrubbed at once. What
- * has failed stays alone, so that it takes nothing else out of use.
+ * Returns whether the ranges are adjacent and together not larger than a piece. A range whose
+ * scrubbing has failed is not joined, so that only its own bytes are quarantined.
  */
 static bool buf_can_join(const struct paccel_buf *a, const struct paccel_buf *b)
 {
@@ -181,8 +178,8 @@ static void buf_make_free(struct paccel_pool *pool, struct paccel_buf *buf)
 }
 
 /*
- * A range becomes dirty. If it is a neighbour of the range that was freed last, that one gets
- * longer, up to the length of a piece.
+ * A range becomes dirty. If it is adjacent to the range that was freed last, the two are joined, up
+ * to the length of a piece.
  */
 static void buf_make_dirty(struct paccel_pool *pool, struct paccel_buf *buf)
 {
@@ -273,8 +270,8 @@ static int pool_check(struct paccel_device *pd, struct paccel_user *user, u64 si
 }
 
 /*
- * Why there is no room. -EBUSY: there will be when all that is dirty has been scrubbed. The first
- * request to wait gets a place.
+ * Returns the error of a request that does not fit. -EBUSY: it will fit when dirty memory has been
+ * scrubbed. A place is kept for the first such request.
  */
 static int pool_no_room(struct paccel_pool *pool, u32 len, unsigned int order)
 {
@@ -328,9 +325,9 @@ static int pool_try(struct paccel_device *pd, struct pool_request *request)
 }
 
 /*
- * Answers the requests that wait, in the order of arrival: those that now have room, those that
- * will not have any, and all if the device is gone or out of service. The first that stays gets a
- * place, which the others do not use. The second that stays ends this, so that requests behind it
+ * Completes waiting requests in the order of arrival: those that fit now, those that will never
+ * fit, and all if the device is gone or out of service. The first that keeps waiting gets a place
+ * that the others do not use. The second that keeps waiting ends the loop, so that later requests
  * do not take its memory.
  */
 static void pool_answer(struct paccel_device *pd)
@@ -351,7 +348,7 @@ static void pool_answer(struct paccel_device *pd)
 	}
 }
 
-/* Drops and retakes pool->lock. */
+/* Drops pool->lock while it waits. */
 static int pool_wait(struct paccel_device *pd, struct pool_request *request)
 {
 	struct paccel_pool *pool = pd->pool;
@@ -379,10 +376,6 @@ static unsigned int pool_order(const struct paccel_pool *pool, u64 align)
 	return min_t(unsigned int, ilog2(align) - pool->shift, POOL_ALIGN_ORDERS - 1);
 }
 
-/*
- * @length at least 1; @align a power of two, at most PACCEL_MAX_ALIGN, or 0. The buf comes with
- * one reference.
- */
 int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 length, u64 align,
 		      struct paccel_buf **bufp)
 {
@@ -470,7 +463,7 @@ static void scrub_finish(struct paccel_device *pd, struct paccel_buf *buf)
 	int error = buf->scrub_error;
 
 	if (error == -ENODEV || error == -ESTALE || buf->generation != pool->generation) {
-		/* Not tried: the device is gone, or has lost its memory since. */
+		/* The device is gone, or has lost its memory since the fill began. */
 		buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
 	} else if (error) {
 		dev_warn_ratelimited(&pd->dev, "scrubbing %llu bytes failed (%d): quarantined\n",
@@ -512,7 +505,7 @@ static struct paccel_buf *scrub_cut(struct paccel_pool *pool, struct paccel_buf 
 {
 	struct paccel_buf *part = kzalloc(sizeof(*part), GFP_NOWAIT | __GFP_NOWARN);
 
-	/* Scrubbing must not wait for memory: it goes on with the whole range. */
+	/* Scrubbing must not wait for memory: the whole range is scrubbed at once. */
 	if (!part)
 		return buf;
 	part->start = buf->start;
@@ -527,7 +520,8 @@ static struct paccel_buf *scrub_cut(struct paccel_pool *pool, struct paccel_buf 
 
 /*
  * Starts scrubbing the range that has been dirty for longest, or a piece of it. Returns false if no
- * engine takes it; gone or out of service: it stays dirty until a reset.
+ * engine accepts the job. If the device is gone or out of service, the range stays dirty until a
+ * reset.
  */
 static bool scrub_start(struct paccel_device *pd)
 {
@@ -556,7 +550,7 @@ static bool scrub_may_start(const struct paccel_pool *pool)
 	       (list_empty(&pool->scrubbing) || !list_empty(&pool->waiting));
 }
 
-/* The one place that starts and ends scrubbing. */
+/* Starts and ends all scrubbing. */
 static void scrub_work(struct work_struct *work)
 {
 	struct paccel_pool *pool = container_of(work, struct paccel_pool, scrub_work);
@@ -569,7 +563,10 @@ static void scrub_work(struct work_struct *work)
 		/* Pairs with paccel_pool_scrubbed(). */
 		if (smp_load_acquire(&buf->scrub_ended))
 			scrub_finish(pd, buf);
-	/* What has failed in a reset may be scrubbed again after it, and this is queued then. */
+	/*
+	 * During a reset requests keep waiting: pieces that have failed may be scrubbed again after
+	 * it. The work item is queued again then.
+	 */
 	if (READ_ONCE(pd->state) == PACCEL_RUNNING)
 		pool_answer(pd);
 	for (i = 0; i < pd->hw.info.engines && scrub_may_start(pool); i++)
@@ -578,7 +575,6 @@ static void scrub_work(struct work_struct *work)
 	mutex_unlock(&pool->lock);
 }
 
-/* The device is gone or out of service: no request waits any more. */
 void paccel_pool_answer(struct paccel_device *pd)
 {
 	guard(mutex)(&pd->pool->lock);
@@ -590,7 +586,7 @@ void paccel_pool_rescrub(struct paccel_device *pd, bool all)
 	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *buf, *next;
 
-	/* A piece that the reset has ended counts as one that failed before it. */
+	/* Pieces whose scrubbing was ended by the reset have failed before it. */
 	flush_work(&pool->scrub_work);
 	mutex_lock(&pool->lock);
 	list_for_each_entry_safe(buf, next, &pool->quarantined, range.list) {
@@ -603,7 +599,7 @@ void paccel_pool_rescrub(struct paccel_device *pd, bool all)
 	mutex_unlock(&pool->lock);
 }
 
-/* Makes all that is free dirty. Returns -EIO if some of it cannot be taken, and is quarantined. */
+/* Makes all free ranges dirty. Returns -EIO if genalloc refuses one, which is quarantined. */
 static int pool_make_dirty(struct paccel_pool *pool)
 {
 	struct pool_range *range, *next;
@@ -630,7 +626,6 @@ static int pool_make_dirty(struct paccel_pool *pool)
 	return ret;
 }
 
-/* The device has lost its memory: what was free, or is being scrubbed, may hold anything. */
 void paccel_pool_mark_dirty(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = pd->pool;
@@ -641,9 +636,8 @@ void paccel_pool_mark_dirty(struct paccel_device *pd)
 		pool_make_dirty(pool);
 }
 
-/* --- users, numbers, beginning and end --- */
+/* --- users, statistics, creation and end --- */
 
-/* NULL: out of memory. */
 struct paccel_user *paccel_user_get(struct paccel_device *pd, kuid_t uid)
 {
 	struct paccel_user *user, *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
@@ -688,7 +682,7 @@ void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 	stats->largest_free = (u64)pool_index_largest(&pool->index) << pool->shift;
 }
 
-/* All memory is dirty at first: it holds what an earlier driver's processes left in it. */
+/* All memory is dirty at first, since it may hold data of processes that used it before. */
 static int pool_fill(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = pd->pool;
@@ -742,7 +736,7 @@ static void pool_end_buf(struct paccel_pool *pool, struct paccel_buf *buf)
 	cond_resched();
 }
 
-/* Nothing runs, and every range is unowned. */
+/* No job runs, and no range is allocated. */
 static void pool_empty(struct paccel_pool *pool)
 {
 	struct paccel_buf *buf, *next;
@@ -753,13 +747,13 @@ static void pool_empty(struct paccel_pool *pool)
 		pool_end_buf(pool, buf);
 }
 
-/* Also after a paccel_pool_init() that failed, or did not run. */
+/* Also called if paccel_pool_init() has failed or was not called. */
 void paccel_pool_destroy(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = pd->pool;
 
 	if (pool && pool->gen) {
-		/* A free after the device is gone still queues it. */
+		/* A free still queues it after the device is gone. */
 		cancel_work_sync(&pool->scrub_work);
 		pool_empty(pool);
 		gen_pool_destroy(pool->gen);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Index of the ranges of device memory that have no owner.
+ * Index of the ranges of device memory that are not allocated.
  *
- * Two red-black trees, with the nodes inside the ranges. Each node knows, for each alignment, the
+ * Two red-black trees, whose nodes are in the ranges. Each node has, for each alignment, the
  * longest allocation that its subtree can hold. So the best fit for a length and an alignment is
- * found on one way down the tree of free ranges, and the root of the other tree tells whether a
- * request could be served if all ranges were free.
+ * found by one descent of the tree of free ranges, and a descent of the tree of all ranges finds a
+ * place for a request if all ranges were free.
  */
 #include <linux/align.h>
 #include <linux/minmax.h>
@@ -44,7 +44,7 @@ static void fit_add_run(struct pool_fit *fit, u32 first, u32 end)
 
 	for (order = 0; order < POOL_ALIGN_ORDERS; order++) {
 		len = run_aligned_len(first, end, order);
-		/* What is aligned to more is aligned to this as well. */
+		/* A range without room at this alignment has none at larger ones. */
 		if (!len)
 			return;
 		fit->max_len[order] = max(fit->max_len[order], len);
@@ -103,7 +103,6 @@ static void size_insert(struct pool_index *index, struct pool_range *range)
 	rb_insert_augmented(&range->by_size, &index->by_size, &size_callbacks);
 }
 
-/* The smallest free range that holds the allocation, the lowest of equals; or NULL. */
 struct pool_range *pool_index_best_fit(struct pool_index *index, u32 len, unsigned int order)
 {
 	struct pool_range *at = size_entry(index->by_size.rb_node), *left;
@@ -122,7 +121,6 @@ struct pool_range *pool_index_best_fit(struct pool_index *index, u32 len, unsign
 	}
 }
 
-/* Length of the largest free range. */
 u32 pool_index_largest(struct pool_index *index)
 {
 	struct pool_range *root = size_entry(index->by_size.rb_node);
@@ -130,7 +128,6 @@ u32 pool_index_largest(struct pool_index *index)
 	return root ? root->fit.max_len[0] : 0;
 }
 
-/* Where an allocation in the range begins. */
 u64 pool_range_place(const struct pool_range *range, unsigned int order)
 {
 	return granule_align_up(range->first, order);
@@ -154,7 +151,7 @@ static void runs_add_left(struct pool_runs *runs, const struct pool_runs *left)
 	runs->first = left->first;
 }
 
-/* Likewise those of @right, which are all above it. */
+/* Adds those of @right, which are all above it. */
 static void runs_add_right(struct pool_runs *runs, const struct pool_runs *right)
 {
 	fit_add(&runs->fit, &right->fit);
@@ -210,7 +207,6 @@ static void addr_insert(struct pool_index *index, struct pool_range *range)
 	rb_insert_augmented(&range->by_addr, &index->by_addr, &addr_callbacks);
 }
 
-/* Returns whether there would be room if all ranges were free; *@at is a place for it. */
 bool pool_index_find_run(struct pool_index *index, u32 len, unsigned int order, u32 *at)
 {
 	struct pool_range *range = addr_entry(index->by_addr.rb_node), *left, *right, *next;
@@ -251,7 +247,6 @@ struct pool_range *pool_index_prev(struct pool_range *range)
 	return addr_entry(rb_prev(&range->by_addr));
 }
 
-/* The last range that begins before @granule, or NULL. */
 struct pool_range *pool_index_before(struct pool_index *index, u32 granule)
 {
 	struct pool_range *at = addr_entry(index->by_addr.rb_node), *found = NULL;
@@ -267,7 +262,6 @@ struct pool_range *pool_index_before(struct pool_index *index, u32 granule)
 	return found;
 }
 
-/* The range that begins at @granule, or NULL. */
 struct pool_range *pool_index_at(struct pool_index *index, u32 granule)
 {
 	struct pool_range *at = addr_entry(index->by_addr.rb_node);
@@ -279,7 +273,6 @@ struct pool_range *pool_index_at(struct pool_index *index, u32 granule)
 
 /* --- changes --- */
 
-/* @range->first, ->end and ->free are set. The range overlaps no other of the index. */
 void pool_index_add(struct pool_index *index, struct pool_range *range)
 {
 	addr_insert(index, range);
@@ -294,7 +287,6 @@ void pool_index_remove(struct pool_index *index, struct pool_range *range)
 		rb_erase_augmented(&range->by_size, &index->by_size, &size_callbacks);
 }
 
-/* The range keeps its place among the others: it overlaps none of them afterwards either. */
 void pool_index_resize(struct pool_index *index, struct pool_range *range, u32 first, u32 end)
 {
 	if (range->free)
@@ -306,7 +298,6 @@ void pool_index_resize(struct pool_index *index, struct pool_range *range, u32 f
 		size_insert(index, range);
 }
 
-/* No range can be allocated any more. The caller has set @free of each to false. */
 void pool_index_set_none_free(struct pool_index *index)
 {
 	index->by_size = RB_ROOT;

@@ -4,7 +4,8 @@
  * are in export.c.
  *
  * A dma-buf holds a reference on its memory, so that the context can free the memory and end, and
- * the device can be removed. HOST_ALLOC memory is ordinary pages, which every importer can use.
+ * the device can be removed. HOST_ALLOC memory consists of ordinary pages, which every importer can
+ * use.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -61,8 +62,8 @@ static int shared_sgt(struct paccel_shared *shared, struct paccel_shared_map *ma
 }
 
 /*
- * Mapped without a sync that is then done by hand: to the DMA debugger a page that two devices
- * have mapped is an error otherwise, and here that is what it is for.
+ * Maps with DMA_ATTR_SKIP_CPU_SYNC and syncs afterwards: the DMA-API debugger reports a page that
+ * two devices have mapped otherwise, and this page is shared on purpose.
  */
 static struct sg_table *shared_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
 {
@@ -109,8 +110,9 @@ static void shared_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt
 }
 
 /*
- * What other devices wrote becomes visible to the CPU. Our own card's mapping needs nothing: each
- * transfer syncs its own bytes, and all of it once more could undo what the CPU wrote since.
+ * Makes writes of importing devices visible to the CPU. The mapping of the exporting device is not
+ * synced here: each DMA request syncs its own bytes, and syncing all of them could overwrite later
+ * writes of the CPU.
  */
 static int shared_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
@@ -151,8 +153,8 @@ static const struct vm_operations_struct shared_vm_ops = {
 };
 
 /*
- * Any part, any number of times: these mappings have the dma-buf's file, which holds the memory,
- * and nothing to do with the one that gave it its address.
+ * Any part can be mapped, any number of times. These mappings hold the file of the dma-buf, and so
+ * the memory. They are independent of the mapping that gives the range its user address.
  */
 static int shared_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
@@ -230,14 +232,14 @@ struct dma_buf *paccel_host_export(struct paccel_ctx *ctx, u64 addr)
 	return dmabuf;
 }
 
-/* --- and back --- */
+/* --- registration --- */
 
 /* Returns 0 if the dma-buf may be registered, or -errno. */
 static int host_import_check(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
 {
 	struct paccel_buf *buf = paccel_dmabuf_to_buf(dmabuf);
 
-	/* The card would write to its own BAR. */
+	/* The device would access its own BAR. */
 	if (buf && buf->pd == host->pages.pd)
 		return -EOPNOTSUPP;
 	if (length > dmabuf->size)
@@ -245,19 +247,22 @@ static int host_import_check(struct paccel_host *host, struct dma_buf *dmabuf, u
 	return host->read_only || dmabuf->file->f_mode & FMODE_WRITE ? 0 : -EACCES;
 }
 
-/* The pages that the registration costs its process. */
+/* Returns the number of pages that are charged for the registration. */
 static unsigned long host_import_cost(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
 {
 	struct paccel_shared *shared = dmabuf->priv;
 
-	/* Device memory is not pinned. Of other memory all is, however little is registered. */
+	/*
+	 * Device memory is not pinned. Other memory is pinned as a whole, even if a part is
+	 * registered.
+	 */
 	if (dmabuf->ops != &shared_ops)
 		return paccel_dmabuf_to_buf(dmabuf) ? 0 : PAGE_ALIGN(dmabuf->size) >> PAGE_SHIFT;
-	/* Each mapping of our own memory for another device is one more. */
+	/* A mapping of HOST_ALLOC memory for another device needs memory for its segments. */
 	return shared->host->pages.pd == host->pages.pd ? 0 : PAGE_ALIGN(length) >> PAGE_SHIFT;
 }
 
-/* Our own host memory is lent, page by page, and needs no more of a dma-buf than its file. */
+/* Registering HOST_ALLOC memory shares its pages, without an attachment to the dma-buf. */
 static int host_import_pages(struct paccel_host *host, struct dma_buf *dmabuf, u64 length)
 {
 	struct paccel_shared *shared = dmabuf->priv;
@@ -272,7 +277,7 @@ static int host_import_pages(struct paccel_host *host, struct dma_buf *dmabuf, u
 	return 0;
 }
 
-/* Nothing of the caller's memory at the range's address is looked at. */
+/* The addresses of the range need not be mapped by the process. */
 static int host_import_build(struct paccel_ctx *ctx, struct paccel_host *host, u64 length, int fd)
 {
 	struct dma_buf *dmabuf = dma_buf_get(fd);
