@@ -54,12 +54,23 @@ def accelerator(clock, kvm):
     return ["-accel", "tcg,thread=multi", "-cpu", "max"]
 
 
+# The kernel waits 10 ms for room in the FIFO of its serial port, and then overwrites it. QEMU empties that into
+# the socket byte by byte, each of which occupies a buffer of about 800 bytes until the runner has read it. So the
+# socket must hold what a guest can log while the runner gets no CPU.
+SO_SNDBUFFORCE = 32  # asm-generic/socket.h; not in Python's module
+SEND_BUFFER = 64 << 20
+
+
 class Channel:
     """The runner's end of one of QEMU's character devices."""
 
     def __init__(self, name):
         self.name = name
         self.ours, self.theirs = socket.socketpair()
+        try:
+            self.theirs.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER)
+        except PermissionError:
+            self.theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
 
     def argument(self):
         return f"socket,id={self.name},fd={self.theirs.fileno()}"

@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../qemu"))
 
 # pylint: disable=wrong-import-position
-from runner import checkers, klog, reports  # noqa: E402
+from runner import checkers, klog, machine, reports  # noqa: E402
 
 # First lines of reports as kernels print them, for each row of the table.
 REPORTS = {
@@ -364,3 +364,17 @@ def test_state_of_taints():
         assert not complaints({"taint": str(1 << bit)}, report)
     # A module that was forced.
     assert complaints({"taint": "2"}, WARNING)
+
+
+def test_log_of_a_runner_without_cpu():
+    # 64 KiB in single bytes, as the serial port sends them, while nobody reads.
+    channel = machine.Channel("console")
+    channel.theirs.setblocking(False)
+    text = b"paccel-test: allow-warning begin\n" * 2000
+    for byte in text:
+        channel.theirs.send(bytes([byte]))
+    got = b""
+    while len(got) < len(text):
+        got += channel.ours.recv(1 << 16)
+    channel.close()
+    assert got == text
