@@ -108,20 +108,6 @@ static inline void paccel_eventfd_signal(struct eventfd_ctx *eventfd)
 #endif
 
 /*
- * 6.7: get_file_rcu() takes the address of a pointer, and get_file_active() does what it did before
- * ("file: convert to SLAB_TYPESAFE_BY_RCU"). Returns whether a reference was taken: false if the
- * last one has been dropped. The file is not freed meanwhile.
- */
-static inline bool paccel_get_file_active(struct file *file)
-{
-#if PACCEL_BEFORE(6, 7)
-	return get_file_rcu(file);
-#else
-	return get_file_active(&file);
-#endif
-}
-
-/*
  * 6.17: 64-bit sequence numbers of a fence are requested by the function that initializes the
  * fence, and not in its operations ("dma-fence: Use a flag for 64-bit seqnos").
  */

@@ -14,6 +14,7 @@
  * that has returned or when their fences are signalled. The BAR is released after that. The engines
  * of the device are stopped before, since an importer may wait for them.
  */
+#include <linux/dcache.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
 #include <linux/pci-p2pdma.h>
@@ -33,14 +34,16 @@
 /**
  * struct paccel_export - device memory that is exported; the dma-buf's priv
  * @buf: the memory, a counted reference
- * @dmabuf: the dma-buf
+ * @dmabuf: the dma-buf, which is freed with the last reference on @dentry
+ * @dentry: its dentry, which lives longer than its file if it is open with O_PATH
  * @node: in pd->exports, under pd->exports_lock
- * @revoking: in the list of paccel_exports_revoke(), which then has a reference on @dmabuf
+ * @revoking: in the list of paccel_exports_revoke(), which then has a reference on @dentry
  * @revoked: it cannot be mapped any more; under the reservation lock
  */
 struct paccel_export {
 	struct paccel_buf *buf;
 	struct dma_buf *dmabuf;
+	struct dentry *dentry;
 	struct list_head node;
 	struct list_head revoking;
 	bool revoked;
@@ -245,6 +248,7 @@ struct dma_buf *paccel_export_buf(struct paccel_buf *buf)
 		return dmabuf;
 	}
 	export->dmabuf = dmabuf;
+	export->dentry = dmabuf->file->f_path.dentry;
 	/* Zapping a range of device memory also zaps mappings of its dma-bufs. */
 	dmabuf->file->f_mapping = pd->inode->i_mapping;
 	mutex_lock(&pd->exports_lock);
@@ -301,7 +305,7 @@ static void exports_collect(struct paccel_device *pd, struct list_head *list)
 		if (!export->revoked &&
 		    (paccel_gone(pd) ||
 		     export->buf->generation != READ_ONCE(pd->pool->generation)) &&
-		    paccel_get_file_active(export->dmabuf->file))
+		    lockref_get_not_zero(&export->dentry->d_lockref))
 			list_add(&export->revoking, list);
 }
 
@@ -312,7 +316,7 @@ static void exports_collect(struct paccel_device *pd, struct list_head *list)
  */
 void paccel_exports_revoke(struct paccel_device *pd)
 {
-	long left = msecs_to_jiffies(PACCEL_REVOKE_MS);
+	long left = msecs_to_jiffies(PACCEL_REVOKE_MS), ret = 1;
 	struct paccel_export *export, *next;
 	LIST_HEAD(list);
 
@@ -320,12 +324,14 @@ void paccel_exports_revoke(struct paccel_device *pd)
 	list_for_each_entry(export, &list, revoking)
 		export_invalidate(export);
 	list_for_each_entry_safe(export, next, &list, revoking) {
-		left = dma_resv_wait_timeout(export->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
-					     left);
-		if (!left)
-			dev_err(&pd->dev, "another driver does not release device memory\n");
-		dma_buf_put(export->dmabuf);
+		if (ret > 0)
+			ret = dma_resv_wait_timeout(export->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP,
+						    false, left);
+		left = ret;
+		dput(export->dentry);
 	}
+	if (ret <= 0)
+		dev_err(&pd->dev, "another driver does not release device memory\n");
 }
 
 void paccel_exports_revoke_work(struct work_struct *work)

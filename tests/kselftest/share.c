@@ -818,6 +818,24 @@ TEST(fence_lock_is_not_taken_in_interrupts)
 
 /* --- the card goes away ----------------------------------------------------- */
 
+/* An O_PATH descriptor keeps a dma-buf whose file is gone, and can keep it while the memory is revoked. */
+TEST_F(share, path_outlives_the_file)
+{
+	char path[64];
+	int dmabuf, held;
+
+	test_cmd_mem_export(self->fd, PACCEL_EXPORT_DEVICE, self->mem, &dmabuf);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", dmabuf);
+	held = open(path, O_PATH | O_CLOEXEC);
+	ASSERT_LE(0, held);
+	close(dmabuf);
+	ASSERT_EQ(0, driver_unbind(card_bdf()));
+	close(held);
+	ASSERT_EQ(0, driver_bind(card_bdf()));
+	close(self->fd);
+	ASSERT_TRUE(WAIT_FOR((self->fd = card_open()) >= 0, 5000));
+}
+
 /* What is shared outlives the card; nothing of it is mapped for the card any more. */
 TEST_F(host_share, unplugged)
 {
