@@ -30,8 +30,8 @@
 /* Largest number of requests that are started before one kick(). */
 #define PACCEL_UNKICKED 16
 
-/* Largest number of revoked jobs that are ended at once, with their followers, interrupts off. */
-#define PACCEL_REVOKED 4
+/* Largest number of stopped or revoked jobs that are ended at once, since interrupts are off. */
+#define PACCEL_REVOKED 16
 
 /* Largest number of requests that are started at once, since interrupts are off. Each can fail. */
 #define PACCEL_STARTED (2 * PACCEL_MAX_DEPTH)
@@ -289,8 +289,9 @@ static bool engine_must_wait(struct paccel_engine *eng, struct paccel_job *job,
 }
 
 /*
- * Returns the next job. Jobs whose pages are revoked are withdrawn. That is checked with eng->lock
- * held, so that paccel_engines_evict() sees every request that uses the pages.
+ * Returns the next job. Jobs that were stopped, or whose pages are revoked, are withdrawn. That is
+ * checked with eng->lock held, so that paccel_engines_evict() sees every request that uses the
+ * pages.
  */
 static struct paccel_job *engine_next_job(struct paccel_engine *eng)
 {
@@ -299,12 +300,12 @@ static struct paccel_job *engine_next_job(struct paccel_engine *eng)
 
 	for (i = 0; i < PACCEL_REVOKED; i++) {
 		job = paccel_sched_next(eng);
-		if (!job || !job_is_revoked(job))
+		if (!job || (!job->stop && !job_is_revoked(job)))
 			return job;
 		paccel_sched_withdraw(eng, job, -EFAULT);
 	}
 	/*
-	 * There may be thousands of revoked jobs. eng->work continues, with interrupts enabled in
+	 * There may be thousands of such jobs. eng->work continues, with interrupts enabled in
 	 * between.
 	 */
 	engine_queue_work(eng);
@@ -701,10 +702,9 @@ int paccel_engine_submit(struct paccel_engine *eng, struct paccel_job *job,
 	 */
 	if (!ret && job->queue && READ_ONCE(job->queue->ctx->lost))
 		ret = -ESTALE;
-	if (!ret && leader && leader->over && leader->error)
+	if (!ret && leader && leader->over && paccel_sched_has_failed(leader))
 		ret = -ECANCELED;
 	if (!ret) {
-		WRITE_ONCE(eng->load, eng->load + 1);
 		paccel_sched_submit(eng, job, leader);
 		engine_advance_unkicked(eng);
 		if (!more || engine_started_end(eng) - eng->kicked >= PACCEL_UNKICKED)
@@ -735,6 +735,8 @@ void paccel_engine_cancel(struct paccel_job *job, int error)
 		paccel_sched_withdraw(eng, job, error);
 	engine_report_later(eng);
 	spin_unlock_irq(&eng->lock);
+	/* Ends the followers. */
+	engine_queue_work(eng);
 }
 
 /*

@@ -84,7 +84,7 @@ enum paccel_engine_state {
  * @kicked: first cookie that the last ops->kick() did not announce to the device
  * @bouncing: a request in flight uses the bounce buffer
  * @reported: paccel_xfer_done() was called during the current poll()
- * @load: number of jobs that have not ended; read without the lock
+ * @load: number of jobs that have not ended and are not parked; read without the lock
  * @queues: round-robin list of queues with jobs and without requests in flight
  * @served: queues with jobs and with requests in flight; used only if all jobs and requests of the
  *	engine are of one context

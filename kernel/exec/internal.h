@@ -51,6 +51,8 @@ void paccel_sched_add_queue(struct paccel_engine *eng, struct paccel_queue *queu
 void paccel_sched_enqueue(struct paccel_engine *eng, struct paccel_job *job);
 /* Adds a parked job to its queue. Does nothing if the job is not parked, or NULL. */
 void paccel_sched_unpark(struct paccel_engine *eng, struct paccel_job *job);
+/* Returns whether the followers of a job that is over have to be cancelled. */
+bool paccel_sched_has_failed(const struct paccel_job *job);
 /* Takes a new job: enqueues it, or parks it until its leader, or NULL, has been started. */
 void paccel_sched_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader);

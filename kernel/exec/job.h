@@ -88,6 +88,7 @@ struct paccel_job_ops {
  * @follower: the job whose @leader this job is, or NULL
  * @over: the job has ended, with any result; @error is final. Set with release semantics under
  *	eng->lock; read without it by the stream
+ * @counted: counted in eng->load: the job has been enqueued and has not ended
  * @released: bit 0: job_release() has dropped the references that the job holds
  * @error: 0 or the error of the job; under eng->lock until it has ended
  * @ops: for a job in a stream, else NULL
@@ -130,6 +131,7 @@ struct paccel_job {
 	struct paccel_job *leader;
 	struct paccel_job *follower;
 	bool over;
+	bool counted;
 	unsigned long released;
 	int error;
 	const struct paccel_job_ops *ops;

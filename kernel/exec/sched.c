@@ -39,25 +39,33 @@ void paccel_sched_enqueue(struct paccel_engine *eng, struct paccel_job *job)
 	paccel_sched_add_queue(eng, job->queue);
 }
 
-/* A job that is not parked waits, has requests in flight, or has ended and is no follower. */
+/* Enqueues a job for the first time. */
+static void sched_begin(struct paccel_engine *eng, struct paccel_job *job)
+{
+	job->counted = true;
+	WRITE_ONCE(eng->load, eng->load + 1);
+	paccel_sched_enqueue(eng, job);
+}
+
+/* A parked job is enqueued for the first time. */
 void paccel_sched_unpark(struct paccel_engine *eng, struct paccel_job *job)
 {
-	if (job && !job->waits && !job->in_flight)
-		paccel_sched_enqueue(eng, job);
+	if (job && !job->counted)
+		sched_begin(eng, job);
 }
 
 void paccel_sched_submit(struct paccel_engine *eng, struct paccel_job *job,
 			 struct paccel_job *leader)
 {
 	if (!leader || leader->over) {
-		paccel_sched_enqueue(eng, job);
+		sched_begin(eng, job);
 		return;
 	}
 	job->leader = leader;
 	leader->follower = job;
 	/* A leader with requests in flight that does not wait has started its last one. */
 	if (eng->pd->hw.info.flags & PACCEL_HW_LINK && leader->in_flight && !leader->waits)
-		paccel_sched_enqueue(eng, job);
+		sched_begin(eng, job);
 }
 
 void paccel_sched_dequeue(struct paccel_engine *eng, struct paccel_job *job)
@@ -121,22 +129,21 @@ struct paccel_job *paccel_sched_next(struct paccel_engine *eng)
 
 /* --- the end of jobs; eng->lock is held --- */
 
-/* No further request of the job is started. Returns whether none is in flight. */
-static bool sched_stop_job(struct paccel_engine *eng, struct paccel_job *job, int error)
+/*
+ * Returns whether the job has failed, or has completed although a job before it had failed: its
+ * followers may need data that was not written.
+ */
+bool paccel_sched_has_failed(const struct paccel_job *job)
 {
-	if (job->waits)
-		paccel_sched_dequeue(eng, job);
-	if (!job->stop)
-		job->stop = error;
-	return !job->in_flight;
+	return job->error || job->stop == -ECANCELED;
 }
 
 /*
  * The job does not wait and has no request in flight. eng->report reports it to its stream. If it
- * is in none, its waiters are woken here, and it may be freed. Returns the follower if that ends,
- * too, else NULL.
+ * is in none, its waiters are woken here, and it may be freed. If it has failed, its follower is
+ * stopped, which engine_next_job() ends, so that a long chain is not ended at once.
  */
-static struct paccel_job *sched_end_one(struct paccel_engine *eng, struct paccel_job *job)
+static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
 {
 	struct paccel_job *follower = job->follower;
 
@@ -149,7 +156,9 @@ static struct paccel_job *sched_end_one(struct paccel_engine *eng, struct paccel
 	/* Pairs with stream_job_advance(): @error and @end_ns are final. */
 	smp_store_release(&job->over, true);
 	trace_paccel_complete(job);
-	WRITE_ONCE(eng->load, eng->load - 1);
+	if (job->counted)
+		WRITE_ONCE(eng->load, eng->load - 1);
+	job->counted = false;
 	if (job->leader)
 		job->leader->follower = NULL;
 	job->leader = NULL;
@@ -159,22 +168,15 @@ static struct paccel_job *sched_end_one(struct paccel_engine *eng, struct paccel
 		if (job->end)
 			job->end(job);
 		paccel_job_put(job);
-		return NULL;
+		return;
 	}
 	list_add_tail(&job->node, &eng->ended);
-	if (follower)
-		follower->leader = NULL;
-	/* The follower may need the data of the job that has failed. */
-	if (follower && job->error)
-		return sched_stop_job(eng, follower, -ECANCELED) ? follower : NULL;
+	if (!follower)
+		return;
+	follower->leader = NULL;
+	if (paccel_sched_has_failed(job) && !follower->stop)
+		follower->stop = -ECANCELED;
 	paccel_sched_unpark(eng, follower);
-	return NULL;
-}
-
-static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
-{
-	while (job)
-		job = sched_end_one(eng, job);
 }
 
 /*
@@ -183,7 +185,11 @@ static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
  */
 void paccel_sched_withdraw(struct paccel_engine *eng, struct paccel_job *job, int error)
 {
-	if (sched_stop_job(eng, job, error))
+	if (job->waits)
+		paccel_sched_dequeue(eng, job);
+	if (!job->stop)
+		job->stop = error;
+	if (!job->in_flight)
 		sched_end_job(eng, job);
 }
 

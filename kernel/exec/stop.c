@@ -7,8 +7,8 @@
 #include "include/paccel.h"
 #include "mem/pages.h"
 
-/* Largest number of jobs that are withdrawn at once, with their followers, interrupts off. */
-#define PACCEL_WITHDRAWN 4
+/* Largest number of jobs that are withdrawn at once, since interrupts are off. */
+#define PACCEL_WITHDRAWN 64
 
 /* Returns a job that waits, or NULL. eng->lock is held. */
 static struct paccel_job *engine_waiting_job(struct paccel_engine *eng)

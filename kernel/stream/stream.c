@@ -40,7 +40,7 @@
 #define PACCEL_STREAM_ROUNDS 2
 /*
  * Largest number of jobs that are removed in one round, since the lock is held, and largest number
- * that an engine has at a time, since it may cancel all of them with interrupts off.
+ * of jobs of a stream that an engine has at a time.
  */
 #define PACCEL_STREAM_JOBS 32
 
@@ -215,7 +215,7 @@ static u64 stream_job_time(const struct paccel_stream *stream, const struct pacc
 static bool stream_job_advance(struct paccel_stream *stream, struct paccel_stream_job *job)
 {
 	if (job->state != PACCEL_JOB_QUEUED)
-		/* Pairs with sched_end_job(). */
+		/* Pairs with sched_end_job(): the error and the time are final. */
 		return smp_load_acquire(&job->base.over);
 	if (stream->ctx->ended)
 		stream_fail(stream, stream->ctx->ended, job->base.point);
@@ -457,10 +457,20 @@ static void stream_work(struct work_struct *work)
 	stream_run(container_of(work, struct paccel_stream, work));
 }
 
-/* Called in a work item with no lock held; the caller has a reference. */
+/*
+ * Called in a work item with no lock held; the caller has a reference. If the job has been removed
+ * from its stream already, the remover continues the stream.
+ */
 static void stream_job_ended(struct paccel_job *base)
 {
-	stream_run(paccel_stream_job_of(base)->stream);
+	struct paccel_stream_job *job = paccel_stream_job_of(base);
+	bool removed;
+
+	spin_lock(&base->ctx->work_lock);
+	removed = job->ended.nr;
+	spin_unlock(&base->ctx->work_lock);
+	if (!removed)
+		stream_run(job->stream);
 }
 
 static void stream_job_release(struct paccel_job *base)
