@@ -383,6 +383,7 @@ static void device_refuse_calls(struct paccel_device *pd)
 {
 	guard(mutex)(&pd->reset_lock);
 	paccel_set_state(pd, PACCEL_REMOVING);
+	paccel_pool_answer(pd);
 }
 
 /* Called before shutdown and kexec. The device is not started again. */
@@ -412,7 +413,6 @@ void paccel_device_unregister(struct paccel_device *pd)
 	 * waits for DMA requests of this device in its memory, so the engines are stopped before.
 	 */
 	paccel_exports_revoke(pd);
-	paccel_pool_answer(pd);
 	paccel_ctxs_end(pd, -ENODEV, PACCEL_PAGE_GONE);
 	/*
 	 * Every fence has been signalled when this returns. None of them depends on the device any

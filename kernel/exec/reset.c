@@ -115,22 +115,19 @@ static int device_quiesce(struct paccel_device *pd)
 	return 0;
 }
 
-/*
- * A reset has succeeded. Quarantined memory is scrubbed again. @all: even if it has failed twice.
- */
-static void device_go_on(struct paccel_device *pd, bool all)
+/* A reset has succeeded. */
+static void device_go_on(struct paccel_device *pd)
 {
-	paccel_pool_rescrub(pd, all);
 	paccel_set_state(pd, PACCEL_RUNNING);
 	queue_work(paccel_wq, &pd->pool->scrub_work);
 }
 
 /*
  * @error: error of the jobs in flight; 0: they are repeated, unless device memory is lost.
- * @mem_lost: it is lost, even if it survives resets. @all: see device_go_on(). Returns 0, or -EIO
- * with the device out of service.
+ * @mem_lost: it is lost, even if it survives resets. @rescrub: quarantined memory is scrubbed again.
+ * Returns 0, or -EIO with the device out of service.
  */
-static int device_restart(struct paccel_device *pd, int error, bool mem_lost, bool all)
+static int device_restart(struct paccel_device *pd, int error, bool mem_lost, bool rescrub)
 {
 	mem_lost = mem_lost || !(pd->hw.info.flags & PACCEL_HW_MEM_SURVIVES);
 	paccel_set_state(pd, PACCEL_RESETTING);
@@ -147,7 +144,9 @@ static int device_restart(struct paccel_device *pd, int error, bool mem_lost, bo
 	}
 	if (mem_lost)
 		device_lose_contexts(pd);
-	device_go_on(pd, all);
+	if (rescrub)
+		paccel_pool_rescrub(pd);
+	device_go_on(pd);
 	paccel_engines_unhold(pd);
 	return 0;
 }
@@ -198,7 +197,7 @@ static void device_recover(struct paccel_device *pd)
 		paccel_dump(pd, "a DMA request timed out or had an invalid completion");
 		paccel_set_state(pd, PACCEL_RESETTING);
 		if (!engine_restart(eng)) {
-			device_go_on(pd, false);
+			device_go_on(pd);
 			continue;
 		}
 		if (pd->ops->reset_engine)

@@ -24,6 +24,11 @@
 #define POOL_SCRUB_BYTES	SZ_4M
 /* A piece whose scrubbing has failed this number of times is not scrubbed again before a RESET. */
 #define POOL_SCRUB_FAILURES	2
+/*
+ * After this number of consecutive pieces that timed out, nothing is scrubbed before a RESET: each
+ * of them costs watchdog_ms and a reset.
+ */
+#define POOL_SCRUB_HANGS	4
 
 /**
  * struct pool_request - an allocation that is being made
@@ -278,7 +283,8 @@ static int pool_no_room(struct paccel_pool *pool, u32 len, unsigned int order)
 	u64 dirty = pool->bytes[PACCEL_BUF_DIRTY] + pool->bytes[PACCEL_BUF_SCRUBBING];
 	u32 at;
 
-	if ((!dirty && !pool->kept_end) || !pool_index_find_run(&pool->index, len, order, &at))
+	if ((!dirty && !pool->kept_end) || pool->scrub_hangs >= POOL_SCRUB_HANGS ||
+	    !pool_index_find_run(&pool->index, len, order, &at))
 		return -ENOMEM;
 	if (!pool->kept_end) {
 		pool->kept_first = at;
@@ -457,20 +463,32 @@ void paccel_pool_scrubbed(struct paccel_device *pd, struct paccel_buf *buf, int 
 	queue_work(paccel_wq, &pd->pool->scrub_work);
 }
 
+/* A piece is tried twice: if the first fill has timed out, after the reset of the engine. */
+static void scrub_failed(struct paccel_device *pd, struct paccel_buf *buf, int error)
+{
+	bool again = ++buf->failures < POOL_SCRUB_FAILURES;
+
+	dev_warn_ratelimited(&pd->dev, "scrubbing %llu bytes failed (%d): %s\n", buf->size, error,
+			     again ? "trying again" : "quarantined");
+	buf_set_state(pd->pool, buf, again ? PACCEL_BUF_DIRTY : PACCEL_BUF_QUARANTINED);
+	if (error == -ETIMEDOUT && ++pd->pool->scrub_hangs == POOL_SCRUB_HANGS)
+		dev_err(&pd->dev, "%d scrubs in a row timed out: none is started until RESET\n",
+			POOL_SCRUB_HANGS);
+}
+
 static void scrub_finish(struct paccel_device *pd, struct paccel_buf *buf)
 {
 	struct paccel_pool *pool = pd->pool;
 	int error = buf->scrub_error;
 
-	if (error == -ENODEV || error == -ESTALE || buf->generation != pool->generation) {
-		/* The device is gone, or has lost its memory since the fill began. */
+	if (error == -ENODEV || error == -ESTALE || READ_ONCE(pd->state) == PACCEL_FAILED ||
+	    buf->generation != pool->generation) {
+		/* The device is gone, out of service, or has lost its memory since. */
 		buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
 	} else if (error) {
-		dev_warn_ratelimited(&pd->dev, "scrubbing %llu bytes failed (%d): quarantined\n",
-				     buf->size, error);
-		buf->failures++;
-		buf_set_state(pool, buf, PACCEL_BUF_QUARANTINED);
+		scrub_failed(pd, buf, error);
 	} else {
+		pool->scrub_hangs = 0;
 		atomic64_add(buf->size, &pd->count.scrubbed);
 		buf_make_free(pool, buf);
 	}
@@ -546,7 +564,7 @@ static bool scrub_start(struct paccel_device *pd)
  */
 static bool scrub_may_start(const struct paccel_pool *pool)
 {
-	return !list_empty(&pool->dirty) &&
+	return !list_empty(&pool->dirty) && pool->scrub_hangs < POOL_SCRUB_HANGS &&
 	       (list_empty(&pool->scrubbing) || !list_empty(&pool->waiting));
 }
 
@@ -563,12 +581,7 @@ static void scrub_work(struct work_struct *work)
 		/* Pairs with paccel_pool_scrubbed(). */
 		if (smp_load_acquire(&buf->scrub_ended))
 			scrub_finish(pd, buf);
-	/*
-	 * During a reset requests keep waiting: pieces that have failed may be scrubbed again after
-	 * it. The work item is queued again then.
-	 */
-	if (READ_ONCE(pd->state) == PACCEL_RUNNING)
-		pool_answer(pd);
+	pool_answer(pd);
 	for (i = 0; i < pd->hw.info.engines && scrub_may_start(pool); i++)
 		if (!scrub_start(pd))
 			break;
@@ -581,7 +594,7 @@ void paccel_pool_answer(struct paccel_device *pd)
 	pool_answer(pd);
 }
 
-void paccel_pool_rescrub(struct paccel_device *pd, bool all)
+void paccel_pool_rescrub(struct paccel_device *pd)
 {
 	struct paccel_pool *pool = pd->pool;
 	struct paccel_buf *buf, *next;
@@ -590,12 +603,11 @@ void paccel_pool_rescrub(struct paccel_device *pd, bool all)
 	flush_work(&pool->scrub_work);
 	mutex_lock(&pool->lock);
 	list_for_each_entry_safe(buf, next, &pool->quarantined, range.list) {
-		if (all)
-			buf->failures = 0;
-		if (buf->failures < POOL_SCRUB_FAILURES)
-			buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
+		buf->failures = 0;
+		buf_set_state(pool, buf, PACCEL_BUF_DIRTY);
 		cond_resched();
 	}
+	pool->scrub_hangs = 0;
 	mutex_unlock(&pool->lock);
 }
 

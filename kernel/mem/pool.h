@@ -101,6 +101,7 @@ struct paccel_user {
  * @dirty: DIRTY ranges; the first is the next to be scrubbed
  * @quarantined: QUARANTINED ranges
  * @scrubbing: SCRUBBING ranges, at most one for each engine
+ * @scrub_hangs: number of consecutive fills that timed out, since a RESET
  * @waiting: allocations that wait for scrubbing, in order of arrival; engines read without the lock
  *	whether it is empty
  * @kept_first: first granule of the place that is kept for the first of @waiting
@@ -120,6 +121,7 @@ struct paccel_pool {
 	struct list_head dirty;
 	struct list_head quarantined;
 	struct list_head scrubbing;
+	unsigned int scrub_hangs;
 	struct list_head waiting;
 	u32 kept_first;
 	u32 kept_end;
@@ -176,10 +178,9 @@ void paccel_pool_scrubbed(struct paccel_device *pd, struct paccel_buf *buf, int 
  */
 void paccel_pool_mark_dirty(struct paccel_device *pd);
 /*
- * After a reset, before PACCEL_RUNNING: quarantined ranges become dirty, to be scrubbed again.
- * @all: false: not those that have failed twice, so that the resets of engines that hang in them
- * end. May sleep.
+ * RESET and resume, before PACCEL_RUNNING: quarantined ranges become dirty, and scrubbing starts
+ * anew. May sleep.
  */
-void paccel_pool_rescrub(struct paccel_device *pd, bool all);
+void paccel_pool_rescrub(struct paccel_device *pd);
 
 #endif

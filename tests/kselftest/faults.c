@@ -614,18 +614,21 @@ FIXTURE_TEARDOWN(pieces)
 	close(self->fd);
 }
 
-/* Three pieces of one engine fail, of two transfers each, and the fourth does not. */
+/*
+ * Each of the four pieces has two transfers and is tried twice. The last try succeeds.
+ */
 TEST_F(pieces, only_those_that_failed)
 {
 	struct paccel_mem_stats s;
 	u64 mem;
 
 	test_cmd_mem_alloc(self->fd, self->rest, 0, &mem);
-	ASSERT_EQ(0, ring_order("fail engine=0 count=6"));
+	ASSERT_EQ(0, ring_order("fail engine=0 count=14"));
 	test_cmd_mem_free(self->fd, mem, self->rest);
 	ASSERT_TRUE(card_settle(self->fd));
 	s = stats_of(self->fd);
 	EXPECT_TRUE(stats_add_up(&s));
+	EXPECT_LT(0, s.quarantined);
 	EXPECT_LE(s.quarantined, 3 * SCRUB_PIECE);
 	EXPECT_LT(page_size, s.free);
 	test_cmd_mem_alloc(self->fd, s.largest_free, 0, &mem);
@@ -633,46 +636,59 @@ TEST_F(pieces, only_those_that_failed)
 	ASSERT_TRUE(card_settle(self->fd));
 }
 
-/* A transfer hangs, and so the engine is reset. What fails next is scrubbing, if @fails. */
-static void recover(struct __test_metadata *_metadata, FIXTURE_DATA(pieces) *self, u64 mem,
-		    bool fails)
+/* A DMA request hangs, and so the engine is reset. */
+static void recover(struct __test_metadata *_metadata, FIXTURE_DATA(pieces) *self, u64 mem)
 {
-	u64 resets = card_counter("engine_resets"), faults = ring_stat("faults");
+	u64 resets = card_counter("engine_resets");
 	struct call c = { .fd = self->fd, .a = mem, .length = 8, .what = 3 };
 
 	ASSERT_TRUE(watchdog_set(WATCHDOG_MS));
 	ASSERT_EQ(0, ring_order("stall"));
 	ASSERT_EQ(0, pthread_create(&c.thread, NULL, call_main, &c));
-	ASSERT_TRUE(WAIT_FOR(ring_stat("faults") > faults, 5000));
-	if (fails)
-		ASSERT_EQ(0, ring_order("fail"));
 	pthread_join(c.thread, NULL);
 	EXPECT_EQ(-ETIMEDOUT, c.rc);
 	EXPECT_TRUE(WAIT_FOR(card_counter("engine_resets") > resets && card_health_is("ok"), 5000));
 	EXPECT_TRUE(card_settle(self->fd));
 }
 
-/* A recovery has a piece scrubbed again, unless it has failed twice: that takes a RESET. */
-TEST_F(pieces, recovery_tries_once_more)
+/* A piece that has failed is scrubbed again. If that fails, too, it is quarantined until a RESET. */
+TEST_F(pieces, are_tried_twice)
 {
 	u64 mem, addr;
 
 	test_cmd_mem_alloc(self->fd, page_size, 0, &mem);
-	for (int again = 0; again < 2; again++) {
+	for (int failures = 1; failures <= 2; failures++) {
 		test_cmd_mem_alloc(self->fd, page_size, 0, &addr);
-		ASSERT_EQ(0, ring_order("fail"));
+		ASSERT_EQ(0, ring_order("fail count=%d", failures));
 		test_cmd_mem_free(self->fd, addr, page_size);
 		ASSERT_TRUE(card_settle(self->fd));
-		EXPECT_EQ(page_size, stats_of(self->fd).quarantined);
-		recover(_metadata, self, mem, again);
-		EXPECT_EQ(again ? page_size : 0, stats_of(self->fd).quarantined);
+		EXPECT_EQ(failures == 2 ? page_size : 0, stats_of(self->fd).quarantined);
 	}
-	recover(_metadata, self, mem, false);
+	recover(_metadata, self, mem);
 	EXPECT_EQ(page_size, stats_of(self->fd).quarantined);
 	test_cmd_reset(self->fd);
 	EXPECT_TRUE(card_settle(self->fd));
 	EXPECT_EQ(0, stats_of(self->fd).quarantined);
 	test_cmd_mem_free(self->fd, mem, page_size);
+}
+
+/* A device that hangs in every scrub is not reset for each piece of its memory. */
+TEST_F(pieces, that_hang_end)
+{
+	u64 timeouts = card_counter("timeouts"), mem;
+
+	test_cmd_mem_alloc(self->fd, self->rest, 0, &mem);
+	ASSERT_TRUE(watchdog_set(WATCHDOG_MS));
+	ASSERT_EQ(0, ring_order("stall count=1000"));
+	test_cmd_mem_free(self->fd, mem, self->rest);
+	test_err_mem_alloc(ENOMEM, self->fd, self->rest, 0);
+	EXPECT_EQ(timeouts + 4, card_counter("timeouts"));
+	EXPECT_LT(0, stats_of(self->fd).dirty);
+	EXPECT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
+	card_behave();
+	test_cmd_reset(self->fd);
+	test_cmd_mem_alloc(self->fd, self->rest, 0, &mem);
+	test_cmd_mem_free(self->fd, mem, self->rest);
 }
 
 /*

@@ -340,8 +340,8 @@ struct paccel_mem_import {
  * @used: Out. Bytes of all allocations, in whole granules
  * @free: Out. Bytes that can be allocated at once
  * @dirty: Out. Bytes freed but not yet scrubbed
- * @quarantined: Out. Bytes quarantined because their scrubbing failed; the next recovery scrubs
- *	them again, once, and each RESET
+ * @quarantined: Out. Bytes quarantined because their scrubbing failed twice; a RESET scrubs them
+ *	again
  * @mine: Out. Bytes of the allocations of this context, in whole granules, imported ones included
  * @mine_allocs: Out. Number of allocations of this context, imported ones included
  * @user: Out. Bytes charged to the user (real user ID) of this context on this device
