@@ -716,6 +716,37 @@ TEST_F(pieces, on_idle_engines)
 	test_cmd_mem_free(self->fd, all.addr, self->total);
 }
 
+/*
+ * The completion of the first copy is lost, and those of three copies behind it are not. The fill was not started
+ * when the failure was found: it never is.
+ */
+TEST_F(pieces, no_job_is_started_behind_a_failure)
+{
+	u64 length = 2 << 20, from, to, mark;
+	int stream;
+	u8 got[8];
+
+	test_cmd_mem_alloc(self->fd, length, 0, &from);
+	test_cmd_mem_alloc(self->fd, length, 0, &to);
+	test_cmd_mem_alloc(self->fd, 8, 0, &mark);
+	test_cmd_fill(self->fd, mark, 8, 0x11, 1);
+	test_cmd_stream_create(self->fd, &stream);
+	ASSERT_TRUE(watchdog_set(WATCHDOG_MS));
+	ASSERT_EQ(0, ring_order("drop"));
+	for (int i = 1; i <= 4; i++)
+		EXPECT_EQ(i, submit(self->fd, stream, op_copy(PACCEL_COPY_D2D, to, from, length)));
+	EXPECT_EQ(5, submit(self->fd, stream, op_fill(mark, 8, 0x22, 1)));
+	EXPECT_EQ(-ETIMEDOUT, outcome(self->fd, stream, 1));
+	for (int i = 2; i <= 5; i++)
+		EXPECT_EQ(-ECANCELED, outcome(self->fd, stream, i));
+	ASSERT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
+	test_cmd_copy_d2h(self->fd, got, mark, 8);
+	EXPECT_TRUE(all_bytes(got, 8, 0x11));
+	test_cmd_mem_free(self->fd, from, length);
+	test_cmd_mem_free(self->fd, to, length);
+	test_cmd_mem_free(self->fd, mark, 8);
+}
+
 /* --- a process that is killed meanwhile ---------------------------------- */
 
 static int doomed_main(void *arg)
