@@ -124,8 +124,8 @@ static void device_go_on(struct paccel_device *pd)
 
 /*
  * @error: error of the jobs in flight; 0: they are repeated, unless device memory is lost.
- * @mem_lost: it is lost, even if it survives resets. @rescrub: quarantined memory is scrubbed again.
- * Returns 0, or -EIO with the device out of service.
+ * @mem_lost: it is lost, even if it survives resets. @rescrub: quarantined memory is scrubbed
+ * again. Returns 0, or -EIO with the device out of service.
  */
 static int device_restart(struct paccel_device *pd, int error, bool mem_lost, bool rescrub)
 {
