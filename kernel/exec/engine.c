@@ -731,12 +731,14 @@ void paccel_engine_cancel(struct paccel_job *job, int error)
 	struct paccel_engine *eng = job->eng;
 
 	spin_lock_irq(&eng->lock);
-	if (!job->over)
+	/* After removal the job is over, and eng->work is not queued any more. */
+	if (!job->over) {
 		paccel_sched_withdraw(eng, job, error);
+		/* Ends the followers. */
+		engine_queue_work(eng);
+	}
 	engine_report_later(eng);
 	spin_unlock_irq(&eng->lock);
-	/* Ends the followers. */
-	engine_queue_work(eng);
 }
 
 /*
