@@ -316,21 +316,24 @@ static void exports_collect(struct paccel_device *pd, struct list_head *list)
  */
 void paccel_exports_revoke(struct paccel_device *pd)
 {
-	long left = msecs_to_jiffies(PACCEL_REVOKE_MS), ret = 1;
+	long left = msecs_to_jiffies(PACCEL_REVOKE_MS), ret;
 	struct paccel_export *export, *next;
+	bool released = true;
 	LIST_HEAD(list);
 
 	exports_collect(pd, &list);
 	list_for_each_entry(export, &list, revoking)
 		export_invalidate(export);
 	list_for_each_entry_safe(export, next, &list, revoking) {
-		if (ret > 0)
-			ret = dma_resv_wait_timeout(export->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP,
-						    false, left);
-		left = ret;
+		ret = dma_resv_wait_timeout(export->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
+					    left);
+		/* An error of one fence does not use up the time for the others. */
+		if (ret >= 0)
+			left = ret;
+		released = released && ret > 0;
 		dput(export->dentry);
 	}
-	if (ret <= 0)
+	if (!released)
 		dev_err(&pd->dev, "another driver does not release device memory\n");
 }
 
