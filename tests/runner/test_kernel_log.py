@@ -367,7 +367,7 @@ def test_state_of_taints():
 
 
 def test_log_of_a_runner_without_cpu():
-    # 64 KiB in single bytes, as the serial port sends them, while nobody reads.
+    # 64 KiB in single bytes, as the serial port sends them, before any is read.
     channel = machine.Channel("console")
     channel.theirs.setblocking(False)
     text = b"paccel-test: allow-warning begin\n" * 2000
