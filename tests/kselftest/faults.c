@@ -607,7 +607,7 @@ TEST_F(pieces, only_those_that_failed)
 	u64 mem;
 
 	test_cmd_mem_alloc(self->fd, self->rest, 0, &mem);
-	ASSERT_EQ(0, ring_order("fail engine=0 count=14"));
+	ASSERT_EQ(0, ring_order("fail count=14"));
 	test_cmd_mem_free(self->fd, mem, self->rest);
 	ASSERT_TRUE(card_settle(self->fd));
 	s = stats_of(self->fd);
@@ -656,19 +656,23 @@ TEST_F(pieces, are_tried_twice)
 	test_cmd_mem_free(self->fd, mem, page_size);
 }
 
-/* A device that hangs in every scrub is not reset for each piece of its memory. */
+/*
+ * A device that hangs in every scrub is not reset for each piece of its memory. Other engines may be scrubbing when
+ * the fourth piece has timed out.
+ */
 TEST_F(pieces, that_hang_end)
 {
-	u64 timeouts = card_counter("timeouts"), mem;
+	u64 timeouts = card_counter("timeouts"), others = info_of(self->fd).engines - 1, mem;
 
 	test_cmd_mem_alloc(self->fd, self->rest, 0, &mem);
 	ASSERT_TRUE(watchdog_set(WATCHDOG_MS));
 	ASSERT_EQ(0, ring_order("stall count=1000"));
 	test_cmd_mem_free(self->fd, mem, self->rest);
 	test_err_mem_alloc(ENOMEM, self->fd, self->rest, 0);
-	EXPECT_EQ(timeouts + 4, card_counter("timeouts"));
+	EXPECT_LE(timeouts + 4, card_counter("timeouts"));
 	EXPECT_LT(0, stats_of(self->fd).dirty);
-	EXPECT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
+	EXPECT_TRUE(WAIT_FOR(!card_jobs() && card_health_is("ok"), 5000));
+	EXPECT_GE(timeouts + 4 + others, card_counter("timeouts"));
 	card_behave();
 	test_cmd_reset(self->fd);
 	test_cmd_mem_alloc(self->fd, self->rest, 0, &mem);
