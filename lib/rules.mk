@@ -21,14 +21,14 @@ endif
 USER_WARNINGS := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow \
 	-Wformat=2 -Wwrite-strings -Wcast-function-type
 USER_CFLAGS := -std=gnu11 $(USER_WARNINGS) -D_FILE_OFFSET_BITS=64 -Iinclude
-LIB_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -fPIC -fvisibility=hidden
+LIB_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -Ilib -fPIC -fvisibility=hidden
 
 # The header is the one source of the version.
 LIB_VERSION := $(shell awk '/define ACCEL_VERSION_/ { v = v s $$3; s = "." } END { print v }' \
 	include/accel/accel.h)
 LIB_SONAME := libaccel.so.1
 
-LIB_SRC := $(sort $(wildcard lib/*.c))
+LIB_SRC := $(sort $(wildcard lib/core/*.c lib/pool/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB_FILES := $(BUILD)/lib/$(LIB_SONAME) $(BUILD)/lib/libaccel.so $(BUILD)/lib/libaccel.a
 

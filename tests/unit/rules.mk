@@ -8,7 +8,7 @@ UNIT_OUT := $(BUILD)/tests/unit
 UNIT_SYSCALLS := opendir readdir64 closedir fstatat64 stat64 fstat64 access open64 close ioctl \
 	mmap64
 UNIT_WRAP := $(UNIT_SYSCALLS:%=-Wl,--wrap=%)
-UNIT_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -g -O1 -fno-omit-frame-pointer
+UNIT_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -Ilib -g -O1 -fno-omit-frame-pointer
 
 UNIT_TESTS := $(patsubst tests/unit/test_%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh tests/unit/paddle.sh \

@@ -5,7 +5,7 @@
  */
 #include "heap.h"
 
-#include "../../lib/pool_private.h"
+#include "pool/pool_private.h"
 
 #include <sched.h>
 

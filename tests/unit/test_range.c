@@ -2,7 +2,7 @@
 /* The tree of ranges, against a plain array, with its shape checked after every step. */
 #include "fixture.h"
 
-#include "../../lib/private.h"
+#include "core/private.h"
 
 #define SLOTS 512
 #define SLOT_BYTES 100

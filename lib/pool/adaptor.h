@@ -5,7 +5,7 @@
 #ifndef LIBACCEL_ADAPTOR_H
 #define LIBACCEL_ADAPTOR_H
 
-#include "private.h"
+#include "core/private.h"
 
 #pragma GCC visibility push(default)
 #include <accel/resource.h>

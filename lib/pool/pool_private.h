@@ -11,9 +11,9 @@
 #ifndef LIBACCEL_POOL_PRIVATE_H
 #define LIBACCEL_POOL_PRIVATE_H
 
-#include "lock.h"
+#include "core/lock.h"
 #include "pool_bins.h"
-#include "private.h"
+#include "core/private.h"
 
 #pragma GCC visibility push(default)
 #include <accel/pool.h>

@@ -4,7 +4,7 @@
  * many there are, but for the tables, which double now and then.
  */
 #include "pool_quick.h"
-#include "private.h"
+#include "core/private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Buffers: memory of a resource, and the order of allocation, copy and free that leaves a buffer as
  * it was if one of them fails.
  */
-#include "private.h"
+#include "core/private.h"
 
 #pragma GCC visibility push(default)
 #include <accel/buffer.h>

@@ -2,7 +2,7 @@
 /*
  * Resources: the checks that all of them need, and those of the driver.
  */
-#include "private.h"
+#include "core/private.h"
 
 #pragma GCC visibility push(default)
 #include <accel/resource.h>
