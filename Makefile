@@ -84,10 +84,14 @@ SETUP_KERNELS := $(patsubst %,setup-%,$(KERNELS) kcsan latency)
 $(SETUP_KERNELS): setup-%:
 	@qemu/setup kernel $*
 
+KBUILD = $(MAKE) $(if $(Q),-s,V=1) --no-print-directory -C "$$(qemu/setup print $* kdir)" W=1 KCFLAGS=-Werror
+
+# The modules for the tests need its symbols, so they are built after it.
 $(BUILD)/kernel/%/paccel.ko: setup-% FORCE
 	@qemu/link-sources kernel $(@D)
-	$(call step,MODULE)$(MAKE) $(if $(Q),-s,V=1) --no-print-directory -C "$$(qemu/setup print $* kdir)" \
-		M=$(abspath $(@D)) W=1 KCFLAGS=-Werror PACCEL_TESTS=m modules
+	$(call step,MODULE)$(KBUILD) M=$(abspath $(@D)) modules
+	@qemu/link-sources tests/module $(BUILD)/tests/module/$*
+	$(Q)$(KBUILD) M=$(abspath $(BUILD)/tests/module/$*) PACCEL=$(abspath $(@D)) modules
 
 # --- user space --------------------------------------------------------------------
 
@@ -172,5 +176,5 @@ install-module: $(BUILD)/kernel/$(or $(KERNEL),6.12)/paccel.ko ## paccel.ko, and
 
 clean: ## removes all that was built
 	@rm -rf $(BUILD)
-	@find kernel \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
+	@find kernel tests/module \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
 		-o -name '.*.cmd' -o -name '.*.o.d' -o -name Module.symvers -o -name modules.order \) -delete

@@ -47,10 +47,8 @@ DESCRIPTION = re.compile(r'MODULE_PARM_DESC\((\w+),\s*"([^"]*)"')
 
 def check_parameters(top):
     """module parameters are documented with their defaults, and exist"""
-    # The backend and the importer for tests are other modules.
     source = "".join(read(top, os.path.relpath(path, top))
-                     for path in glob.glob(f"{top}/kernel/**/*.c", recursive=True)
-                     if not path.endswith(("kernel/hw/test.c", "kernel/mem/importer.c")))
+                     for path in glob.glob(f"{top}/kernel/**/*.c", recursive=True))
     path = f"{ABI}/module-paccel"
     prefix = "/sys/module/paccel/parameters/"
     problems = difference(set(PARAMETER.findall(source)), _whats(top, path, prefix),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Backends that are modules of their own: kernel/hw/test.c, here an edu with something wrong. Nothing
+ * Backends that are modules of their own: tests/module/backend.c, here an edu with something wrong. Nothing
  * else may use the card.
  */
 #include "paccel_test.h"
@@ -12,7 +12,7 @@ FIXTURE(backend) {
 FIXTURE_SETUP(backend)
 {
 	if (!getenv("PACCEL_TEST_KO") || access(getenv("PACCEL_TEST_KO"), R_OK))
-		SKIP(return, "there is no paccel_test.ko: PACCEL_TESTS=m builds it");
+		SKIP(return, "there is no paccel_test.ko: make kernel builds it");
 	self->log = kmsg_open();
 	ASSERT_LE(0, self->log);
 	xfers_note();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the DMA of a card cannot do: kernel/hw/test.c says so of the card, and fails each request that the
+ * What the DMA of a card cannot do: tests/module/backend.c says so of the card, and fails each request that the
  * card could not have carried out. Nothing else may use the card.
  */
 #include "dmabuf.h"
@@ -21,7 +21,7 @@ FIXTURE(limits) {
 FIXTURE_SETUP(limits)
 {
 	if (!getenv("PACCEL_TEST_KO") || access(getenv("PACCEL_TEST_KO"), R_OK))
-		SKIP(return, "there is no paccel_test.ko: PACCEL_TESTS=m builds it");
+		SKIP(return, "there is no paccel_test.ko: make kernel builds it");
 	xfers_note();
 	self->fd = -1;
 	self->there = map_pages(MOST / page_size + 2);

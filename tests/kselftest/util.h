@@ -65,13 +65,13 @@ int module_unload(void);
  */
 int module_unload_unused(unsigned int ms);
 /*
- * The card is given to the backend for tests (kernel/hw/test.c), which is loaded with these parameters. 0,
+ * The card is given to the backend for tests (tests/module/backend.c), which is loaded with these parameters. 0,
  * or -errno. What that backend says of the card may be refused: then the card has no driver.
  */
 int backend_load(const char *parameters);
 /* The card has no driver then; also if it was not loaded. 0, or -errno. */
 int backend_unload(void);
-/* The importer for tests (kernel/mem/importer.c) begins and ends to use a dma-buf. 0, or -errno. */
+/* The importer for tests (tests/module/importer.c) begins and ends to use a dma-buf. 0, or -errno. */
 int importer_load(const char *parameters);
 int importer_unload(void);
 /* Value of /sys/module/paccel/parameters/NAME, false if it has none. */

@@ -2,7 +2,7 @@
 /*
  * Cards of which less is known: one whose memory does not survive a reset, one that
  * bus mastering does not stop. The driver takes a backend's word for it, and the one for
- * tests says so (kernel/hw/test.c). Parameters of the module are changed as well, so it is
+ * tests says so (tests/module/backend.c). Parameters of the module are changed as well, so it is
  * loaded anew: nothing else may run meanwhile.
  */
 #include "stream_test.h"

@@ -101,17 +101,19 @@ check_module_clang() {
 
 # As the documentation says that it can be built, in a copy of the tree, with sparse beside gcc.
 check_module_in_place_with_sparse() {
-	local tree copy=$work/tree
+	local tree folder copy=$work/tree
 	tree=$(qemu/setup print 6.12 kdir) || return 1
 	mkdir -p "$copy"
-	files kernel include Makefile .gitignore | cpio -pdm --quiet "$copy" || return 1
+	files kernel include tests/module Makefile .gitignore | cpio -pdm --quiet "$copy" || return 1
 	git -C "$copy" init -q || return 1
 	git -C "$copy" add -A
-	MAKEFLAGS='' make -j2 -C "$tree" M="$copy/kernel" C=2 CHECK=sparse PACCEL_TESTS=m modules \
-		>"$work/log" 2>&1 || {
-		tail -n 30 "$work/log"
-		return 1
-	}
+	for folder in kernel tests/module; do
+		MAKEFLAGS='' make -j2 -C "$tree" M="$copy/$folder" C=2 CHECK=sparse modules \
+			>>"$work/log" 2>&1 || {
+			tail -n 30 "$work/log"
+			return 1
+		}
+	done
 	no_warnings "$work/log" || return 1
 	[ -e "$copy/kernel/paccel.ko" ] || return 1
 	git -C "$copy" status --porcelain | grep -v '^A ' | nothing || return 1
@@ -123,7 +125,7 @@ check_module_in_place_with_sparse() {
 check_checkpatch() {
 	local source file
 	source=$(qemu/setup print source) || return 1
-	for file in $(files kernel include/uapi | grep '\.[ch]$'); do
+	for file in $(files kernel include/uapi tests/module | grep '\.[ch]$'); do
 		"$source/scripts/checkpatch.pl" --terse --show-types \
 			--ignore "NONE$(allowed_types "$file")" -f "$file"
 	done | grep -v '^total: ' | nothing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Backend for tests, a module of its own, which is built with PACCEL_TESTS=m: an edu or ring device
- * with a changed paccel_hw_info, or an incomplete backend. It has no PCI IDs; devices are bound to
- * it with driver_override. It fails requests that its paccel_hw_info does not allow.
+ * Backend for tests, a module of its own: an edu or ring device with a changed paccel_hw_info, or
+ * an incomplete backend. It has no PCI IDs; devices are bound to it with driver_override. It fails
+ * requests that its paccel_hw_info does not allow.
  */
 #include <linux/kstrtox.h>
 #include <linux/module.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Importer for tests, a module of its own, which is built with PACCEL_TESTS=m: attaches a PCI
- * device to a dma-buf while the module is loaded, and does no DMA.
+ * Importer for tests, a module of its own: attaches a PCI device to a dma-buf while the module is
+ * loaded, and does no DMA.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
