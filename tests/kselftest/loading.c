@@ -77,7 +77,8 @@ static bool is_for_memory(int rc, int log)
 	       (rc == -EINVAL && log_says(log, "failed to create module links for paccel"));
 }
 
-TEST_F(loading, allocations_fail_one_by_one)
+/* Hundreds of loads in a debug kernel. */
+TEST_F_TIMEOUT(loading, allocations_fail_one_by_one, 1500)
 {
 	int first = allocations_before(self->nth_fd), nth, rc, failed = 0;
 	bool taken = true;
