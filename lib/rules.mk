@@ -26,7 +26,9 @@ LIB_CFLAGS := $(USER_CFLAGS) -Iinclude/uapi -Ilib -fPIC -fvisibility=hidden
 # The header is the one source of the version.
 LIB_VERSION := $(shell awk '/define ACCEL_VERSION_/ { v = v s $$3; s = "." } END { print v }' \
 	include/accel/accel.h)
-LIB_SONAME := libaccel.so.1
+# Of all libraries: their major version, so 0 until the interface is promised.
+LIB_SOVERSION := $(firstword $(subst ., ,$(LIB_VERSION)))
+LIB_SONAME := libaccel.so.$(LIB_SOVERSION)
 
 LIB_SRC := $(sort $(wildcard lib/core/*.c lib/pool/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)

@@ -3,7 +3,7 @@
 # libaccel_acl: AscendCL on libaccel. Its headers, and the name that programs link, are in folders of
 # their own, which nobody searches without being told. Included by ../../Makefile after lib/rules.mk.
 
-ACL_SONAME := libaccel_acl.so.1
+ACL_SONAME := libaccel_acl.so.$(LIB_SOVERSION)
 ACL_SO := $(BUILD)/lib/$(ACL_SONAME)
 ACL_INCLUDE := lib/acl/include
 ACL_HEADERS := $(sort $(wildcard $(ACL_INCLUDE)/acl/*.h))

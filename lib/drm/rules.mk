@@ -6,7 +6,7 @@
 ifeq ($(origin DRM),undefined)
 DRM := $(shell pkg-config --exists libdrm 2>/dev/null && echo yes)
 endif
-DRM_SONAME := libaccel_drm.so.1
+DRM_SONAME := libaccel_drm.so.$(LIB_SOVERSION)
 
 ifneq ($(DRM),)
 DRM_CFLAGS := $(shell pkg-config --cflags libdrm)

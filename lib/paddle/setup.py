@@ -14,7 +14,7 @@ from setuptools.command.build import build
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 PLUGIN = "build/lib/paddle_custom_device/libpaddle_accel.so"
-FILES = (PLUGIN, "build/lib/libaccel.so.1")
+FILES = (PLUGIN, "build/lib/libaccel.so")
 # Of setuptools, and not in the tree.
 SCRATCH = os.path.join(TOP, "build/paddle")
 
@@ -35,8 +35,9 @@ class Build(build):
                        cwd=TOP, env=environment, check=True)
         target = os.path.join(self.build_lib, "paddle_custom_device")
         os.makedirs(target, exist_ok=True)
+        # libaccel by the name that the plugin asks for, which is what the link leads to.
         for name in FILES:
-            shutil.copy(os.path.join(TOP, name), target)
+            shutil.copy(os.path.realpath(os.path.join(TOP, name)), target)
 
 
 class Wheel(bdist_wheel):

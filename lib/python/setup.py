@@ -19,7 +19,7 @@ from setuptools.command.build import build
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 RULES = ("lib/rules.mk", "lib/acl/rules.mk", "lib/python/rules.mk")
-LIBRARIES = ("build/lib/libaccel.so.1", "build/lib/libaccel_acl.so.1")
+LIBRARIES = ("build/lib/libaccel.so", "build/lib/libaccel_acl.so")
 # Of setuptools, and not in the tree.
 SCRATCH = os.path.join(TOP, "build/python")
 MODULES = f"build/python/{sys.implementation.cache_tag}"
@@ -49,8 +49,9 @@ class Build(build):
                         ignore=shutil.ignore_patterns("__pycache__"))
         libraries = os.path.join(self.build_lib, "accel.libs")
         os.makedirs(libraries, exist_ok=True)
+        # By the names that the modules ask for, which are what the links lead to.
         for name in LIBRARIES:
-            shutil.copy(os.path.join(TOP, name), libraries)
+            shutil.copy(os.path.realpath(os.path.join(TOP, name)), libraries)
 
 
 class Wheel(bdist_wheel):

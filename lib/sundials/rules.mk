@@ -4,7 +4,7 @@
 # ours, for 7.3 and later, as it is where none is found. Included by ../../Makefile after
 # lib/rules.mk.
 
-SUNDIALS_SONAME := libaccel_sundials.so.1
+SUNDIALS_SONAME := libaccel_sundials.so.$(LIB_SOVERSION)
 SUNDIALS_SO := $(BUILD)/lib/$(SUNDIALS_SONAME)
 SUNDIALS_OURS := lib/sundials/abi
 SUNDIALS_SRC := $(sort $(wildcard lib/sundials/*.c))

@@ -26,7 +26,7 @@ symbols_of_map() {
 }
 
 symbols_of_so() {
-	nm -D --defined-only "$lib/libaccel.so.1" | sed -n 's/.* [TDBRWV] //p' | sed 's/@.*//' | sort
+	nm -D --defined-only "$lib/libaccel.so.0" | sed -n 's/.* [TDBRWV] //p' | sed 's/@.*//' | sort
 }
 
 symbols_of_archive() {
@@ -34,7 +34,7 @@ symbols_of_archive() {
 }
 
 every_symbol_has_a_version() {
-	! nm -D --defined-only "$lib/libaccel.so.1" | grep ' T ' | grep -v '@@ACCEL_0\.1$'
+	! nm -D --defined-only "$lib/libaccel.so.0" | grep ' T ' | grep -v '@@ACCEL_0\.1$'
 }
 
 header_has_the_functions_of_the_contract() {
@@ -57,22 +57,22 @@ map_is_in_header() {
 
 needs_libc_only() {
 	local needed
-	needed=$(readelf -d "$lib/libaccel.so.1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+	needed=$(readelf -d "$lib/libaccel.so.0" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 	echo "$needed"
 	# The loader is libc's own: it has the thread-local storage.
 	! grep -vE '^(libc\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9])$' <<< "$needed"
 }
 
-is_never_unloaded() { readelf -d "$lib/libaccel.so.1" | grep -q NODELETE; }
-has_its_name() { readelf -d "$lib/libaccel.so.1" | grep -q 'SONAME.*\[libaccel\.so\.1\]'; }
+is_never_unloaded() { readelf -d "$lib/libaccel.so.0" | grep -q NODELETE; }
+has_its_name() { readelf -d "$lib/libaccel.so.0" | grep -q 'SONAME.*\[libaccel\.so\.0\]'; }
 
 drm_functions() { grep -oE '^int accel_\w+\(' include/accel/drm.h | grep -oE 'accel_\w+' | sort; }
 drm_map() { grep -oE '^\s+accel_\w+;' lib/drm/libaccel_drm.map | grep -oE 'accel_\w+' | sort; }
 drm_symbols() {
-	nm -D --defined-only "$lib/libaccel_drm.so.1" | sed -n 's/.* [TDBRWV] //p' | sed 's/@.*//' | sort
+	nm -D --defined-only "$lib/libaccel_drm.so.0" | sed -n 's/.* [TDBRWV] //p' | sed 's/@.*//' | sort
 }
 drm_uses_the_public_library() {
-	! nm -D --undefined-only "$lib/libaccel_drm.so.1" | grep -oE ' U accel_\w+' | sed 's/ U //' |
+	! nm -D --undefined-only "$lib/libaccel_drm.so.0" | grep -oE ' U accel_\w+' | sed 's/ U //' |
 		grep -vxF "$(symbols_of_map)"
 }
 
@@ -84,8 +84,8 @@ check 'the archive exports the map and nothing else' same symbols_of_map symbols
 check 'every symbol has a version' every_symbol_has_a_version
 check 'the shared library needs libc only' needs_libc_only
 check 'the shared library is never unloaded' is_never_unloaded
-check 'the shared library is called libaccel.so.1' has_its_name
-if [ -e "$lib/libaccel_drm.so.1" ]; then
+check 'the shared library is called libaccel.so.0' has_its_name
+if [ -e "$lib/libaccel_drm.so.0" ]; then
 	check 'the map for DRM has the functions of its header' same drm_functions drm_map
 	check 'the library for DRM exports its map and nothing else' same drm_map drm_symbols
 	check 'the library for DRM uses public functions only' drm_uses_the_public_library

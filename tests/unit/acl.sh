@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/unit/tap.sh
 
 out=$(realpath "$BUILD")
-lib=$out/lib/libaccel_acl.so.1
+lib=$out/lib/libaccel_acl.so.0
 work=$out/tests/unit/acl
 rm -rf "$work"
 mkdir -p "$work"
@@ -59,7 +59,7 @@ uses_public_functions_only() {
 
 needs_libaccel_and_libc_only() {
 	! readelf -d "$lib" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
-		grep -vE '^(libaccel\.so\.1|libc\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9])$'
+		grep -vE '^(libaccel\.so\.0|libc\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9])$'
 }
 
 prints_nothing_and_ends_nothing() {
@@ -90,7 +90,7 @@ everything_is_in_its_place() {
 		echo ./lib/cmake/accel_acl/accel_aclConfig.cmake
 		echo ./lib/cmake/accel_acl/accel_aclConfigVersion.cmake
 		echo ./lib/libaccel_acl.so
-		echo ./lib/libaccel_acl.so.1
+		echo ./lib/libaccel_acl.so.0
 		echo ./lib/pkgconfig/accel-acl.pc
 	} | sort | diff - "$work/installed"
 }

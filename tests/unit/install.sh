@@ -19,12 +19,12 @@ install_it() { MAKEFLAGS="" make -s install-lib DESTDIR="$root" PREFIX="$prefix"
 
 all_is_there() {
 	local file missing=0
-	for file in include/accel/{accel,buffer,pool,resource}.h lib/libaccel.{so.1,so,a} \
+	for file in include/accel/{accel,buffer,pool,resource}.h lib/libaccel.{so.0,so,a} \
 		lib/pkgconfig/accel.pc lib/cmake/accel/accelConfig.cmake bin/accelctl \
 		share/man/man1/accelctl.1 share/man/man7/accel.7; do
 		[ -e "$root$prefix/$file" ] || { echo "no $file"; missing=1; }
 	done
-	[ "$(readlink "$root$prefix/lib/libaccel.so")" = libaccel.so.1 ] && return "$missing"
+	[ "$(readlink "$root$prefix/lib/libaccel.so")" = libaccel.so.0 ] && return "$missing"
 }
 
 # With no other way to its library than its own.
@@ -34,11 +34,11 @@ plugin_loads() {
 }
 
 # It is not there where libdrm is not.
-has_drm() { [ -e "$BUILD/lib/libaccel_drm.so.1" ]; }
+has_drm() { [ -e "$BUILD/lib/libaccel_drm.so.0" ]; }
 
 drm_is_there() {
-	[ -e "$root$prefix/include/accel/drm.h" ] && [ -e "$root$prefix/lib/libaccel_drm.so.1" ] &&
-		[ "$(readlink "$root$prefix/lib/libaccel_drm.so")" = libaccel_drm.so.1 ] &&
+	[ -e "$root$prefix/include/accel/drm.h" ] && [ -e "$root$prefix/lib/libaccel_drm.so.0" ] &&
+		[ "$(readlink "$root$prefix/lib/libaccel_drm.so")" = libaccel_drm.so.0 ] &&
 		[ -e "$root$prefix/lib/pkgconfig/accel-drm.pc" ]
 }
 

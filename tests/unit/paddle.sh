@@ -23,8 +23,8 @@ needs_libaccel_and_libc_only() {
 	local needed
 	needed=$(readelf -d "$plugin" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 	echo "$needed"
-	grep -qx 'libaccel\.so\.1' <<< "$needed" || return 1
-	! grep -vE '^(libaccel\.so\.1|libc\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9])$' <<< "$needed"
+	grep -qx 'libaccel\.so\.0' <<< "$needed" || return 1
+	! grep -vE '^(libaccel\.so\.0|libc\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9])$' <<< "$needed"
 }
 
 looks_beside_and_above() {
@@ -57,7 +57,7 @@ loads() {
 # As a Python package has them.
 loads_with_libaccel_beside_it() {
 	mkdir -p "$work/package"
-	cp "$plugin" "$out/lib/libaccel.so.1" "$work/package"
+	cp "$plugin" "$out/lib/libaccel.so.0" "$work/package"
 	MOCK_CARDS=0 load "$work/package/libpaddle_accel.so" 96 1128 1
 }
 

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../.." || exit 1
 out=$(realpath "$BUILD")
 clients=$out/tests/clients/sundials
 # As it is for 7.3 and later, whatever this machine has.
-lib=$clients/libaccel_sundials.so.1
+lib=$clients/libaccel_sundials.so.0
 work=$out/tests/unit/sundials
 rm -rf "$work"
 mkdir -p "$work"
@@ -45,7 +45,7 @@ takes_three_functions_of_sundials() {
 
 needs_libaccel_and_libc_only() {
 	! readelf -d "$lib" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
-		grep -vE '^(libaccel\.so\.1|libc\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9])$'
+		grep -vE '^(libaccel\.so\.0|libc\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9])$'
 }
 
 prints_nothing_and_ends_nothing() {
@@ -75,17 +75,17 @@ make_in() {
 	env MAKEFLAGS= "$@" make -s BUILD="$at" "$target"
 }
 
-make_lib() { make_in "$1" "$work/$1/lib/libaccel_sundials.so.1" "${@:2}"; }
+make_lib() { make_in "$1" "$work/$1/lib/libaccel_sundials.so.0" "${@:2}"; }
 
 built_for() { # folder, release
 	sed -n 's/^SUNDIALS_VERSION := //p' "$work/$1/sundials/found.mk" | grep -qx "$2" &&
-		readelf -d "$work/$1/lib/libaccel_sundials.so.1" | grep -F '[libsundials_core.so.7]'
+		readelf -d "$work/$1/lib/libaccel_sundials.so.0" | grep -F '[libsundials_core.so.7]'
 }
 
 # AllocStrided came with 7.3; without it the sizes that the sources assert are others.
 at_a_prefix() {
 	make_lib prefix "SUNDIALS=$work/at-7.2.1" && built_for prefix 7.2.1 &&
-		! functions_of "$work/prefix/lib/libaccel_sundials.so.1" | grep AllocStrided
+		! functions_of "$work/prefix/lib/libaccel_sundials.so.0" | grep AllocStrided
 }
 
 with_pkg_config() {
@@ -98,7 +98,7 @@ with_pkg_config() {
 	Libs: -L$work/at-7.5.0/lib -lsundials_core
 	END
 	make_lib pkgconfig "PKG_CONFIG_PATH=$work/pc" SUNDIALS= && built_for pkgconfig 7.5.0 &&
-		functions_of "$work/pkgconfig/lib/libaccel_sundials.so.1" | grep AllocStrided
+		functions_of "$work/pkgconfig/lib/libaccel_sundials.so.0" | grep AllocStrided
 }
 
 cmake_package() { # prefix
@@ -126,7 +126,7 @@ a_new_release_is_seen() {
 	rm -rf "$work/at-now"
 	cp -r "$work/at-7.5.0" "$work/at-now"
 	make_lib now "SUNDIALS=$work/at-now" && built_for now 7.5.0 &&
-		functions_of "$work/now/lib/libaccel_sundials.so.1" | grep AllocStrided
+		functions_of "$work/now/lib/libaccel_sundials.so.0" | grep AllocStrided
 }
 
 refused() { # release
@@ -144,7 +144,7 @@ an_old_one_that_is_found() {
 	cmake_package "$work/at-6.4.1"
 	make_lib old "CMAKE_PREFIX_PATH=$work/at-6.4.1" SUNDIALS= > "$work/said" &&
 		grep 'SUNDIALS 6.4.1 in .* is not supported' "$work/said" &&
-		! readelf -d "$work/old/lib/libaccel_sundials.so.1" | grep libsundials
+		! readelf -d "$work/old/lib/libaccel_sundials.so.0" | grep libsundials
 }
 
 # Built with MPI: its headers need another project's.
@@ -198,7 +198,7 @@ is_a_component() {
 	./lib/cmake/accel_sundials/accel_sundialsConfig.cmake
 	./lib/cmake/accel_sundials/accel_sundialsConfigVersion.cmake
 	./lib/libaccel_sundials.so
-	./lib/libaccel_sundials.so.1
+	./lib/libaccel_sundials.so.0
 	./lib/pkgconfig/accel-sundials.pc
 	END
 }
@@ -355,7 +355,7 @@ check 'a SUNDIALS whose headers do not compile is told of' mpi_that_is_not_found
 check 'MPI is where the environment says' mpi_of_the_environment
 check 'MPI is found with pkg-config' mpi_with_pkg_config
 check 'one built for this layout gives a helper' other_layout "$lib" 'a helper'
-check 'one built for 7.1 gives none with 7.9' other_layout "$work/layout/lib/libaccel_sundials.so.1" none
+check 'one built for 7.1 gives none with 7.9' other_layout "$work/layout/lib/libaccel_sundials.so.0" none
 check 'it is installed as a component' is_a_component
 check 'make install brings it along' install_it install
 check 'a C program is built with pkg-config' built_with_pkg_config gcc consumer.c

@@ -105,7 +105,7 @@ class Accel:
     """libaccel itself, the one that the plugin uses."""
 
     def __init__(self, folder):
-        self.library = ctypes.CDLL(os.path.join(os.path.dirname(folder), "libaccel.so.1"))
+        self.library = ctypes.CDLL(os.path.join(os.path.dirname(folder), "libaccel.so.0"))
         self.device = ctypes.c_void_p()
         self._must(self.library.accel_device_open(0, ctypes.byref(self.device)))
 

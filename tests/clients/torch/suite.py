@@ -56,7 +56,7 @@ def on_card(tensor, index=0):
 # --- what the driver says --------------------------------------------------------------------
 
 # Those of libaccel_acl are opened by the same library: a card is the same handle, counted.
-ACCEL = ctypes.CDLL("libaccel.so.1")
+ACCEL = ctypes.CDLL("libaccel.so.0")
 STATS = ("total used free dirty quarantined mine mine_allocs user user_max largest_free allocs "
          "alloc_failures bytes_h2d bytes_d2h bytes_d2d bytes_filled bytes_scrubbed transfers").split()
 

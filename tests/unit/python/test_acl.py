@@ -543,7 +543,7 @@ class Util(Device):
 
     def test_memory_that_is_registered(self):
         """It is read beyond the registration, but not beyond what is there."""
-        register = ctypes.CDLL("libaccel_acl.so.1").aclrtHostRegisterV2
+        register = ctypes.CDLL("libaccel_acl.so.0").aclrtHostRegisterV2
         register.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32)
         libc = ctypes.CDLL(None)
         libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
