@@ -87,6 +87,18 @@ extern "C" {
 #define ACCEL_VERSION_MINOR 1
 #define ACCEL_VERSION_PATCH 0
 
+/**
+ * ACCEL_MAKE_VERSION() - a version as one number, so that a later version is a larger number
+ * @major: 0 to 127
+ * @minor: 0 to 255
+ * @patch: 0 to 255
+ */
+#define ACCEL_MAKE_VERSION(major, minor, patch) (((major) << 16) | ((minor) << 8) | (patch))
+
+/** ACCEL_VERSION - version of this header, for ``#if ACCEL_VERSION >= ACCEL_MAKE_VERSION(0, 1, 0)`` */
+#define ACCEL_VERSION \
+	ACCEL_MAKE_VERSION(ACCEL_VERSION_MAJOR, ACCEL_VERSION_MINOR, ACCEL_VERSION_PATCH)
+
 /** struct accel_device - a card that this process has opened; opaque */
 struct accel_device;
 
@@ -1189,10 +1201,20 @@ const char *accel_last_error(void);
 /**
  * accel_version() - version of the library that runs
  *
- * Return: ``"MAJOR.MINOR.PATCH"``; compare with the ACCEL_VERSION_* macros of the header that was
- * compiled. Thread-safe.
+ * Return: ``"MAJOR.MINOR.PATCH"``, for people; accel_version_number() is for comparisons.
+ * Thread-safe.
  */
 const char *accel_version(void);
+
+/**
+ * accel_version_number() - version of the library that runs, as a number
+ *
+ * Compare it with ACCEL_VERSION, the version of the header that the program was compiled with. Before
+ * version 1.0 releases with different minor versions are not compatible. Thread-safe.
+ *
+ * Return: what ACCEL_MAKE_VERSION() makes of the version; never negative.
+ */
+int accel_version_number(void);
 
 #ifdef __cplusplus
 }

@@ -97,3 +97,8 @@ const char *accel_version(void)
 	return STRING(ACCEL_VERSION_MAJOR) "." STRING(ACCEL_VERSION_MINOR) "." STRING(
 		ACCEL_VERSION_PATCH);
 }
+
+int accel_version_number(void)
+{
+	return ACCEL_VERSION;
+}

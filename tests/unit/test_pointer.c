@@ -152,6 +152,12 @@ static void test_version(void)
 	snprintf(version, sizeof(version), "%d.%d.%d", ACCEL_VERSION_MAJOR, ACCEL_VERSION_MINOR,
 		 ACCEL_VERSION_PATCH);
 	ok(!strcmp(accel_version(), version));
+	ok(accel_version_number() == ACCEL_VERSION);
+#if ACCEL_VERSION < ACCEL_MAKE_VERSION(0, 1, 0) || ACCEL_VERSION >= ACCEL_MAKE_VERSION(127, 0, 0)
+	ok(!"the preprocessor can compare versions");
+#endif
+	ok(ACCEL_MAKE_VERSION(0, 255, 255) < ACCEL_MAKE_VERSION(1, 0, 0));
+	ok(ACCEL_MAKE_VERSION(1, 2, 255) < ACCEL_MAKE_VERSION(1, 3, 0));
 }
 
 int main(void)
