@@ -453,6 +453,20 @@ int accel_host_unregister(struct accel_device *dev, void *ptr);
  */
 
 /**
+ * ACCEL_VERIFY - a flag of copies and fills: the device verifies what it has done
+ *
+ * The device computes a checksum (CRC32C) of its memory, and the driver compares it with the
+ * checksum of the source, or of the pattern. If they differ the operation fails with ``-EBADMSG``;
+ * on a stream, the stream fails. Verification costs a further access to all bytes. It is
+ * ``-EOPNOTSUPP`` on a device without ACCEL_CAP_VERIFY, where no device takes part, and for memory
+ * of accel_host_register_dmabuf() that the processor cannot access.
+ *
+ * Between two devices each half of the copy is verified, so it goes through host memory. The module
+ * parameter verify of the driver verifies everything that can be, without this flag.
+ */
+#define ACCEL_VERIFY (1u << 0)
+
+/**
  * accel_memory_copy_h2d() - copy from host to device memory
  * @dev: handle
  * @dst: device memory of @dev
@@ -613,6 +627,29 @@ int accel_memory_copy_2d(void *dst, size_t dpitch, const void *src, size_t spitc
 			 size_t rows);
 
 /**
+ * accel_async_memory_copy_2d() - accel_memory_copy_2d() on a stream, verified on request
+ * @stream: stream of any device; NULL: the copy is complete on return
+ * @dst: first byte of the first row; as for accel_memory_copy()
+ * @dpitch: as for accel_memory_copy_2d()
+ * @src: first byte of the first row
+ * @spitch: as for accel_memory_copy_2d()
+ * @width: bytes of each row, at least 1
+ * @rows: number of rows, at least 1
+ * @flags: 0 or ACCEL_VERIFY
+ *
+ * Queued, as one operation, where a copy of one row is: see accel_async_memory_copy(). What may be
+ * reused on return is the same too; the 64 KiB that are copied aside count the rows without what
+ * lies between them. One row is a plain copy. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (@width, @rows, a pitch, overlap, @flags); ``-EPERM`` (as
+ * accel_memory_copy()); ``-EOPNOTSUPP``, ``-EBADMSG`` (ACCEL_VERIFY); an error of copies; or an
+ * error of streams.
+ */
+int accel_async_memory_copy_2d(struct accel_stream *stream, void *dst, size_t dpitch,
+			       const void *src, size_t spitch, size_t width, size_t rows,
+			       unsigned int flags);
+
+/**
  * accel_device_memory_set() - fill device memory
  * @dev: handle
  * @ptr: device memory of @dev
@@ -640,6 +677,43 @@ int accel_device_memory_set(struct accel_device *dev, void *ptr, unsigned char v
  */
 int accel_async_device_memory_set(struct accel_device *dev, struct accel_stream *stream, void *ptr,
 				  unsigned char value, size_t size);
+
+/**
+ * accel_device_memory_fill() - fill device memory with a pattern
+ * @dev: handle
+ * @ptr: device memory of @dev, of any alignment
+ * @pattern: what is repeated from @ptr on, at least @pattern_size bytes; not used after the call
+ * @pattern_size: 1, 2, 4 or 8 bytes
+ * @size: bytes to fill, at least 1, a multiple of @pattern_size
+ * @flags: 0 or ACCEL_VERIFY
+ *
+ * Complete on return. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (@pattern is NULL, @pattern_size, @size, @flags); ``-EOPNOTSUPP``,
+ * ``-EBADMSG`` (ACCEL_VERIFY); or an error of copies.
+ */
+int accel_device_memory_fill(struct accel_device *dev, void *ptr, const void *pattern,
+			     size_t pattern_size, size_t size, unsigned int flags);
+
+/**
+ * accel_async_device_memory_fill() - accel_device_memory_fill() on a stream
+ * @dev: handle
+ * @stream: stream of @dev; NULL: complete on return
+ * @ptr: device memory of @dev, of any alignment
+ * @pattern: as for accel_device_memory_fill()
+ * @pattern_size: 1, 2, 4 or 8 bytes
+ * @size: bytes to fill, at least 1, a multiple of @pattern_size
+ * @flags: 0 or ACCEL_VERIFY
+ *
+ * Queued; unified memory is filled by the processor, after the stream and complete on return.
+ * Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (as accel_device_memory_fill(); @stream is not of @dev); ``-EOPNOTSUPP``
+ * (ACCEL_VERIFY); an error of copies; or an error of streams.
+ */
+int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream *stream, void *ptr,
+				   const void *pattern, size_t pattern_size, size_t size,
+				   unsigned int flags);
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
@@ -954,6 +1028,25 @@ int accel_batch_destroy(struct accel_batch *batch);
 int accel_batch_copy(struct accel_batch *batch, void *dst, const void *src, size_t size);
 
 /**
+ * accel_batch_copy_2d() - add a copy of rows
+ * @batch: batch
+ * @dst: as for accel_batch_copy()
+ * @dpitch: as for accel_memory_copy_2d()
+ * @src: as for accel_batch_copy()
+ * @spitch: as for accel_memory_copy_2d()
+ * @width: bytes of each row, at least 1
+ * @rows: number of rows, at least 1
+ * @flags: 0 or ACCEL_VERIFY; accel_batch_submit() is ``-EOPNOTSUPP`` where the device does not
+ *	verify
+ *
+ * One operation. Thread-safe.
+ *
+ * Return: as accel_batch_copy(); ``-EINVAL`` (@width, @rows, a pitch, overlap, @flags).
+ */
+int accel_batch_copy_2d(struct accel_batch *batch, void *dst, size_t dpitch, const void *src,
+			size_t spitch, size_t width, size_t rows, unsigned int flags);
+
+/**
  * accel_batch_device_memory_set() - add a fill
  * @batch: batch
  * @ptr: device memory of the batch's card, not unified memory
@@ -966,6 +1059,23 @@ int accel_batch_copy(struct accel_batch *batch, void *dst, const void *src, size
  */
 int accel_batch_device_memory_set(struct accel_batch *batch, void *ptr, unsigned char value,
 				  size_t size);
+
+/**
+ * accel_batch_device_memory_fill() - add a fill with a pattern
+ * @batch: batch
+ * @ptr: device memory of the batch's device, not unified memory
+ * @pattern: as for accel_device_memory_fill()
+ * @pattern_size: 1, 2, 4 or 8 bytes
+ * @size: bytes to fill, at least 1, a multiple of @pattern_size
+ * @flags: as for accel_batch_copy_2d()
+ *
+ * Thread-safe.
+ *
+ * Return: as accel_batch_device_memory_set(); ``-EINVAL`` (@pattern is NULL, @pattern_size, @size,
+ * @flags).
+ */
+int accel_batch_device_memory_fill(struct accel_batch *batch, void *ptr, const void *pattern,
+				   size_t pattern_size, size_t size, unsigned int flags);
 
 /**
  * accel_batch_wait_event() - add a wait for an event
@@ -1012,8 +1122,9 @@ int accel_batch_eventfd(struct accel_batch *batch, int fd);
  *
  * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another card; an operation: no eventfd,
  * an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);
- * ``-ENOMEM`` as accel_event_record(); the error of an event that is waited for, if it has failed
- * and its stream was destroyed; or an error of streams.
+ * ``-EOPNOTSUPP`` (an operation: ACCEL_VERIFY, and the device does not verify it); ``-ENOMEM`` as
+ * accel_event_record(); the error of an event that is waited for, if it has failed and its stream
+ * was destroyed; or an error of streams.
  */
 int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, size_t *failed);
 

@@ -24,6 +24,7 @@ uint32_t copy_direction(const struct copy *copy)
 void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op)
 {
 	op_init(op, PACCEL_OP_COPY);
+	op->flags = copy->verify ? PACCEL_OP_VERIFY : 0;
 	op->copy = (struct paccel_op_copy){
 		.dir = dir,
 		.dst = wire_address(&copy->dst),
@@ -43,9 +44,24 @@ static int queue_pinned(const struct copy *copy, uint32_t dir)
 
 	copy_operation(copy, dir, &op);
 	err = stream_submit(copy->stream, &op, 1, &done);
-	if (err == -EFAULT)
+	if (err == -EFAULT || err == -EOPNOTSUPP)
 		return copy_failed(copy->stream->dev, err, copy);
 	return err ? submit_error(copy->stream, err) : 0;
+}
+
+/* The rows, packed. */
+static int stage_rows(const struct copy *copy, char *place)
+{
+	int err = 0;
+
+	for (size_t row = 0; row < copy->rows && !err; row++) {
+		uintptr_t src = copy->src.ptr + row * copy->spitch;
+
+		err = host_touch(&copy->src, src, copy->width);
+		if (!err)
+			memcpy(place + row * copy->width, (const void *)src, copy->width);
+	}
+	return err;
 }
 
 /* Nothing is queued where there was no room for the bytes. */
@@ -59,17 +75,17 @@ static int queue_staged(const struct copy *copy, bool *queued)
 	void *place;
 	int err;
 
-	piece = stage_take(dev, copy->width, &place);
+	piece = stage_take(dev, copy->width * copy->rows, &place);
 	*queued = piece;
 	if (!piece)
 		return 0;
-	err = host_touch(&copy->src, copy->src.ptr, copy->width);
+	err = stage_rows(copy, place);
 	if (!err) {
-		memcpy(place, (const void *)copy->src.ptr, copy->width);
 		staged.src.ptr = (uintptr_t)place;
+		staged.spitch = copy->width;
 		copy_operation(&staged, PACCEL_COPY_H2D, &op);
 		err = stream_submit(copy->stream, &op, 1, &done);
-		if (err == -EFAULT)
+		if (err == -EFAULT || err == -EOPNOTSUPP)
 			err = copy_failed(dev, err, copy);
 		else if (err)
 			err = submit_error(copy->stream, err);
@@ -99,26 +115,29 @@ int copy_queue(const struct copy *copy)
 	return err || queued ? err : after_stream(copy);
 }
 
-void fill_operation(const struct operand *memory, unsigned char value, struct paccel_op *op)
+void fill_operation(const struct operand *memory, const struct pattern *pattern,
+		    struct paccel_op *op)
 {
 	op_init(op, PACCEL_OP_FILL);
+	op->flags = pattern->verify ? PACCEL_OP_VERIFY : 0;
 	op->fill = (struct paccel_op_fill){
 		.addr = wire_address(memory),
 		.length = memory->size,
-		.pattern = value,
-		.pattern_size = 1,
+		.pattern = pattern->value,
+		.pattern_size = pattern->size,
 	};
 }
 
-int fill_queue(struct accel_stream *stream, const struct operand *memory, unsigned char value)
+int fill_queue(struct accel_stream *stream, const struct operand *memory,
+	       const struct pattern *pattern)
 {
 	struct submitted done;
 	struct paccel_op op;
 	int err;
 
-	fill_operation(memory, value, &op);
+	fill_operation(memory, pattern, &op);
 	err = stream_submit(stream, &op, 1, &done);
-	if (err == -EFAULT)
-		return fail(err, "ptr " ADDR " was freed by another thread", memory->ptr);
+	if (err == -EFAULT || err == -EOPNOTSUPP)
+		return fill_failed(stream->dev, err, memory);
 	return err ? submit_error(stream, err) : 0;
 }

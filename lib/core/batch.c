@@ -174,17 +174,41 @@ int accel_batch_copy(struct accel_batch *batch, void *dst, const void *src, size
 	return copy_run(&copy);
 }
 
+int accel_batch_copy_2d(struct accel_batch *batch, void *dst, size_t dpitch, const void *src,
+			size_t spitch, size_t width, size_t rows, unsigned int flags)
+{
+	KEEP_ERRNO;
+	struct copy copy;
+	int err = batch_check(batch);
+
+	if (!err)
+		err = copy_make_2d(&copy, dst, dpitch, src, spitch, width, rows, flags);
+	if (err)
+		return err;
+	copy.batch = batch;
+	copy.pin_dev = batch->dev;
+	return copy_run(&copy);
+}
+
 int accel_batch_device_memory_set(struct accel_batch *batch, void *ptr, unsigned char value,
 				  size_t size)
 {
+	return accel_batch_device_memory_fill(batch, ptr, &value, 1, size, 0);
+}
+
+int accel_batch_device_memory_fill(struct accel_batch *batch, void *ptr, const void *pattern,
+				   size_t pattern_size, size_t size, unsigned int flags)
+{
 	KEEP_ERRNO;
+	struct pattern made;
 	struct operand memory = { .name = "ptr",
 				  .ptr = (uintptr_t)ptr,
 				  .size = size,
 				  .want = WANT_DEVICE,
 				  .written = true };
-	struct item item = { .what = "set" };
-	int err = batch_check(batch) ?: operand_check(&memory);
+	struct item item = { .what = "fill" };
+	int err = batch_check(batch) ?: operand_check(&memory) ?:
+		  pattern_make(&made, pattern, pattern_size, size, flags);
 
 	if (err)
 		return err;
@@ -198,7 +222,7 @@ int accel_batch_device_memory_set(struct accel_batch *batch, void *ptr, unsigned
 		return fail(-EFAULT,
 			    "ptr " ADDR " is unified memory: only the processor fills that",
 			    memory.ptr);
-	fill_operation(&memory, value, &item.op);
+	fill_operation(&memory, &made, &item.op);
 	err = add(batch, &item);
 	device_drop(memory.dev);
 	return err;
@@ -301,6 +325,10 @@ static int operation_error(const struct accel_batch *batch, uint32_t bad, int er
 	/* A stream that the driver does not know any more has ended. */
 	if (item->op.op == PACCEL_OP_WAIT_POINT && err == -ENOENT)
 		err = ticket_status(batch->dev, awaited(item));
+	if (err == -EOPNOTSUPP)
+		return fail(err,
+			    "operation %" PRIu32 " (%s): %s cannot verify it: see ACCEL_CAP_VERIFY",
+			    bad, item->what, batch->dev->name);
 	switch (item->op.op) {
 	case PACCEL_OP_EVENTFD:
 		return fail(err, "operation %" PRIu32 " (%s): fd %d is no eventfd", bad, item->what,

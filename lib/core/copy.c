@@ -238,56 +238,130 @@ static int rows_span(const char *pitch_name, size_t pitch, size_t width, size_t 
 	return 0;
 }
 
+static int check_flags(unsigned int flags)
+{
+	return flags & ~ACCEL_VERIFY ? fail(-EINVAL, "flags is %#x: 0 or ACCEL_VERIFY (%#x)", flags,
+					    ACCEL_VERIFY)
+				     : 0;
+}
+
+int copy_make_2d(struct copy *copy, void *dst, size_t dpitch, const void *src, size_t spitch,
+		 size_t width, size_t rows, unsigned int flags)
+{
+	int err = check_flags(flags);
+
+	if (err)
+		return err;
+	if (!width || !rows)
+		return fail(-EINVAL, "%s is 0: it has to be at least 1", width ? "rows" : "width");
+	*copy = copy_make(dst, src, width);
+	copy->dpitch = dpitch;
+	copy->spitch = spitch;
+	copy->rows = rows;
+	copy->verify = flags & ACCEL_VERIFY;
+	return rows_span("dpitch", dpitch, width, rows, &copy->dst.size) ?:
+	       rows_span("spitch", spitch, width, rows, &copy->src.size);
+}
+
+int accel_async_memory_copy_2d(struct accel_stream *stream, void *dst, size_t dpitch,
+			       const void *src, size_t spitch, size_t width, size_t rows,
+			       unsigned int flags)
+{
+	KEEP_ERRNO;
+	struct copy copy;
+	int err = stream ? stream_check(stream) : 0;
+
+	if (!err)
+		err = copy_make_2d(&copy, dst, dpitch, src, spitch, width, rows, flags);
+	return err ? err : run_on(&copy, stream);
+}
+
 int accel_memory_copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
 			 size_t rows)
 {
-	KEEP_ERRNO;
-	struct copy copy = copy_make(dst, src, width);
-	int err;
-
-	if (!width || !rows)
-		return fail(-EINVAL, "%s is 0: it has to be at least 1", width ? "rows" : "width");
-	err = rows_span("dpitch", dpitch, width, rows, &copy.dst.size);
-	if (!err)
-		err = rows_span("spitch", spitch, width, rows, &copy.src.size);
-	if (err)
-		return err;
-	copy.dpitch = dpitch;
-	copy.spitch = spitch;
-	copy.rows = rows;
-	return copy_run(&copy);
+	return accel_async_memory_copy_2d(NULL, dst, dpitch, src, spitch, width, rows, 0);
 }
 
-static int fill(const struct operand *memory, unsigned char value)
+/* ---- Fills ---- */
+
+int pattern_make(struct pattern *pattern, const void *bytes, size_t pattern_size, size_t size,
+		 unsigned int flags)
+{
+	int err = check_flags(flags);
+
+	if (err)
+		return err;
+	if (!bytes)
+		return fail(-EINVAL, "pattern is NULL");
+	if (!pattern_size || pattern_size > 8 || pattern_size & (pattern_size - 1))
+		return fail(-EINVAL, "pattern_size is %zu: 1, 2, 4 and 8 bytes can be repeated",
+			    pattern_size);
+	if (size % pattern_size)
+		return fail(-EINVAL, "size is %zu: it has to be a multiple of pattern_size, %zu",
+			    size, pattern_size);
+	*pattern = (struct pattern){ .size = (uint32_t)pattern_size,
+				     .verify = flags & ACCEL_VERIFY };
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	memcpy(&pattern->value, bytes, pattern_size);
+#else
+	memcpy((char *)&pattern->value + 8 - pattern_size, bytes, pattern_size);
+#endif
+	return 0;
+}
+
+int fill_failed(const struct accel_device *dev, int err, const struct operand *memory)
+{
+	if (err == -EOPNOTSUPP)
+		return verify_refused(dev);
+	if (err == -EFAULT)
+		return fail(err, "ptr " ADDR " was freed by another thread", memory->ptr);
+	return general_error(dev, err);
+}
+
+static int fill(const struct operand *memory, const struct pattern *pattern)
 {
 	struct paccel_fill cmd = {
 		.size = sizeof(cmd),
+		.flags = pattern->verify ? PACCEL_FILL_VERIFY : 0,
+		.addr = device_address(memory->dev, memory->ptr),
 		.length = memory->size,
-		.pattern = value,
-		.pattern_size = 1,
+		.pattern = pattern->value,
+		.pattern_size = pattern->size,
 	};
-	int err;
+	int err = device_ioctl(memory->dev, PACCEL_IOC_FILL, &cmd);
 
-	cmd.addr = device_address(memory->dev, memory->ptr);
-	err = device_ioctl(memory->dev, PACCEL_IOC_FILL, &cmd);
-	if (err == -EFAULT)
-		return fail(err, "ptr " ADDR " was freed by another thread", memory->ptr);
-	return err ? general_error(memory->dev, err) : 0;
+	return err ? fill_failed(memory->dev, err, memory) : 0;
+}
+
+/* What is written already is the source of as much again: few calls, whatever the size. */
+static void fill_bytes(char *to, size_t size, const void *bytes, size_t pattern_size)
+{
+	size_t done = pattern_size;
+
+	memcpy(to, bytes, pattern_size);
+	while (done < size) {
+		size_t more = size - done < done ? size - done : done;
+
+		memcpy(to + done, to, more);
+		done += more;
+	}
 }
 
 /* Unified memory is the processor's to fill, after what the stream has to do with it. */
-static int fill_host(const struct operand *memory, struct accel_stream *stream, unsigned char value)
+static int fill_host(const struct operand *memory, struct accel_stream *stream,
+		     const struct pattern *pattern, const void *bytes)
 {
-	int err = unified_alive(memory);
+	int err = pattern->verify ? verify_by_processor() : unified_alive(memory);
 
 	if (!err && stream)
 		err = stream_settle(stream, NEVER);
 	if (!err)
-		memset((void *)memory->ptr, value, memory->size);
+		fill_bytes((char *)memory->ptr, memory->size, bytes, pattern->size);
 	return err;
 }
 
-static int fill_run(struct operand *memory, struct accel_stream *stream, unsigned char value)
+static int fill_run(struct operand *memory, struct accel_stream *stream,
+		    const struct pattern *pattern, const void *bytes)
 {
 	int err;
 
@@ -297,23 +371,38 @@ static int fill_run(struct operand *memory, struct accel_stream *stream, unsigne
 	if (err)
 		return err;
 	if (!memory->dev)
-		return fill_host(memory, stream, value);
-	err = stream ? fill_queue(stream, memory, value) : fill(memory, value);
+		return fill_host(memory, stream, pattern, bytes);
+	err = stream ? fill_queue(stream, memory, pattern) : fill(memory, pattern);
 	device_drop(memory->dev);
 	return err;
 }
 
-int accel_async_device_memory_set(struct accel_device *dev, struct accel_stream *stream, void *ptr,
-				  unsigned char value, size_t size)
+int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream *stream, void *ptr,
+				   const void *pattern, size_t pattern_size, size_t size,
+				   unsigned int flags)
 {
 	KEEP_ERRNO;
 	struct operand memory = {
 		.name = "ptr", .ptr = (uintptr_t)ptr, .size = size, .written = true
 	};
-	int err = check_on(dev, stream) ?: operand_check(&memory);
+	struct pattern made;
+	int err = check_on(dev, stream) ?: operand_check(&memory) ?:
+		  pattern_make(&made, pattern, pattern_size, size, flags);
 
 	want_device(&memory, dev);
-	return err ? err : fill_run(&memory, stream, value);
+	return err ? err : fill_run(&memory, stream, &made, pattern);
+}
+
+int accel_device_memory_fill(struct accel_device *dev, void *ptr, const void *pattern,
+			     size_t pattern_size, size_t size, unsigned int flags)
+{
+	return accel_async_device_memory_fill(dev, NULL, ptr, pattern, pattern_size, size, flags);
+}
+
+int accel_async_device_memory_set(struct accel_device *dev, struct accel_stream *stream, void *ptr,
+				  unsigned char value, size_t size)
+{
+	return accel_async_device_memory_fill(dev, stream, ptr, &value, 1, size, 0);
 }
 
 int accel_device_memory_set(struct accel_device *dev, void *ptr, unsigned char value, size_t size)

@@ -221,13 +221,19 @@ static struct copy as_host(const struct copy *copy, const struct peer *peer)
 	return direct;
 }
 
+/* A verified copy has no direct way: the device that writes cannot read back from the other one. */
+static struct peer *get_for(const struct copy *copy)
+{
+	return copy->verify ? NULL : get(copy->src.dev, copy->dst.dev, copy->dst.ptr);
+}
+
 /*
  * -EFAULT: there is no direct way, or perhaps that memory was taken away, as the card is gone or has
  * lost it. Through the host there is either a way or a sentence for it.
  */
 int copy_between(const struct copy *copy)
 {
-	struct peer *peer = get(copy->src.dev, copy->dst.dev, copy->dst.ptr);
+	struct peer *peer = get_for(copy);
 	struct copy direct;
 	int err = -EFAULT;
 
@@ -245,7 +251,7 @@ int copy_between(const struct copy *copy)
 /* Queued work keeps what it needs: the registration may end before the copy does. */
 int copy_between_queue(const struct copy *copy, bool *queued)
 {
-	struct peer *peer = get(copy->src.dev, copy->dst.dev, copy->dst.ptr);
+	struct peer *peer = get_for(copy);
 	struct submitted done;
 	struct paccel_op op;
 	struct copy direct;

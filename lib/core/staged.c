@@ -74,6 +74,8 @@ static bool next_block(struct blocks *at, void *buffer, struct copy *in, struct 
 
 static int step_failed(const struct accel_device *dev, int err, const struct copy *copy)
 {
+	if (err == -EOPNOTSUPP)
+		return verify_refused(dev);
 	if (err != -EFAULT)
 		return general_error(dev, err);
 	return fail(err,

@@ -18,10 +18,26 @@ static int not_accessible(const struct operand *host, uintptr_t ptr, size_t size
 				  : "read: not mapped, or a dead registration");
 }
 
+int verify_refused(const struct accel_device *dev)
+{
+	return fail(-EOPNOTSUPP,
+		    "%s does not verify this: that needs ACCEL_CAP_VERIFY, and memory that not "
+		    "only another driver can access",
+		    dev->name);
+}
+
+int verify_by_processor(void)
+{
+	return fail(-EOPNOTSUPP, "no device takes part, only the processor: there is nothing that "
+				 "could verify it");
+}
+
 int copy_failed(const struct accel_device *dev, int err, const struct copy *copy)
 {
 	const struct operand *host = copy->dst.dev ? &copy->src : &copy->dst;
 
+	if (err == -EOPNOTSUPP)
+		return verify_refused(dev);
 	if (err != -EFAULT)
 		return general_error(dev, err);
 	if (!host->dev)
@@ -39,6 +55,7 @@ int copy_ioctl(struct accel_device *dev, uint32_t dir, const struct copy *copy)
 {
 	struct paccel_copy cmd = {
 		.size = sizeof(cmd),
+		.flags = copy->verify ? PACCEL_COPY_VERIFY : 0,
 		.dir = dir,
 		.dst = wire_address(&copy->dst),
 		.src = wire_address(&copy->src),
@@ -74,6 +91,8 @@ int host_touch(const struct operand *host, uintptr_t ptr, size_t size)
 
 int copy_host(const struct copy *copy)
 {
+	if (copy->verify)
+		return verify_by_processor();
 	for (size_t row = 0; row < copy->rows; row++) {
 		uintptr_t dst = copy->dst.ptr + row * copy->dpitch;
 		uintptr_t src = copy->src.ptr + row * copy->spitch;

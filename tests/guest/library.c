@@ -82,6 +82,14 @@ static void pattern(char *bytes, size_t size, int seed)
 		bytes[i] = (char)(i * 31 + (size_t)seed + (i >> 8));
 }
 
+static struct accel_device_info info_of(struct accel_device *on)
+{
+	struct accel_device_info info = { .granule = 0 };
+
+	expect(accel_device_info(on, &info), 0);
+	return info;
+}
+
 static void test_info(void)
 {
 	struct accel_device_info info;
@@ -230,6 +238,79 @@ static void test_rows(void)
 	expect(accel_memory_copy_2d(back + 40, 0, ptr + 103, 0, 15, 1), 0);
 	for (int i = 0; i < 60; i++)
 		ok(back[i] == (i % 20 < 15 ? in[i] : 'x'));
+}
+
+static void test_patterns(void)
+{
+	static const char bytes[] = "\x80\x7f\x01\xff\x10\x20\x30\xf0";
+	char *ptr = device_memory(dev, 100), back[100], wanted[100];
+	struct accel_stream *stream = NULL;
+
+	expect(accel_stream_create(dev, &stream), 0);
+	for (size_t size = 1; size <= 8; size *= 2) {
+		memset(wanted, 0, 100);
+		for (size_t i = 0; i < 10 * size; i++)
+			wanted[3 + i] = bytes[i % size];
+		expect(accel_device_memory_set(dev, ptr, 0, 100), 0);
+		if (size > 2)
+			expect(accel_async_device_memory_fill(dev, stream, ptr + 3, bytes, size,
+							      10 * size, 0), 0);
+		else
+			expect(accel_device_memory_fill(dev, ptr + 3, bytes, size, 10 * size, 0), 0);
+		expect(accel_stream_synchronize(stream), 0);
+		expect(accel_memory_copy(back, ptr, 100), 0);
+		ok(!memcmp(back, wanted, 100));
+	}
+	expect(accel_device_memory_deallocate(dev, ptr, 100), 0);
+}
+
+/* Pageable rows, whose last one ends with the page; locked ones; and back. */
+static void test_rows_on_a_stream(void)
+{
+	char *ptr = device_memory(dev, 300), *locked = NULL, back[100];
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct accel_stream *stream = NULL;
+
+	expect(accel_stream_create(dev, &stream), 0);
+	expect(accel_host_memory_allocate(dev, (void **)&locked, 100), 0);
+	pattern(locked, 100, 5);
+	memcpy(page + 4096 - 97, locked, 97);
+	expect(accel_async_memory_copy_2d(stream, ptr, 30, locked, 10, 7, 10, 0), 0);
+	expect(accel_async_memory_copy_2d(stream, ptr + 8, 30, page + 4096 - 97, 10, 7, 10, 0), 0);
+	munmap(page, 4096);
+	for (int side = 0; side < 2; side++) {
+		memset(back, 'x', 100);
+		expect(accel_async_memory_copy_2d(stream, back, 10, ptr + 8 * side, 30, 7, 10, 0), 0);
+		for (int i = 0; i < 100; i++)
+			ok(back[i] == (i % 10 < 7 ? locked[i] : 'x'));
+	}
+	expect(accel_host_memory_deallocate(dev, locked, 100), 0);
+	expect(accel_device_memory_deallocate(dev, ptr, 300), 0);
+}
+
+/* Each direction, where the device can; elsewhere it is refused. */
+static void test_verified(void)
+{
+	const int answer = info_of(dev).capabilities & ACCEL_CAP_VERIFY ? 0 : -EOPNOTSUPP;
+	char *ptr = device_memory(dev, 200), *far = device_memory(other, 100), in[100], back[100];
+	struct accel_stream *stream = NULL;
+
+	pattern(in, 100, 6);
+	expect(accel_stream_create(dev, &stream), 0);
+	expect(accel_async_memory_copy_2d(NULL, ptr, 0, in, 0, 100, 1, ACCEL_VERIFY), answer);
+	expect(accel_async_memory_copy_2d(stream, ptr + 100, 10, ptr, 10, 10, 10, ACCEL_VERIFY),
+	       answer);
+	expect(accel_async_memory_copy_2d(NULL, far, 0, ptr, 0, 100, 1, ACCEL_VERIFY), answer);
+	expect(accel_async_memory_copy_2d(stream, back, 0, ptr + 100, 0, 100, 1, ACCEL_VERIFY),
+	       answer);
+	ok(answer || !memcmp(back, in, 100));
+	expect(accel_device_memory_fill(dev, ptr, "ab", 2, 100, ACCEL_VERIFY), answer);
+	expect(accel_async_device_memory_fill(dev, stream, ptr, "ab", 2, 100, ACCEL_VERIFY), answer);
+	expect(accel_stream_synchronize(stream), 0);
+	expect(accel_memory_copy(back, far, 100), 0);
+	ok(answer || !memcmp(back, in, 100));
+	expect(accel_device_memory_deallocate(dev, ptr, 200), 0);
+	expect(accel_device_memory_deallocate(other, far, 100), 0);
 }
 
 static void test_memory_that_is_not_there(void)
@@ -545,6 +626,9 @@ int main(void)
 	RUN(test_host_and_unified_memory);
 	RUN(test_registered_memory);
 	RUN(test_rows);
+	RUN(test_patterns);
+	RUN(test_rows_on_a_stream);
+	RUN(test_verified);
 	RUN(test_memory_that_is_not_there);
 	RUN(test_stray_dereference);
 	RUN(test_fork);

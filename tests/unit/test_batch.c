@@ -73,6 +73,44 @@ static void test_all_kinds_in_one_call(void)
 	tear_down();
 }
 
+static void test_rows_and_patterns(void)
+{
+	const uint32_t word = 0x64636261;
+
+	set_up();
+	for (int i = 0; i < 100; i++)
+		host[i] = (char)('A' + i % 10);
+	expect(accel_batch_copy_2d(batch, device, 3, host, 10, 3, 10, 0), 0);
+	expect(accel_batch_copy_2d(batch, host + 100, 10, device, 3, 3, 10, 0), 0);
+	expect(accel_batch_device_memory_fill(batch, device + 33, &word, 4, 8, 0), 0);
+	expect(accel_batch_copy(batch, host + 200, device + 33, 8), 0);
+	expect(accel_batch_submit(batch, stream, NULL), 0);
+	ok(MOCK_LAST(paccel_submit, PACCEL_NR_SUBMIT)->nr_ops == 4);
+	expect(accel_stream_synchronize(stream), 0);
+	for (int i = 0; i < 100; i++)
+		ok(host[100 + i] == (i % 10 < 3 ? 'A' + i % 10 : 0));
+	ok(!memcmp(host + 200, "abcdabcd", 8));
+	refused(accel_batch_copy_2d(batch, device, 2, host, 10, 3, 10, 0), -EINVAL, "dpitch is 2");
+	refused(accel_batch_copy_2d(batch, device, 3, host, 10, 3, 0, 0), -EINVAL, "rows is 0");
+	refused(accel_batch_copy_2d(batch, device, 3, host, 10, 3, 52, 0), -EFAULT, "allocation");
+	refused(accel_batch_copy_2d(batch, device, 3, host, 10, 3, 1, 8), -EINVAL, "flags is 0x8");
+	refused(accel_batch_copy_2d(NULL, device, 3, host, 10, 3, 1, 0), -EINVAL, "batch is NULL");
+	refused(accel_batch_device_memory_fill(batch, device, &word, 3, 9, 0), -EINVAL,
+		"pattern_size is 3");
+	refused(accel_batch_device_memory_fill(batch, device, &word, 4, 6, 0), -EINVAL, "multiple");
+	refused(accel_batch_device_memory_fill(NULL, device, &word, 4, 8, 0), -EINVAL,
+		"batch is NULL");
+	/* This device does not verify; the driver says so when it is asked. */
+	expect(accel_batch_copy(batch, device, host, 1), 0);
+	expect(accel_batch_copy_2d(batch, device, 3, host, 10, 3, 10, ACCEL_VERIFY), 0);
+	refused(accel_batch_submit(batch, stream, NULL), -EOPNOTSUPP, "operation 1 (copy)");
+	expect(accel_batch_destroy(batch), 0);
+	expect(accel_batch_create(dev, &batch), 0);
+	expect(accel_batch_device_memory_fill(batch, device, &word, 4, 8, ACCEL_VERIFY), 0);
+	refused(accel_batch_submit(batch, stream, NULL), -EOPNOTSUPP, "operation 0 (fill)");
+	tear_down();
+}
+
 /* A wait for what has happened is none; with nothing else there is nothing to queue. */
 static void test_needless_waits(void)
 {
@@ -265,6 +303,7 @@ static void test_bad_arguments(void)
 int main(void)
 {
 	RUN(test_all_kinds_in_one_call);
+	RUN(test_rows_and_patterns);
 	RUN(test_needless_waits);
 	RUN(test_wait_for_a_failed_stream);
 	RUN(test_bad_operation);

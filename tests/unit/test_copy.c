@@ -452,6 +452,45 @@ static void test_2d(void)
 	expect(accel_device_close(dev), 0);
 }
 
+/* Without a stream; with one: test_stream.c. */
+static void test_verified(void)
+{
+	const struct paccel_copy *cmd = last_copy();
+	struct accel_device *dev, *plain;
+	char *ptr, *far, in[100], back[100];
+
+	mock_add_mappable(0, 8192);
+	mock_add(1);
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_device_open(1, &plain), 0);
+	ptr = device_memory(dev, 4096);
+	far = device_memory(plain, 100);
+	pattern(in, 100, 3);
+	expect(accel_async_memory_copy_2d(NULL, ptr, 0, in, 0, 100, 1, ACCEL_VERIFY), 0);
+	ok(cmd->dir == PACCEL_COPY_H2D && cmd->flags == PACCEL_COPY_VERIFY);
+	expect(accel_async_memory_copy_2d(NULL, ptr + 100, 10, ptr, 10, 7, 10, ACCEL_VERIFY), 0);
+	ok(cmd->dir == PACCEL_COPY_D2D && cmd->flags == PACCEL_COPY_VERIFY && cmd->rows == 10);
+	expect(accel_async_memory_copy_2d(NULL, back, 0, ptr, 0, 100, 1, ACCEL_VERIFY), 0);
+	ok(cmd->dir == PACCEL_COPY_D2H && cmd->flags == PACCEL_COPY_VERIFY);
+	ok(!memcmp(back, in, 100));
+	expect(accel_async_memory_copy_2d(NULL, back, 0, ptr, 0, 100, 1, 0), 0);
+	ok(!cmd->flags);
+	mock_fail(PACCEL_NR_COPY, 1, EBADMSG);
+	refused(accel_async_memory_copy_2d(NULL, back, 0, ptr, 0, 100, 1, ACCEL_VERIFY), -EBADMSG,
+		"changed");
+	refused(accel_async_memory_copy_2d(NULL, back, 0, ptr, 0, 100, 1, 6), -EINVAL,
+		"flags is 0x6");
+	refused(accel_async_memory_copy_2d(NULL, far, 0, in, 0, 100, 1, ACCEL_VERIFY), -EOPNOTSUPP,
+		"/dev/paccel1");
+	/* Half of it cannot be. */
+	refused(accel_async_memory_copy_2d(NULL, far, 0, ptr, 0, 100, 1, ACCEL_VERIFY), -EOPNOTSUPP,
+		"/dev/paccel1");
+	refused(accel_async_memory_copy_2d(NULL, back, 0, in, 0, 100, 1, ACCEL_VERIFY), -EOPNOTSUPP,
+		"processor");
+	expect(accel_device_close(dev), 0);
+	expect(accel_device_close(plain), 0);
+}
+
 static void test_2d_host_to_host(void)
 {
 	char in[] = "abcdefghi", out[] = ".........";
@@ -566,6 +605,7 @@ int main(void)
 	RUN(test_p2p_in_pieces);
 	RUN(test_async);
 	RUN(test_2d);
+	RUN(test_verified);
 	RUN(test_2d_host_to_host);
 	RUN(test_2d_bad_arguments);
 	RUN(test_2d_overlap_at_random);

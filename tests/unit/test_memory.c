@@ -230,6 +230,88 @@ static void test_set_bad_arguments(void)
 	expect(accel_device_close(other), 0);
 }
 
+/* Every size, at an odd address, with what stands before and behind left alone. */
+static void check_fill(struct accel_device *dev, char *ptr, size_t pattern_size)
+{
+	static const char bytes[] = "\x80\x7f\x01\xff\x10\x20\x30\xf0";
+	char back[100], wanted[100];
+
+	memset(wanted, 0, 100);
+	for (size_t i = 0; i < 10 * pattern_size; i++)
+		wanted[3 + i] = bytes[i % pattern_size];
+	expect(accel_device_memory_set(dev, ptr, 0, 100), 0);
+	expect(accel_device_memory_fill(dev, ptr + 3, bytes, pattern_size, 10 * pattern_size, 0), 0);
+	expect(accel_memory_copy(back, ptr, 100), 0);
+	ok(!memcmp(back, wanted, 100));
+}
+
+static void test_fill(void)
+{
+	struct accel_device *dev = open_card();
+	char *ptr = device_memory(dev, 100), *unified = unified_memory(dev, 100);
+	const float half = 0.5f;
+	float back[25];
+	unsigned int before;
+
+	for (size_t size = 1; size <= 8; size *= 2) {
+		before = mock_calls(PACCEL_NR_FILL);
+		check_fill(dev, ptr, size);
+		ok(mock_calls(PACCEL_NR_FILL) == before + 2);
+		check_fill(dev, unified, size);
+		ok(mock_calls(PACCEL_NR_FILL) == before + 2);
+	}
+	expect(accel_device_memory_fill(dev, ptr, &half, sizeof(half), 100, 0), 0);
+	expect(accel_memory_copy(back, ptr, 100), 0);
+	for (int i = 0; i < 25; i++)
+		ok(back[i] == half);
+	expect(accel_device_close(dev), 0);
+}
+
+static void test_fill_bad_arguments(void)
+{
+	struct accel_device *dev = open_card();
+	char *ptr = device_memory(dev, 100), *unified = unified_memory(dev, 100);
+	const uint64_t word = 1;
+
+	refused(accel_device_memory_fill(NULL, ptr, &word, 4, 4, 0), -EINVAL, "dev");
+	refused(accel_device_memory_fill(dev, NULL, &word, 4, 4, 0), -EINVAL, "ptr");
+	refused(accel_device_memory_fill(dev, ptr, NULL, 4, 4, 0), -EINVAL, "pattern is NULL");
+	for (size_t size = 0; size <= 16; size++)
+		if (size != 1 && size != 2 && size != 4 && size != 8)
+			refused(accel_device_memory_fill(dev, ptr, &word, size, 80, 0), -EINVAL,
+				"pattern_size is");
+	refused(accel_device_memory_fill(dev, ptr, &word, 8, 0, 0), -EINVAL, "size is 0");
+	refused(accel_device_memory_fill(dev, ptr, &word, 8, 12, 0), -EINVAL,
+		"size is 12: it has to be a multiple of pattern_size, 8");
+	refused(accel_device_memory_fill(dev, ptr, &word, 4, 104, 0), -EFAULT, "runs past the end");
+	refused(accel_device_memory_fill(dev, ptr, &word, 4, 4, 2), -EINVAL, "flags is 0x2");
+	ok(!mock_calls(PACCEL_NR_FILL));
+	/* A device that computes no checksums, and memory that is none of a device. */
+	refused(accel_device_memory_fill(dev, ptr, &word, 4, 4, ACCEL_VERIFY), -EOPNOTSUPP,
+		"/dev/paccel0");
+	refused(accel_device_memory_fill(dev, unified, &word, 4, 4, ACCEL_VERIFY), -EOPNOTSUPP,
+		"processor");
+	ok(!unified[0]);
+	expect(accel_device_close(dev), 0);
+}
+
+static void test_fill_verified(void)
+{
+	const struct paccel_fill *cmd = MOCK_LAST(paccel_fill, PACCEL_NR_FILL);
+	const uint32_t word = 0x12345678;
+	struct accel_device *dev;
+	char *ptr;
+
+	mock_add_mappable(0, 8192);
+	expect(accel_device_open(0, &dev), 0);
+	ptr = device_memory(dev, 4096);
+	expect(accel_device_memory_fill(dev, ptr, &word, 4, 400, ACCEL_VERIFY), 0);
+	ok(cmd->flags == PACCEL_FILL_VERIFY && cmd->pattern == word && cmd->pattern_size == 4);
+	mock_fail(PACCEL_NR_FILL, 1, EBADMSG);
+	refused(accel_device_memory_fill(dev, ptr, &word, 4, 4, ACCEL_VERIFY), -EBADMSG, "changed");
+	expect(accel_device_close(dev), 0);
+}
+
 static void test_stats(void)
 {
 	struct accel_device *dev = open_card();
@@ -324,6 +406,9 @@ int main(void)
 	RUN(test_set);
 	RUN(test_set_unified_memory);
 	RUN(test_set_bad_arguments);
+	RUN(test_fill);
+	RUN(test_fill_bad_arguments);
+	RUN(test_fill_verified);
 	RUN(test_stats);
 	RUN(test_stats_full);
 	RUN(test_sizes);

@@ -48,6 +48,24 @@ static void test_direct(void)
 	close_two();
 }
 
+/* The device that writes cannot read back what it wrote: both halves are verified instead. */
+static void test_verified(void)
+{
+	uint64_t before;
+
+	begin(true);
+	ok(is_direct());
+	before = stats_of(to).bytes_h2d;
+	empty_destination();
+	expect(accel_async_memory_copy_2d(NULL, dst, 0, src, 0, SIZE, 1, ACCEL_VERIFY), 0);
+	ok(arrived(0, 0, SIZE));
+	ok(stats_of(to).bytes_h2d == before + SIZE);
+	expect(accel_async_memory_copy_2d(NULL, dst, 0, src, 0, 100, 1, ACCEL_VERIFY), 0);
+	ok(MOCK_LAST(paccel_copy, PACCEL_NR_COPY)->dir == PACCEL_COPY_H2D &&
+	   MOCK_LAST(paccel_copy, PACCEL_NR_COPY)->flags == PACCEL_COPY_VERIFY);
+	close_two();
+}
+
 static void test_refused_once(void)
 {
 	uintptr_t place;
@@ -333,6 +351,7 @@ static void test_not_queued(void)
 int main(void)
 {
 	RUN(test_direct);
+	RUN(test_verified);
 	RUN(test_refused_once);
 	RUN(test_not_mappable);
 	RUN(test_limits);

@@ -549,6 +549,92 @@ static void test_small_pageable_copies_are_staged(void)
 	tear_down();
 }
 
+/* One operation from locked memory; from pageable memory only the rows are copied aside. */
+static void test_rows_on_a_stream(void)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char back[100], *last_row = page + 4096 - 10 * 9 - 7;
+
+	set_up();
+	for (int i = 0; i < 100; i++)
+		host[i] = (char)('a' + i % 10);
+	memcpy(last_row, host, 97);
+	mock_hold(0);
+	expect(accel_async_memory_copy_2d(stream, device, 30, host, 10, 7, 10, 0), 0);
+	ok(MOCK_LAST(paccel_submit, PACCEL_NR_SUBMIT)->nr_ops == 1);
+	/* The row behind the last one need not be there. */
+	munmap(page + 4096, 4096);
+	expect(accel_async_memory_copy_2d(stream, device + 10, 30, last_row, 10, 7, 10, 0), 0);
+	memset(page, 'z', 4096);
+	refused(accel_async_memory_copy_2d(stream, device + 20, 30, last_row + 10, 10, 7, 10, 0),
+		-EFAULT, "src");
+	ok(mock_calls(PACCEL_NR_SUBMIT) == 2 && !mock_calls(PACCEL_NR_COPY));
+	mock_wait_held(0, 1);
+	mock_release(0);
+	for (int column = 0; column < 3; column++) {
+		memset(back, 'x', 100);
+		expect(accel_async_memory_copy_2d(stream, back, 10, device + 10 * column, 30, 7, 10,
+						  0),
+		       0);
+		for (int i = 0; i < 100; i++)
+			ok(back[i] == (i % 10 > 6 ? 'x' : column == 2 ? 0 : 'a' + i % 10));
+	}
+	munmap(page, 4096);
+	refused(accel_async_memory_copy_2d(stream, device, 6, host, 10, 7, 10, 0), -EINVAL,
+		"dpitch is 6");
+	refused(accel_async_memory_copy_2d(stream, device, 52, host, 52, 52, 10, 0), -EFAULT,
+		"allocation");
+	expect(accel_stream_destroy(stream), 0);
+	refused(accel_async_memory_copy_2d(stream, device, 7, host, 7, 7, 1, 0), -EINVAL,
+		"destroyed");
+	tear_down();
+}
+
+static void test_fill_on_a_stream(void)
+{
+	const uint16_t word = 0x4241;
+
+	set_up();
+	mock_hold(0);
+	expect(accel_async_device_memory_fill(dev, stream, device + 1, &word, 2, 100, 0), 0);
+	ok(accel_stream_query(stream) == -EINPROGRESS && !mock_calls(PACCEL_NR_FILL));
+	mock_wait_held(0, 1);
+	mock_release(0);
+	expect(accel_stream_synchronize(stream), 0);
+	for (int i = 0; i < 100; i++)
+		ok(mock_memory(0, MOCK_BASE)[1 + i] == (i % 2 ? 'B' : 'A'));
+	ok(!mock_memory(0, MOCK_BASE)[0] && !mock_memory(0, MOCK_BASE)[101]);
+	tear_down();
+}
+
+/* The driver refuses it where the device does not verify, so what is asked for arrives there. */
+static void test_verified_on_a_stream(void)
+{
+	char mine[100] = "";
+
+	set_up();
+	refused(accel_async_memory_copy_2d(stream, device, 0, host, 0, 100, 1, ACCEL_VERIFY),
+		-EOPNOTSUPP, "/dev/paccel0");
+	refused(accel_async_memory_copy_2d(stream, device, 0, mine, 0, 100, 1, ACCEL_VERIFY),
+		-EOPNOTSUPP, "/dev/paccel0");
+	refused(accel_async_device_memory_fill(dev, stream, device, "x", 1, 100, ACCEL_VERIFY),
+		-EOPNOTSUPP, "/dev/paccel0");
+	expect(accel_stream_query(stream), 0);
+	tear_down();
+	mock_reset();
+	mock_add_mappable(0, 8192);
+	expect(accel_device_open(0, &dev), 0);
+	stream = new_stream(dev);
+	device = device_memory(dev, SIZE);
+	expect(accel_async_memory_copy_2d(stream, device, 0, mine, 0, 100, 1, ACCEL_VERIFY), 0);
+	expect(accel_async_device_memory_fill(dev, stream, device, "x", 1, 100, ACCEL_VERIFY), 0);
+	expect(accel_stream_synchronize(stream), 0);
+	mock_fail(MOCK_OPERATION, 1, EBADMSG);
+	expect(accel_async_device_memory_fill(dev, stream, device, "x", 1, 100, ACCEL_VERIFY), 0);
+	refused(accel_stream_synchronize(stream), -EBADMSG, "changed");
+	tear_down();
+}
+
 /* More than there is room for: those that find none wait for the stream. */
 static void test_stage_wraps_and_fills(void)
 {
@@ -1186,6 +1272,9 @@ int main(void)
 	RUN(test_pinned_copies_are_queued);
 	RUN(test_freed_memory_is_still_copied);
 	RUN(test_small_pageable_copies_are_staged);
+	RUN(test_rows_on_a_stream);
+	RUN(test_fill_on_a_stream);
+	RUN(test_verified_on_a_stream);
 	RUN(test_stage_wraps_and_fills);
 	RUN(test_stage_keeps_what_is_on_its_way);
 	RUN(test_large_pageable_copies_wait);
