@@ -16,7 +16,6 @@
 #include <string.h>
 
 #define MAX_DIMS 16
-#define PATTERN_SIZE 4096
 
 static const struct paddle_api *paddle;
 
@@ -112,46 +111,6 @@ static union element element_of(enum type type, struct scalar *value)
 	}
 }
 
-static bool is_one_byte(const union element *element, size_t size)
-{
-	const unsigned char *bytes = (const unsigned char *)element;
-
-	for (size_t i = 1; i < size; i++)
-		if (bytes[i] != bytes[0])
-			return false;
-	return true;
-}
-
-/* What is written already is the source of as much again: few steps, whatever the size. */
-static int repeat(struct card *card, struct accel_stream *stream, char *data, size_t done,
-		  size_t size)
-{
-	int err = 0;
-
-	while (!err && done < size) {
-		size_t more = size - done < done ? size - done : done;
-
-		err = accel_async_memory_copy_d2d(card->dev, stream, data + done, data, more);
-		done += more;
-	}
-	return err;
-}
-
-static int fill(struct card *card, struct accel_stream *stream, void *data, size_t size,
-		const union element *element, size_t element_size)
-{
-	char pattern[PATTERN_SIZE] = "";
-	size_t first = size < PATTERN_SIZE ? size : PATTERN_SIZE;
-	int err;
-
-	if (is_one_byte(element, element_size))
-		return accel_async_device_memory_set(card->dev, stream, data, element->byte, size);
-	for (size_t i = 0; i < first; i += element_size)
-		memcpy(pattern + i, element, element_size);
-	err = accel_async_memory_copy_h2d(card->dev, stream, data, pattern, first);
-	return err ? err : repeat(card, stream, data, first, size);
-}
-
 /* The card and the stream of a kernel, for as long as it runs. */
 static struct card *begin(const struct device_context *context, const void *data,
 			  struct accel_stream **stream)
@@ -196,8 +155,8 @@ static void full(const struct device_context *context, struct scalar *value, str
 	card = begin(context, data, &stream);
 	if (!card)
 		return;
-	err = fill(card, stream, data, (size_t)count * type_sizes[type], &element,
-		   type_sizes[type]);
+	err = accel_async_device_memory_fill(card->dev, stream, data, &element, type_sizes[type],
+					     (size_t)count * type_sizes[type], 0);
 	plugin_trace("accel:%d full(%p, %lld elements of type %d) = %d", card->id, data,
 		     (long long)count, (int)type, err);
 	end(card, "full", stream, err);

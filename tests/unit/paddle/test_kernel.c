@@ -410,7 +410,7 @@ static void test_full_of_short_floats(void)
 	end();
 }
 
-/* Longer than the pattern, and not a multiple of it. */
+/* One operation of the device, whatever the length. */
 static void test_full_of_many(void)
 {
 	const int64_t dims[] = { 1, 511, 512, 513, 1025, 5000, 65537 };
@@ -421,9 +421,11 @@ static void test_full_of_many(void)
 	begin_kernels();
 	for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++) {
 		struct tensor out = tensor_of(TYPE_INT64, 1, &dims[i]);
+		unsigned int fills = mock_calls(PACCEL_NR_FILL), copies = mock_calls(PACCEL_NR_COPY);
 		int64_t same = 0;
 
 		run_full(&context, &scalar, &out);
+		ok(mock_calls(PACCEL_NR_FILL) == fills + 1 && mock_calls(PACCEL_NR_COPY) == copies);
 		read_back(got, &out);
 		while (same < dims[i] && got[same] == scalar.whole)
 			same++;
@@ -649,25 +651,25 @@ static void test_failure_is_told_later(void)
 	int64_t got[8];
 
 	begin_kernels();
-	mock_fail(PACCEL_NR_COPY, 1, EIO);
+	mock_fail(PACCEL_NR_FILL, 1, EIO);
 	log_clear();
 	run_full(&context, &scalar, &out);
 	ok(said("full: "));
 	refuses(paddle->memory_copy_d2h(accel0, got, out.data, 64), STATUS_INTERNAL,
 		"a kernel before it failed");
 	gives(paddle->memory_copy_d2h(accel0, got, out.data, 64), STATUS_SUCCESS);
-	mock_fail(PACCEL_NR_COPY, 1, EIO);
+	mock_fail(PACCEL_NR_FILL, 1, EIO);
 	run_full(&context, &scalar, &out);
 	refuses(paddle->synchronize_stream(accel0, NULL), STATUS_INTERNAL, "a kernel before it");
 	gives(paddle->synchronize_stream(accel0, NULL), STATUS_SUCCESS);
-	mock_fail(PACCEL_NR_COPY, 1, EIO);
+	mock_fail(PACCEL_NR_FILL, 1, EIO);
 	run_full(&context, &scalar, &out);
 	refuses(paddle->synchronize_device(accel0), STATUS_INTERNAL, "a kernel before it");
-	mock_fail(PACCEL_NR_COPY, 1, EIO);
+	mock_fail(PACCEL_NR_FILL, 1, EIO);
 	run_full(&context, &scalar, &out);
 	refuses(paddle->memory_copy_h2d(accel0, out.data, got, 64), STATUS_INTERNAL,
 		"a kernel before it");
-	mock_fail(PACCEL_NR_COPY, 1, EIO);
+	mock_fail(PACCEL_NR_FILL, 1, EIO);
 	run_full(&context, &scalar, &out);
 	refuses(paddle->async_memory_copy_h2d(accel0, NULL, out.data, got, 64), STATUS_INTERNAL,
 		"a kernel before it");
