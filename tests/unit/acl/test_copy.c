@@ -367,10 +367,11 @@ static void test_pageable_rows_after_the_stream(void)
 	end();
 }
 
-/* More rows than a batch takes. */
+/* One operation, however many they are. */
 static void test_many_rows_on_a_stream(void)
 {
 	enum { MANY = 3 * MOCK_OPS + 5 };
+	unsigned int submits;
 	char *wide, *source;
 
 	begin();
@@ -378,7 +379,9 @@ static void test_many_rows_on_a_stream(void)
 	source = pinned(MANY);
 	fill_with(source, MANY, 1);
 	gives(aclrtMemset(wide, 2 * MANY, 0x55, 2 * MANY), 0);
+	submits = mock_calls(PACCEL_NR_SUBMIT);
 	gives(aclrtMemcpy2dAsync(wide, 2, source, 1, 1, MANY, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 0);
+	ok(mock_calls(PACCEL_NR_SUBMIT) == submits + 1);
 	gives(aclrtSynchronizeStream(NULL), 0);
 	for (size_t i = 0; i < MANY; i++) {
 		ok(*mock_memory(0, MOCK_BASE + 2 * i) == (uint8_t)source[i]);
