@@ -67,24 +67,15 @@ static bool is_device(const struct accel_pointer_info *info)
 	return info->kind == ACCEL_MEMORY_DEVICE || info->kind == ACCEL_MEMORY_UNIFIED;
 }
 
+static bool is_memory_of(const struct accel_pointer_info *info, const struct stream *stream)
+{
+	return is_device(info) && info->device == stream->child.device->handle;
+}
+
 /* What the card uses after the call. It keeps its own memory itself. */
 static bool is_used(const struct accel_pointer_info *info)
 {
 	return info->kind != ACCEL_MEMORY_PAGEABLE && info->kind != ACCEL_MEMORY_DEVICE;
-}
-
-static int queue(struct accel_stream *stream, const struct accel_pointer_info *info, void *dst,
-		 const void *src, size_t size)
-{
-	struct accel_device *to = info[0].device, *from = info[1].device;
-
-	if (!is_device(&info[1]))
-		return accel_async_memory_copy_h2d(to, stream, dst, src, size);
-	if (!is_device(&info[0]))
-		return accel_async_memory_copy_d2h(from, stream, dst, src, size);
-	if (to == from)
-		return accel_async_memory_copy_d2d(to, stream, dst, src, size);
-	return accel_async_memory_copy_p2p(to, from, stream, dst, src, size);
 }
 
 static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
@@ -106,13 +97,17 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 				"a stream");
 		return NULL;
 	}
+	if (!is_memory_of(&info[0], stream) && !is_memory_of(&info[1], stream))
+		return error_say(EINVAL, "the stream is of another device than the memory");
 	if (is_used(&info[0]) || is_used(&info[1])) {
 		pending = pending_new(stream->child.device);
 		if (!pending)
 			return NULL;
 	}
 	Py_BEGIN_ALLOW_THREADS
-	rc = queue(stream->handle, info, operand[0].ptr, operand[1].ptr, operand[0].size);
+	rc = accel_async_memory_copy_2d(stream->handle, operand[0].ptr, operand[0].pitch,
+					operand[1].ptr, operand[1].pitch, operand[0].width,
+					operand[0].rows, 0);
 	Py_END_ALLOW_THREADS
 	if (rc) {
 		error_raise(rc);
@@ -136,12 +131,6 @@ static PyObject *copy_operands(struct operand *operand, struct stream *stream)
 		Py_RETURN_NONE;
 	if (!stream)
 		return copy_now(&operand[0], &operand[1]);
-	if (operand[0].rows != 1) {
-		PyErr_SetString(PyExc_BufferError,
-				"an array that is not C-contiguous cannot be copied on a stream: "
-				"copy it without, or make one that is");
-		return NULL;
-	}
 	return copy_on_stream(operand, stream);
 }
 
