@@ -287,6 +287,23 @@ int accel_device_count(void);
 int accel_device_open(int index, struct accel_device **dev);
 
 /**
+ * accel_device_open_name() - open a device by its path or PCI address
+ * @name: path of its node, such as ``/dev/paccel0`` or a symbolic link to it; or its PCI address,
+ *	such as ``0000:01:00.0``, or ``01:00.0`` in domain 0
+ * @dev: receives the handle, NULL on failure
+ *
+ * A name with a slash is a path. To find a PCI address, nodes are opened and asked in order of node
+ * number. The handle is the same that accel_device_open() gives for the device, counted.
+ * Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL, empty, neither a path nor a PCI address, a path of something else);
+ * ``-ENODEV`` (no driver, no such path, no device with this address; or devices were added or removed
+ * meanwhile); ``-EACCES`` (the caller may not open the node, or the node of a device that may have
+ * the address); or as accel_device_open().
+ */
+int accel_device_open_name(const char *name, struct accel_device **dev);
+
+/**
  * accel_device_close() - close a card
  * @dev: handle
  *
@@ -312,6 +329,35 @@ int accel_device_close(struct accel_device *dev);
  * Return: 0; ``-EINVAL`` (NULL); or a general error.
  */
 int accel_device_info(struct accel_device *dev, struct accel_device_info *info);
+
+/**
+ * accel_device_reset() - reset a device, for all processes that use it
+ * @dev: handle
+ *
+ * Operations that are running fail with ``-EIO``; queued ones run afterwards. Also brings back a
+ * device that is out of service. Without ACCEL_CAP_MEM_SURVIVES_RESET the memory of all handles is
+ * lost, also of this one: every call is then ``-ESTALE``, and the device has to be closed and opened
+ * again. Returns when the device has been reset. Thread-safe.
+ *
+ * Return: 0; ``-EACCES`` (the caller has no CAP_SYS_ADMIN); ``-EIO`` (the device could not be reset:
+ * it is out of service); or a general error.
+ */
+int accel_device_reset(struct accel_device *dev);
+
+/**
+ * accel_device_lost_fd() - a file descriptor that tells when a handle is lost
+ * @dev: handle
+ * @fd: receives a file descriptor, close-on-exec, the caller's to close; -1 on failure
+ *
+ * It becomes readable (POLLIN) for poll(), epoll and io_uring when the device is removed, or when a
+ * reset loses the memory of the handle, and stays so. Calls on the handle are then ``-ENODEV`` or
+ * ``-ESTALE``: close it. Nothing can be read from the descriptor. It keeps neither the handle nor its
+ * memory: after the last accel_device_close() it never becomes readable. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL); ``-EMFILE``, ``-ENFILE`` (too many open files); ``-ENOSPC`` (the
+ * user's limit of epoll watches); ``-ENOMEM``; or a general error.
+ */
+int accel_device_lost_fd(struct accel_device *dev, int *fd);
 
 /* ---- Allocation ------------------------------------------------------------------------------ */
 

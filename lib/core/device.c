@@ -7,6 +7,7 @@
 #include <linux/paccel.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -274,6 +275,70 @@ void device_disown_all(void)
 		dev->holds = 0; /* the threads that held it are not in this process */
 		dev->calls_back = false;
 	}
+}
+
+/* The position is looked up first: between that and the open nodes may come and go. */
+int accel_device_open_name(const char *name, struct accel_device **dev)
+{
+	KEEP_ERRNO;
+	struct node node;
+	int err, index;
+
+	if (!dev)
+		return fail(-EINVAL, "dev is NULL: the handle has to go somewhere");
+	*dev = NULL;
+	if (!name || !*name)
+		return fail(-EINVAL, "name is %s: a path or a PCI address is needed",
+			    name ? "empty" : "NULL");
+	err = node_find_name(name, &index, &node);
+	if (!err)
+		err = accel_device_open(index, dev);
+	if (err || (*dev)->rdev == node.rdev)
+		return err;
+	accel_device_close(*dev);
+	*dev = NULL;
+	return fail(-ENODEV, "devices were added or removed just now: open %s again", name);
+}
+
+/* EPERM is about fork() everywhere else. */
+int accel_device_reset(struct accel_device *dev)
+{
+	KEEP_ERRNO;
+	struct paccel_reset cmd = { .size = sizeof(cmd) };
+	int err = device_check(dev);
+
+	if (err)
+		return err;
+	err = device_ioctl(dev, PACCEL_IOC_RESET, &cmd);
+	if (err == -EPERM)
+		return fail(-EACCES, "%s: a reset needs the capability CAP_SYS_ADMIN", dev->name);
+	return err ? general_error(dev, err) : 0;
+}
+
+/*
+ * The file of the device reports a hang-up or an error then, for which nothing has to be asked. An
+ * epoll file keeps no reference on it, as a duplicate would.
+ */
+int accel_device_lost_fd(struct accel_device *dev, int *fd)
+{
+	KEEP_ERRNO;
+	struct epoll_event none = { .events = 0 };
+	int err;
+
+	if (!fd)
+		return fail(-EINVAL, "fd is NULL: the file descriptor has to go somewhere");
+	*fd = -1;
+	err = device_check(dev);
+	if (err)
+		return err;
+	*fd = epoll_create1(EPOLL_CLOEXEC);
+	if (*fd >= 0 && !epoll_ctl(*fd, EPOLL_CTL_ADD, dev->fd, &none))
+		return 0;
+	err = -errno;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	return fail(err, "cannot watch %s: %s", dev->name, accel_strerror(err));
 }
 
 int accel_device_count(void)

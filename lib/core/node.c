@@ -8,9 +8,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/paccel.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -143,4 +146,96 @@ int node_open(const char *path)
 		fd = open(path, O_RDWR | O_CLOEXEC);
 	while (fd < 0 && errno == EINTR);
 	return fd < 0 ? open_failed(path, errno) : fd;
+}
+
+/* ---- By name ---- */
+
+static int find_path(const char *path, const struct node *nodes, int count)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return errno == ENOENT || errno == ENOTDIR || errno == ENXIO
+			       ? fail(-ENODEV, "there is no %s", path)
+			       : fail(-errno, "cannot look at %s: %s", path, strerrordesc_np(errno));
+	for (int i = 0; i < count && S_ISCHR(st.st_mode); i++)
+		if (nodes[i].rdev == st.st_rdev)
+			return i;
+	return fail(-EINVAL, "%s is none of the nodes /dev/" PREFIX "N", path);
+}
+
+/* Whether a node's device has the address; a negative errno if the node cannot be asked. */
+static int has_address(const struct node *node, const char *address)
+{
+	struct paccel_device_info info = { .size = sizeof(info) };
+	char path[NODE_PATH];
+	int fd, rc;
+
+	node_path(node, path);
+	fd = node_open(path);
+	if (fd < 0)
+		return fd;
+	rc = ioctl(fd, PACCEL_IOC_DEVICE_INFO, &info);
+	rc = rc ? fail(-errno, "%s: %s", path, accel_strerror(errno))
+		: !strncasecmp(info.bus_addr, address, sizeof(info.bus_addr));
+	close(fd);
+	return rc;
+}
+
+#define ADDRESS sizeof(((struct paccel_device_info *)NULL)->bus_addr)
+
+/* As the kernel writes it; as lspci does, the domain may be left out if it is 0. */
+static bool parse_address(const char *name, char address[ADDRESS])
+{
+	unsigned int domain, bus, slot, function;
+	int end = 0;
+
+	if (name[strspn(name, "0123456789abcdefABCDEF:.")])
+		return false;
+	if (sscanf(name, "%8x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &end) != 4) {
+		domain = 0;
+		if (sscanf(name, "%2x:%2x.%1x%n", &bus, &slot, &function, &end) != 3)
+			return false;
+	}
+	snprintf(address, ADDRESS, "%04x:%02x:%02x.%x", domain, bus, slot, function);
+	return !name[end];
+}
+
+static int find_address(const char *name, const struct node *nodes, int count)
+{
+	char address[ADDRESS];
+	int found, err = 0;
+
+	if (!parse_address(name, address))
+		return fail(-EINVAL,
+			    "name is \"%s\": it has to be a path such as /dev/" PREFIX
+			    "0, or a PCI address such as 0000:01:00.0",
+			    name);
+	for (int i = 0; i < count; i++) {
+		found = has_address(&nodes[i], address);
+		if (found > 0)
+			return i;
+		err = found ? found : err;
+	}
+	return err ? err
+		   : fail(-ENODEV, "none of the %d devices has the address %s", count, address);
+}
+
+int node_find_name(const char *name, int *index, struct node *node)
+{
+	struct node *nodes;
+	int count = node_scan(&nodes), found;
+
+	if (count <= 0) {
+		free(nodes);
+		return count ? count : no_node(0, 0);
+	}
+	found = strchr(name, '/') ? find_path(name, nodes, count)
+				  : find_address(name, nodes, count);
+	if (found >= 0) {
+		*index = found;
+		*node = nodes[found];
+	}
+	free(nodes);
+	return found < 0 ? found : 0;
 }

@@ -115,6 +115,8 @@ struct node {
 int node_scan(struct node **nodes);
 /* The node at a position; says why there is none. */
 int node_find(int index, struct node *node);
+/* The position of the node with a path or a bus address, and which one it is. */
+int node_find_name(const char *name, int *index, struct node *node);
 void node_path(const struct node *node, char path[NODE_PATH]);
 /* File descriptor, or a negative errno that says what to do. */
 int node_open(const char *path);

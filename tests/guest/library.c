@@ -8,6 +8,7 @@
 #include "../unit/tap.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -567,8 +568,48 @@ static void *copy_until_removed(void *arg)
 	return NULL;
 }
 
+static void test_open_by_name(void)
+{
+	struct accel_device *same = NULL;
+
+	expect(accel_device_open_name(NODE, &same), 0);
+	ok(same == dev);
+	expect(accel_device_close(same), 0);
+	expect(accel_device_open_name(info_of(other).bus_address, &same), 0);
+	ok(same == other);
+	expect(accel_device_close(same), 0);
+	refused(accel_device_open_name("ffff:00:00.0", &same), -ENODEV, "ffff:00:00.0");
+}
+
+/* Both kinds of device keep their memory. */
+static void test_reset(void)
+{
+	char *ptr = device_memory(dev, 64), back[3];
+
+	expect(accel_memory_copy(ptr, "abc", 3), 0);
+	expect(accel_device_reset(dev), 0);
+	expect(accel_memory_copy(back, ptr, 3), 0);
+	ok(!memcmp(back, "abc", 3));
+	expect(accel_device_memory_deallocate(dev, ptr, 64), 0);
+}
+
+static bool is_readable(int fd, int timeout)
+{
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+
+	return poll(&polled, 1, timeout) == 1 && polled.revents == POLLIN;
+}
+
+static void *poll_lost(void *arg)
+{
+	ok(is_readable(*(int *)arg, 30000));
+	return NULL;
+}
+
 static void test_removal(void)
 {
+	int lost = -1, lost_other = -1;
+	pthread_t poller;
 	char *ptr = device_memory(dev, COPIED), bytes[64];
 	struct accel_memory_stats stats;
 	struct accel_device *back;
@@ -585,8 +626,16 @@ static void test_removal(void)
 	do
 		expect(accel_memory_stats_full(dev, &stats), 0);
 	while (stats.transfers == transfers);
+	expect(accel_device_lost_fd(dev, &lost), 0);
+	expect(accel_device_lost_fd(other, &lost_other), 0);
+	ok(!is_readable(lost, 0));
+	pthread_create(&poller, NULL, poll_lost, &lost);
 	write_file("/sys/class/paccel/paccel0/device/remove", "1");
 	pthread_join(thread, NULL);
+	pthread_join(poller, NULL);
+	ok(is_readable(lost, 0) && !is_readable(lost_other, 0));
+	close(lost);
+	close(lost_other);
 	for (int i = 0; i < 2; i++) {
 		refused(accel_memory_copy(ptr, bytes, 64), -ENODEV, "removed");
 		expect(accel_memory_copy_d2h(dev, bytes, unified, 64), -ENODEV);
@@ -639,6 +688,8 @@ int main(void)
 	RUN(test_signals_do_not_end_a_copy);
 	RUN(test_threads);
 	RUN(test_nothing_waits_for_a_copy);
+	RUN(test_open_by_name);
+	RUN(test_reset);
 	RUN(test_removal);
 	return tap_end();
 }

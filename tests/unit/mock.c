@@ -175,8 +175,10 @@ void mock_remove(unsigned int node)
 	pthread_mutex_lock(&lock);
 	card_at(node)->present = false;
 	for (int i = 0; i < FILES; i++)
-		if (files[i].used && files[i].card->node == node)
+		if (files[i].used && files[i].card->node == node) {
 			end_streams(&files[i], PACCEL_PAGE_GONE, -ENODEV);
+			mock_sys_hang_up(files[i].fd);
+		}
 	has_moved();
 	pthread_mutex_unlock(&lock);
 }
@@ -189,6 +191,7 @@ void mock_lose(unsigned int node)
 		if (files[i].used && files[i].card->node == node) {
 			files[i].lost = true;
 			end_streams(&files[i], PACCEL_PAGE_LOST, -ESTALE);
+			mock_sys_hang_up(files[i].fd);
 		}
 	has_moved();
 	pthread_mutex_unlock(&lock);

@@ -100,6 +100,8 @@ int mock_sys_open(const char *path, int flags, int fd);
 int mock_sys_node(const char *name, unsigned int *node, unsigned int *rdev);
 bool mock_sys_list(unsigned int at, char *name, size_t size);
 int mock_sys_ioctl(int fd, unsigned long request, void *arg, bool *ours);
+/* poll() on a device file reports POLLHUP from now on. */
+void mock_sys_hang_up(int fd);
 bool mock_sys_is_file(int fd, unsigned int *rdev);
 bool mock_sys_close(int fd);
 /* The file to map for an offset, and where to begin in it; or a negative errno. */

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -167,7 +168,8 @@ CATCH(int, open64, const char *path, int flags, ...)
 	err = mock_sys_fault(MOCK_OPEN);
 	if (err)
 		return fails(err);
-	fd = REAL(open64)("/dev/null", flags);
+	/* One that poll() can find hung up: see mock_sys_hang_up(). */
+	fd = socket(AF_UNIX, SOCK_DGRAM | (flags & O_CLOEXEC ? SOCK_CLOEXEC : 0), 0);
 	if (fd < 0)
 		return fd;
 	err = mock_sys_open(path, flags, fd);
@@ -176,6 +178,11 @@ CATCH(int, open64, const char *path, int flags, ...)
 		return fails(-err);
 	}
 	return fd;
+}
+
+void mock_sys_hang_up(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
 }
 
 CATCH(int, close, int fd)

@@ -4,7 +4,12 @@
 #include "fixture.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +41,184 @@ static void test_index_is_in_order_of_number(void)
 		ok(info.node == nodes[i]);
 		expect(accel_device_close(dev), 0);
 	}
+}
+
+static void test_open_by_name(void)
+{
+	static const struct {
+		const char *name;
+		unsigned int node;
+		int index;
+	} names[] = {
+		{ "/dev/paccel0", 0, 0 },
+		{ "/dev/paccel10", 10, 2 },
+		{ "0000:03:00.0", 2, 1 },
+		{ "03:00.0", 2, 1 },
+		{ "3:0.0", 2, 1 },
+		{ "0000:0b:00.0", 10, 2 },
+		{ "0000:0B:00.0", 10, 2 },
+	};
+	struct accel_device_info info;
+	struct accel_device *dev, *same;
+
+	mock_add(10);
+	mock_add(0);
+	mock_add(2);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		expect(accel_device_open_name(names[i].name, &dev), 0);
+		expect(accel_device_info(dev, &info), 0);
+		ok(info.node == names[i].node && mock_files() == 1);
+		expect(accel_device_open(names[i].index, &same), 0);
+		ok(same == dev);
+		expect(accel_device_close(dev), 0);
+		expect(accel_device_close(same), 0);
+	}
+}
+
+static void removes_first(void)
+{
+	mock_remove(0);
+}
+
+static void test_open_by_bad_name(void)
+{
+	static const char *const names[] = { "paccel0", "01:00", "01:00.0 ", "-1:00.0", "0x1:00.0",
+					     "1:0000:01:00.0", "01:00.00", "0", "?" };
+	struct accel_device *dev = (void *)1;
+
+	refused(accel_device_open_name("/dev/paccel0", &dev), -ENODEV, "no /dev/paccelN");
+	ok(!dev);
+	mock_add(0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		refused(accel_device_open_name(names[i], &dev), -EINVAL, names[i]);
+	refused(accel_device_open_name(NULL, &dev), -EINVAL, "name is NULL");
+	refused(accel_device_open_name("", &dev), -EINVAL, "name is empty");
+	refused(accel_device_open_name("/dev/paccel0", NULL), -EINVAL, "dev is NULL");
+	refused(accel_device_open_name("/dev/paccel1", &dev), -ENODEV, "there is no /dev/paccel1");
+	refused(accel_device_open_name("/dev/null", &dev), -EINVAL, "/dev/null is none");
+	refused(accel_device_open_name("/", &dev), -EINVAL, "/ is none");
+	refused(accel_device_open_name("/dev/null/x", &dev), -ENODEV, "/dev/null/x");
+	refused(accel_device_open_name("02:00.0", &dev), -ENODEV, "0000:02:00.0");
+	mock_fail(MOCK_OPENDIR, 1, EACCES);
+	refused(accel_device_open_name("01:00.0", &dev), -EACCES, "/dev");
+	/* That node may be the one. */
+	mock_fail(MOCK_OPEN, 1, EACCES);
+	refused(accel_device_open_name("01:00.0", &dev), -EACCES, "/dev/paccel0");
+	mock_fail(PACCEL_NR_DEVICE_INFO, 1, EIO);
+	refused(accel_device_open_name("01:00.0", &dev), -EIO, "/dev/paccel0");
+	ok(!dev && !mock_files());
+}
+
+/* The position belongs to another device by the time that it is opened. */
+static void test_open_by_name_of_one_that_goes(void)
+{
+	struct accel_device *dev = (void *)1;
+
+	for (unsigned int node = 0; node < 3; node++)
+		mock_add(node);
+	mock_before(PACCEL_NR_DEVICE_INFO, removes_first);
+	refused(accel_device_open_name("02:00.0", &dev), -ENODEV, "added or removed");
+	ok(!dev && !mock_files());
+	expect(accel_device_open_name("02:00.0", &dev), 0);
+	expect(accel_device_close(dev), 0);
+}
+
+static void test_reset(void)
+{
+	struct accel_device *dev = open_card();
+	char *ptr = device_memory(dev, 64), back[3];
+
+	expect(accel_memory_copy(ptr, "abc", 3), 0);
+	expect(accel_device_reset(dev), 0);
+	ok(mock_calls(PACCEL_NR_RESET) == 1);
+	expect(accel_memory_copy(back, ptr, 3), 0);
+	ok(!memcmp(back, "abc", 3));
+	refused(accel_device_reset(NULL), -EINVAL, "dev is NULL");
+	mock_admin(false);
+	refused(accel_device_reset(dev), -EACCES, "CAP_SYS_ADMIN");
+	mock_admin(true);
+	mock_fail(PACCEL_NR_RESET, 1, EIO);
+	refused(accel_device_reset(dev), -EIO, "out of service");
+	mock_remove(0);
+	refused(accel_device_reset(dev), -ENODEV, "removed");
+	expect(accel_device_close(dev), 0);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+
+	return poll(&polled, 1, 0) == 1 && polled.revents == POLLIN;
+}
+
+static void test_lost_fd(void)
+{
+	struct accel_device *dev = open_card(), *other;
+	int fd = 77, second, far, more;
+
+	mock_add(1);
+	expect(accel_device_open(1, &other), 0);
+	expect(accel_device_lost_fd(dev, &fd), 0);
+	expect(accel_device_lost_fd(dev, &second), 0);
+	expect(accel_device_lost_fd(other, &far), 0);
+	ok(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	ok(!is_readable(fd) && !is_readable(second) && !is_readable(far));
+	mock_remove(0);
+	for (int i = 0; i < 2; i++)
+		ok(is_readable(fd) && is_readable(second) && !is_readable(far));
+	expect(accel_device_lost_fd(dev, &more), 0);
+	ok(is_readable(more));
+	mock_lose(1);
+	ok(is_readable(far));
+	expect(accel_device_close(dev), 0);
+	expect(accel_device_close(other), 0);
+	/* They are the program's, and hold nothing. */
+	ok(!mock_files() && !is_readable(fd));
+	ok(!close(fd) && !close(second) && !close(far) && !close(more));
+}
+
+/* As a poll loop sees it. */
+static void *removes_card(void *arg)
+{
+	while (!__atomic_load_n((bool *)arg, __ATOMIC_ACQUIRE))
+		sched_yield();
+	mock_remove(0);
+	return NULL;
+}
+
+static void test_lost_fd_wakes(void)
+{
+	struct accel_device *dev = open_card();
+	struct pollfd polled = { .events = POLLIN };
+	bool ready = false;
+	pthread_t thread;
+
+	expect(accel_device_lost_fd(dev, &polled.fd), 0);
+	pthread_create(&thread, NULL, removes_card, &ready);
+	__atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+	ok(poll(&polled, 1, 10000) == 1);
+	pthread_join(thread, NULL);
+	close(polled.fd);
+	expect(accel_device_close(dev), 0);
+}
+
+static void test_lost_fd_bad_arguments(void)
+{
+	struct accel_device *dev = open_card();
+	struct rlimit limit, none;
+	int fd = 77;
+
+	refused(accel_device_lost_fd(dev, NULL), -EINVAL, "fd is NULL");
+	refused(accel_device_lost_fd(NULL, &fd), -EINVAL, "dev is NULL");
+	ok(fd == -1);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	none = limit;
+	none.rlim_cur = 0;
+	setrlimit(RLIMIT_NOFILE, &none);
+	refused(accel_device_lost_fd(dev, &fd), -EMFILE, "/dev/paccel0");
+	setrlimit(RLIMIT_NOFILE, &limit);
+	ok(fd == -1);
+	expect(accel_device_close(dev), 0);
 }
 
 static void test_open_without_driver(void)
@@ -500,6 +683,13 @@ int main(void)
 {
 	RUN(test_count);
 	RUN(test_index_is_in_order_of_number);
+	RUN(test_open_by_name);
+	RUN(test_open_by_bad_name);
+	RUN(test_open_by_name_of_one_that_goes);
+	RUN(test_reset);
+	RUN(test_lost_fd);
+	RUN(test_lost_fd_wakes);
+	RUN(test_lost_fd_bad_arguments);
 	RUN(test_open_without_driver);
 	RUN(test_open_without_card);
 	RUN(test_open_bad_arguments);
