@@ -114,17 +114,19 @@ int accel_buffer_create_from(struct accel_buffer *buffer, const struct accel_res
 			     size_t alignment);
 
 /**
- * accel_buffer_copy() - a buffer with a copy of another one
- * @buffer: as for accel_buffer_create(); another than @other, or it stays as it was
+ * accel_buffer_copy() - make a buffer a copy of another one
+ * @buffer: an initialised buffer, other than @other; what it owned before is freed, on its own
+ *	stream
  * @other: buffer whose bytes are copied; work on it has to be ordered before @stream
  * @resource: where to have memory from; NULL: that of @other
  * @stream: as for accel_buffer_create_from()
  *
  * Copies what is in use, not what is reserved: size and capacity are the size of @other, the
- * alignment is its.
+ * alignment is its. If the call fails, @buffer is as it was before.
  *
- * Return: as accel_buffer_create_from(); ``-EINVAL`` (@other is @buffer; neither it nor the call has
- * a resource, and it is not empty).
+ * Return: as accel_buffer_create_from(); ``-EINVAL`` (@buffer was never initialised; @other is
+ * @buffer; neither it nor the call has a resource, and it is not empty); or what the resource of
+ * @buffer says about the free.
  */
 int accel_buffer_copy(struct accel_buffer *buffer, const struct accel_buffer *other,
 		      const struct accel_resource *resource, struct accel_stream *stream);

@@ -110,28 +110,38 @@ int accel_buffer_create_from(struct accel_buffer *buffer, const struct accel_res
 	return err;
 }
 
+/* What a copy is to be, without the memory. */
+static int make_copy(struct accel_buffer *copy, const struct accel_buffer *other,
+		     const struct accel_resource *resource, struct accel_stream *stream)
+{
+	if (!resource)
+		resource = &other->resource;
+	if (resource->ops || other->size)
+		return accel_buffer_create_from(copy, resource, stream, other->data, other->size,
+						other->alignment ? other->alignment : 1);
+	*copy = empty;
+	copy->stream = stream;
+	return 0;
+}
+
 int accel_buffer_copy(struct accel_buffer *buffer, const struct accel_buffer *other,
 		      const struct accel_resource *resource, struct accel_stream *stream)
 {
-	int err;
+	struct accel_buffer copy;
+	int err = check(buffer) ?: check(other);
 
-	if (buffer && buffer == other)
-		return fail(-EINVAL, "buffer and other are the same one");
-	err = check(other);
-	if (err) {
-		if (buffer)
-			*buffer = empty;
+	if (!err && buffer == other)
+		err = fail(-EINVAL, "buffer and other are the same one");
+	if (!err)
+		err = make_copy(&copy, other, resource, stream);
+	if (err)
 		return err;
-	}
-	if (!resource)
-		resource = &other->resource;
-	if (!resource->ops && !other->size && buffer) {
-		*buffer = empty;
-		buffer->stream = stream;
-		return 0;
-	}
-	return accel_buffer_create_from(buffer, resource, stream, other->data, other->size,
-					other->alignment ? other->alignment : 1);
+	err = deallocate(buffer, buffer->data, buffer->capacity);
+	if (taken_back(err))
+		*buffer = copy;
+	else
+		deallocate(&copy, copy.data, copy.capacity);
+	return err;
 }
 
 /* ---- Hand over ---- */

@@ -119,18 +119,12 @@ static void test_refused(void)
 	end(&full);
 }
 
-/* Whatever was in it: it can be destroyed after a failure, of every kind. */
+/* Whatever was in it: it can be destroyed after a creation that failed. */
 static void test_filled_by_a_failure(void)
 {
 	struct accel_buffer buffer, odd = { .size = 1 };
 
 	set_up();
-	memset(&buffer, 0x5a, sizeof(buffer));
-	refused(accel_buffer_copy(&buffer, NULL, &resource, NULL), -EINVAL, "buffer is NULL");
-	ok(is_empty(&buffer) && !buffer.resource.ops && !buffer.stream);
-	memset(&buffer, 0x5a, sizeof(buffer));
-	refused(accel_buffer_copy(&buffer, &odd, &resource, NULL), -EINVAL, "never initialised");
-	ok(is_empty(&buffer) && !buffer.resource.ops && !buffer.stream);
 	memset(&buffer, 0x5a, sizeof(buffer));
 	refused(accel_buffer_create(&buffer, NULL, NULL, 1, 1), -EINVAL, "resource is NULL");
 	ok(is_empty(&buffer));
@@ -140,7 +134,39 @@ static void test_filled_by_a_failure(void)
 	/* But what it had is not lost. */
 	buffer = made(10);
 	refused(accel_buffer_copy(&buffer, &buffer, &resource, NULL), -EINVAL, "the same");
+	refused(accel_buffer_copy(&buffer, NULL, &resource, NULL), -EINVAL, "buffer is NULL");
+	refused(accel_buffer_copy(&buffer, &odd, &resource, NULL), -EINVAL, "never initialised");
+	refused(accel_buffer_copy(&odd, &buffer, &resource, NULL), -EINVAL, "never initialised");
 	ok(holds(&buffer, 10));
+	end(&buffer);
+}
+
+/* What the destination owned is freed where it came from, or stays if the call fails. */
+static void test_copy_over_another(void)
+{
+	struct heap second = { .limit = 1 << 20 };
+	struct accel_resource other = heap_resource(&second);
+	struct accel_buffer buffer, target, nothing = ACCEL_BUFFER_INIT;
+	void *data;
+
+	set_up();
+	buffer = made(1000);
+	target = made(10);
+	data = target.data;
+	expect(accel_buffer_set_stream(&target, (void *)0x40), 0);
+	heap.fail_nth = 1;
+	expect(accel_buffer_copy(&target, &buffer, NULL, NULL), -ENOMEM);
+	ok(target.data == data && target.stream == (void *)0x40 && holds(&target, 10));
+	expect(accel_buffer_copy(&target, &buffer, &other, NULL), 0);
+	ok(holds(&target, 1000) && second.bytes == 1000 && heap.bytes == 1000);
+	ok(heap.last_stream == (void *)0x40 && heap.last_size == 10 && !target.stream);
+	/* If the free is refused there is no copy. */
+	data = target.data;
+	second.fail_free_nth = 1;
+	expect(accel_buffer_copy(&target, &buffer, NULL, NULL), -EIO);
+	ok(target.data == data && holds(&target, 1000) && heap.bytes == 1000);
+	expect(accel_buffer_copy(&target, &nothing, NULL, (void *)0x80), 0);
+	ok(is_empty(&target) && target.stream == (void *)0x80 && !second.bytes);
 	end(&buffer);
 }
 
@@ -215,7 +241,8 @@ static void test_copy_and_move(void)
 {
 	struct heap second = { .limit = 1 << 20 };
 	struct accel_resource other = heap_resource(&second);
-	struct accel_buffer buffer, copy, elsewhere, target = ACCEL_BUFFER_INIT;
+	struct accel_buffer buffer, copy = ACCEL_BUFFER_INIT, elsewhere = ACCEL_BUFFER_INIT,
+		     target = ACCEL_BUFFER_INIT;
 	void *data, *ptr;
 	size_t capacity;
 
@@ -441,6 +468,7 @@ int main(void)
 	RUN(test_size_0_asks_nobody);
 	RUN(test_refused);
 	RUN(test_filled_by_a_failure);
+	RUN(test_copy_over_another);
 	RUN(test_resize);
 	RUN(test_reserve);
 	RUN(test_failed_growth);
