@@ -1,25 +1,66 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the commands of accelctl share.
+ * What the subcommands of accelctl share.
  */
 #ifndef ACCELCTL_H
 #define ACCELCTL_H
 
 #include <accel/accel.h>
+#include <json-c/json.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
 
 /* Exit status. */
 enum { DONE = 0, FAILED = 1, USAGE = 2 };
 
+/* ---- Subcommands ---- */
+
+/* Options that a subcommand takes; the table is in options.c. */
+enum {
+	OPT_DEVICE = 1 << 0,
+	OPT_JSON = 1 << 1,
+	OPT_WATCH = 1 << 2,
+	OPT_COUNT = 1 << 3,
+	OPT_HELP = 1 << 30, /* all of them do */
+};
+
+/* Operands: what stands beside the options, in this order. */
+enum {
+	OPERAND_FILE = 1 << 0, /* required */
+	OPERAND_DEVICE = 1 << 1,
+	OPERAND_COMMAND = 1 << 2, /* name of a subcommand */
+	OPERAND_WORDS = 1 << 3, /* any words, not parsed */
+};
+
 struct options {
-	int index;
-	bool all; /* no index was given */
+	bool help;
+	bool has_device; /* a device was named */
+	unsigned int device; /* its number, N of /dev/paccelN */
 	bool json;
 	bool watch;
 	double interval; /* seconds */
-	unsigned long count; /* of rows of --watch, 0 for no end */
-	const char *file;
+	unsigned long count; /* of lines, 0 for no end */
+	const char *file; /* operand FILE */
+	const char *command; /* operand SUBCOMMAND */
+	char **words; /* OPERAND_WORDS, ended by NULL */
 };
+
+struct command {
+	const char *name;
+	int (*run)(const struct options *options);
+	unsigned int operands;
+	unsigned int options;
+	const char *summary; /* in the overview; NULL: not shown there */
+	const char *text; /* in its help */
+};
+
+/* Ended by a name of NULL. */
+extern const struct command commands[];
+
+/* NULL if there is none. */
+const struct command *command_find(const char *name);
 
 int command_list(const struct options *options);
 int command_info(const struct options *options);
@@ -27,17 +68,6 @@ int command_stats(const struct options *options);
 int command_health(const struct options *options);
 int command_copy(const struct options *options);
 int command_drm(const struct options *options);
-
-/* Prints an error and returns FAILED. */
-int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for a call of the library, with its sentence. */
-int complain_last(const char *what);
-
-/* The answer of a command that shows all cards, where there are none. */
-int no_cards(const struct options *options);
-
-/* "4032 B", "16.0 MiB"; text lives until the eighth next call. */
-const char *size_text(double bytes);
 
 /* One number of struct accel_memory_stats. */
 struct stat_field {
@@ -47,16 +77,85 @@ struct stat_field {
 	bool is_count; /* not bytes */
 };
 
+/* Ended by a name of NULL. */
 extern const struct stat_field stat_fields[];
-extern const unsigned int stat_field_count;
-
-/* A number without its unit, or "none"; text lives until the eighth next call. */
-const char *stat_text(const struct stat_field *field, uint64_t value);
 
 static inline uint64_t stat_value(const struct accel_memory_stats *stats,
 				  const struct stat_field *field)
 {
 	return *(const uint64_t *)((const char *)stats + field->offset);
 }
+
+void json_add_stats(struct json_object *object, const struct accel_memory_stats *stats);
+
+/* ---- options.c ---- */
+
+/* argv[0] is the subcommand. False after an error message. */
+bool options_parse(const struct command *command, int argc, char **argv, struct options *options);
+/* " [DEVICE] [--json]" */
+void options_print_usage(const struct command *command);
+/* A line for each option. */
+void options_print_help(const struct command *command);
+
+/* ---- devices.c: a device has the number of its node /dev/paccelN ---- */
+
+/* The numbers of all devices, ascending: an array to be freed, and its length. */
+int devices_in_dev(unsigned int **numbers);
+int devices_in_sysfs(unsigned int **numbers);
+
+/* The number of the device that is called so; false after an error message. */
+bool device_parse(const char *command, const char *name, unsigned int *number);
+/* The device that the options name, else the first one; DONE, or FAILED after an error message. */
+int device_choose(const char *command, const struct options *options, unsigned int *number);
+/* DONE, or FAILED after an error message. */
+int device_open(const char *command, unsigned int number, struct accel_device **dev,
+		struct accel_device_info *info);
+/* The answer of a subcommand that shows all devices, where there are none. */
+int no_devices(bool json);
+
+/* The first line of /sys/class/paccel/paccelN/NAME; false and an empty text if it is not there. */
+bool device_attribute(unsigned int number, const char *name, char *text, size_t size);
+bool device_bus_address(unsigned int number, char *text, size_t size);
+
+/* The address of the PCI function that a folder of sysfs is, from its uevent. */
+bool pci_address(const char *folder, char *text, size_t size);
+
+/* A file of sysfs or procfs: all that fits, or its first line. */
+bool file_read(const char *path, char *text, size_t size);
+bool file_line(const char *path, char *text, size_t size);
+/* What follows @key at the start of a line of @text. */
+bool file_field(const char *text, const char *key, char *value, size_t size);
+
+/* ---- output.c ---- */
+
+/* Prints an error and returns FAILED. */
+int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a call of the library, with its sentence. */
+int complain_last(const char *what);
+
+/* "4032 B", "16.0 MiB"; text lives until the sixteenth next call. */
+const char *size_text(double bytes);
+
+/* "device 0: ring at 0000:01:00.0, /dev/paccel0" and a newline */
+void device_print(const struct accel_device_info *info);
+
+/*
+ * JSON by json-c, described in Documentation/accelctl.schema.json. Text that is not UTF-8 is shown
+ * with U+FFFD for each wrong byte.
+ */
+struct json_object *json_text(const char *text);
+void json_add(struct json_object *object, const char *key, struct json_object *value);
+void json_add_text(struct json_object *object, const char *key, const char *value);
+void json_add_number(struct json_object *object, const char *key, uint64_t value);
+void json_add_real(struct json_object *object, const char *key, double value);
+/* An object with the properties of a device: index and node, with @info also name and address. */
+struct json_object *json_device(unsigned int number, const struct accel_device_info *info);
+/* Prints the value in one line and frees it. */
+void json_print(struct json_object *value);
+
+double time_now(void);
+struct timespec time_add(struct timespec time, double seconds);
+
+void *xrealloc(void *ptr, size_t size);
 
 #endif

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * accelctl copy: a file through the card's memory, piece by piece: in to one half, inside the card
- * to the other, and out. Memory use does not depend on the size of the file.
+ * accelctl copy: a file through device memory, piece by piece: in to one half of a block, inside
+ * the device to the other, and out. Every byte is compared, so no checksum is needed. Memory use
+ * does not depend on the size of the file.
  */
 #include "accelctl.h"
-#include "json.h"
-#include "sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BLOCK_MAX ((size_t)8 << 20)
@@ -27,49 +24,51 @@ struct job {
 	int fd;
 	bool tty; /* redraw the progress bar in place */
 	struct accel_device *dev;
-	char *block; /* on the card */
+	struct accel_device_info info;
+	char *block; /* device memory */
 	size_t block_size;
 	char *in, *out; /* a block each */
 	uint64_t size; /* of the file, 0 if it is not known */
 	uint64_t done, different, first_different;
 	double start, end, shown; /* times */
 	unsigned int tenths; /* of the file, when progress was last shown */
-	struct sha256 sha_in, sha_out;
-	char text_in[SHA256_TEXT], text_out[SHA256_TEXT];
 	struct accel_memory_stats before, after;
 };
 
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 /* ---- What is shown ---- */
 
-static void show_card(const struct job *job, const struct accel_device_info *info)
+static void show_job(const struct job *job)
 {
-	printf("card %d: %s at %s, /dev/paccel%u, %" PRIu64 " bytes of memory, granule %" PRIu64
+	const struct accel_device_info *info = &job->info;
+
+	printf("device %u: %s at %s, /dev/paccel%u, %" PRIu64 " bytes of memory, granule %" PRIu64
 	       "\n",
-	       job->options->index, info->name, info->bus_address, info->node, info->memory_size,
+	       info->node, info->name, info->bus_address, info->node, info->memory_size,
 	       info->granule);
 	printf("file: %s, %" PRIu64 " bytes, in pieces of %zu\n", job->options->file, job->size,
 	       job->block_size / 2);
 }
 
+static void show_stat(const char *label, uint64_t before, uint64_t after)
+{
+	printf("%-23s %12" PRIu64 " %12" PRIu64 " %+12" PRId64 "\n", label, before, after,
+	       (int64_t)(after - before));
+}
+
+/* What the copy has freed is scrubbed later. It counts as free: an allocation can have it. */
 static void show_stats(const struct job *job)
 {
-	printf("%-23s %12s %12s %12s\n", "", "before", "after", "change");
-	for (unsigned int i = 0; i < stat_field_count; i++) {
-		uint64_t before = stat_value(&job->before, &stat_fields[i]);
-		uint64_t after = stat_value(&job->after, &stat_fields[i]);
+	const struct accel_memory_stats *before = &job->before, *after = &job->after;
 
-		printf("%-23s %12s %12s %+12" PRId64 "\n", stat_fields[i].label,
-		       stat_text(&stat_fields[i], before), stat_text(&stat_fields[i], after),
-		       (int64_t)(after - before));
-	}
+	printf("%-23s %12s %12s %12s\n", "", "before", "after", "change");
+	show_stat("used", before->used, after->used);
+	show_stat("free", before->free + before->dirty, after->free + after->dirty);
+	show_stat("allocations made", before->allocs, after->allocs);
+	show_stat("copied to the device", before->bytes_h2d, after->bytes_h2d);
+	show_stat("copied from the device", before->bytes_d2h, after->bytes_d2h);
+	show_stat("copied inside the device", before->bytes_d2d, after->bytes_d2d);
+	show_stat("filled", before->bytes_filled, after->bytes_filled);
+	show_stat("DMA requests", before->transfers, after->transfers);
 }
 
 static void draw_progress(const struct job *job, double seconds)
@@ -95,7 +94,7 @@ static void draw_progress(const struct job *job, double seconds)
 static void show_progress(struct job *job)
 {
 	unsigned int tenths = job->size ? (unsigned int)(job->done * 10 / job->size) : 0;
-	double time = now();
+	double time = time_now();
 
 	if (job->options->json || !job->size)
 		return;
@@ -110,50 +109,45 @@ static void show_progress(struct job *job)
 
 static int show_result(const struct job *job)
 {
-	if (!job->different && !strcmp(job->text_in, job->text_out)) {
-		printf("all %" PRIu64 " bytes came back: SHA-256 %s\n", job->done, job->text_out);
+	if (!job->different) {
+		printf("all %" PRIu64 " bytes came back\n", job->done);
 		return DONE;
 	}
-	printf("%" PRIu64 " of %" PRIu64 " bytes came back wrong, the first at %" PRIu64
-	       ": SHA-256 %s went in, %s came back\n",
-	       job->different, job->done, job->first_different, job->text_in, job->text_out);
+	printf("%" PRIu64 " of %" PRIu64 " bytes came back wrong, the first at %" PRIu64 "\n",
+	       job->different, job->done, job->first_different);
 	return FAILED;
 }
 
-static void json_stats(const char *key, const struct accel_memory_stats *stats)
+static struct json_object *stats_json(const struct accel_memory_stats *stats)
 {
-	json_open(key, '{');
-	for (unsigned int i = 0; i < stat_field_count; i++)
-		json_number(stat_fields[i].name, stat_value(stats, &stat_fields[i]));
-	json_close('}');
+	struct json_object *object = json_object_new_object();
+
+	json_add_stats(object, stats);
+	return object;
 }
 
-static int json_result(const struct job *job, const struct accel_device_info *info)
+static int json_result(const struct job *job)
 {
-	bool good = !job->different && !strcmp(job->text_in, job->text_out);
+	struct json_object *object = json_device(job->info.node, &job->info);
 
-	json_open(NULL, '{');
-	json_number("index", (uint64_t)job->options->index);
-	json_string("name", info->name);
-	json_string("bus_address", info->bus_address);
-	json_string("file", job->options->file);
-	json_number("bytes", job->done);
-	json_number("piece", job->block_size / 2);
-	json_real("seconds", job->end - job->start);
-	json_string("sha256_in", job->text_in);
-	json_string("sha256_out", job->text_out);
-	json_number("different", job->different);
-	json_bool("ok", good);
-	json_stats("before", &job->before);
-	json_stats("after", &job->after);
-	json_close('}');
-	return good ? DONE : FAILED;
+	json_add_text(object, "file", job->options->file);
+	json_add_number(object, "bytes", job->done);
+	json_add_number(object, "piece", job->block_size / 2);
+	json_add_real(object, "seconds", job->end - job->start);
+	json_add_number(object, "different", job->different);
+	json_add(object, "ok", json_object_new_boolean(!job->different));
+	json_add(object, "before", stats_json(&job->before));
+	json_add(object, "after", stats_json(&job->after));
+	json_print(object);
+	return job->different ? FAILED : DONE;
 }
 
 /* ---- What is done ---- */
 
 static void compare(struct job *job, size_t size)
 {
+	if (!memcmp(job->in, job->out, size))
+		return;
 	for (size_t i = 0; i < size; i++) {
 		if (job->in[i] == job->out[i])
 			continue;
@@ -162,7 +156,7 @@ static void compare(struct job *job, size_t size)
 	}
 }
 
-static int pass_through_card(struct job *job, size_t size)
+static int pass_through_device(struct job *job, size_t size)
 {
 	char *half = job->block + job->block_size / 2;
 
@@ -194,24 +188,19 @@ static int copy_file(struct job *job)
 	ssize_t size;
 	int status = DONE;
 
-	sha256_init(&job->sha_in);
-	sha256_init(&job->sha_out);
-	job->start = job->shown = now();
+	job->start = job->shown = time_now();
 	while (!status && (size = read_piece(job))) {
 		if (size < 0)
-			return complain("cannot read %s: %s", job->options->file, strerror(errno));
-		status = pass_through_card(job, (size_t)size);
+			return complain("copy: cannot read %s: %s", job->options->file,
+					strerror(errno));
+		status = pass_through_device(job, (size_t)size);
 		if (status)
 			break;
 		compare(job, (size_t)size);
-		sha256_add(&job->sha_in, job->in, (size_t)size);
-		sha256_add(&job->sha_out, job->out, (size_t)size);
 		job->done += (uint64_t)size;
 		show_progress(job);
 	}
-	job->end = now();
-	sha256_text(&job->sha_in, job->text_in);
-	sha256_text(&job->sha_out, job->text_out);
+	job->end = time_now();
 	return status;
 }
 
@@ -230,7 +219,7 @@ static int check_fill(const struct job *job)
 	return DONE;
 }
 
-/* As much as there is: others may use the card too. */
+/* As much as there is: others may use the device too. */
 static int take_block(struct job *job, uint64_t memory_size)
 {
 	size_t size = memory_size < BLOCK_MAX ? (size_t)memory_size : BLOCK_MAX;
@@ -241,23 +230,23 @@ static int take_block(struct job *job, uint64_t memory_size)
 	       (err == -ENOMEM || err == -EDQUOT))
 		size /= 2;
 	if (err)
-		return complain_last("no memory on the card");
+		return complain_last("copy");
 	job->block = block;
 	job->block_size = size;
 	job->in = malloc(size);
 	job->out = malloc(size);
-	return job->in && job->out ? DONE : complain("out of memory");
+	return job->in && job->out ? DONE : complain("copy: out of memory");
 }
 
-static int run_job(struct job *job, const struct accel_device_info *info)
+static int run_job(struct job *job)
 {
 	int status;
 
 	if (accel_memory_stats_full(job->dev, &job->before))
-		return complain_last("stats");
-	status = take_block(job, info->memory_size);
+		return complain_last("copy");
+	status = take_block(job, job->info.memory_size);
 	if (!status && !job->options->json)
-		show_card(job, info);
+		show_job(job);
 	if (!status)
 		status = check_fill(job);
 	if (!status)
@@ -265,23 +254,25 @@ static int run_job(struct job *job, const struct accel_device_info *info)
 	if (status)
 		return status; /* the close frees the block */
 	if (accel_device_memory_deallocate(job->dev, job->block, job->block_size))
-		return complain_last("free");
+		return complain_last("copy");
 	if (accel_memory_stats_full(job->dev, &job->after))
-		return complain_last("stats");
+		return complain_last("copy");
 	if (job->options->json)
-		return json_result(job, info);
+		return json_result(job);
 	show_stats(job);
 	return show_result(job);
 }
 
-static int with_card(struct job *job)
+static int with_device(struct job *job)
 {
-	struct accel_device_info info;
-	int status;
+	unsigned int number;
+	int status = device_choose("copy", job->options, &number);
 
-	if (accel_device_open(job->options->index, &job->dev))
-		return complain_last("copy");
-	status = accel_device_info(job->dev, &info) ? complain_last("info") : run_job(job, &info);
+	if (!status)
+		status = device_open("copy", number, &job->dev, &job->info);
+	if (status)
+		return status;
+	status = run_job(job);
 	accel_device_close(job->dev);
 	free(job->in);
 	free(job->out);
@@ -296,12 +287,12 @@ int command_copy(const struct options *options)
 
 	job.fd = open(options->file, O_RDONLY | O_CLOEXEC);
 	if (job.fd < 0)
-		return complain("cannot open %s: %s", options->file, strerror(errno));
+		return complain("copy: cannot open %s: %s", options->file, strerror(errno));
 	if (fstat(job.fd, &st) || S_ISDIR(st.st_mode)) {
-		status = complain("%s is a directory", options->file);
+		status = complain("copy: %s is a directory", options->file);
 	} else {
 		job.size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-		status = with_card(&job);
+		status = with_device(&job);
 	}
 	close(job.fd);
 	return status;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * accelctl drm: what a card can share memory and completion with.
+ * accelctl drm: what a device can share memory and completion with.
  */
 #ifdef HAVE_DRM
 #include "accelctl.h"
-#include "json.h"
 
 #include <accel/drm.h>
 #include <stdio.h>
@@ -23,18 +22,20 @@ static const struct {
 
 #define ABILITIES (sizeof(abilities) / sizeof(abilities[0]))
 
-static void show_json(const struct accel_drm_info *info)
+static struct json_object *drm_json(const struct accel_drm_info *info)
 {
-	json_open(NULL, '{');
-	json_string("node", info->node);
-	json_string("driver", info->driver);
-	json_string("bus_address", info->bus_address);
+	struct json_object *object = json_object_new_object();
+
+	json_add_text(object, "node", info->node);
+	json_add_text(object, "driver", info->driver);
+	json_add_text(object, "bus_address", info->bus_address);
 	for (size_t i = 0; i < ABILITIES; i++)
-		json_bool(abilities[i].name, info->capabilities & abilities[i].bit);
-	json_close('}');
+		json_add(object, abilities[i].name,
+			 json_object_new_boolean(!!(info->capabilities & abilities[i].bit)));
+	return object;
 }
 
-static void show_line(const struct accel_drm_info *info)
+static void drm_print(const struct accel_drm_info *info)
 {
 	printf("%-20s %-12s %-14s", info->node, info->driver,
 	       *info->bus_address ? info->bus_address : "-");
@@ -48,21 +49,26 @@ int command_drm(const struct options *options)
 {
 	static struct accel_drm_info infos[MOST];
 	int count = accel_drm_list(infos, MOST);
+	struct json_object *array = NULL;
 
 	if (count < 0)
-		return complain("cannot list DRM devices: %s", accel_strerror(count));
+		return complain("drm: cannot list DRM devices: %s", accel_strerror(count));
 	if (count > MOST)
 		count = MOST;
 	if (options->json)
-		json_open(NULL, '[');
+		array = json_object_new_array();
 	else if (!count)
-		return complain("there is no DRM device that may be opened: ls -l /dev/dri");
+		return complain("drm: there is no DRM device that may be opened: ls -l /dev/dri");
 	else
 		printf("%-20s %-12s %-14s %s\n", "NODE", "DRIVER", "PCI", "CAN");
-	for (int i = 0; i < count; i++)
-		options->json ? show_json(&infos[i]) : show_line(&infos[i]);
+	for (int i = 0; i < count; i++) {
+		if (options->json)
+			json_object_array_add(array, drm_json(&infos[i]));
+		else
+			drm_print(&infos[i]);
+	}
 	if (options->json)
-		json_close(']');
+		json_print(array);
 	return DONE;
 }
 #else

@@ -1,35 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * accelctl health: whether the cards work, from sysfs. That needs no right to open them.
+ * accelctl health: whether the devices work, from sysfs. That needs no permission to open them.
  */
 #include "accelctl.h"
-#include "json.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define CLASS "/sys/class/paccel"
-#define MAX_CARDS 256
 
 /* A counter, and what it means, and what to do, if it is not 0. */
 static const struct counter {
 	const char *name;
 	const char *meaning;
 } counters[] = {
-	{ "timeouts", "transfers took longer than watchdog_ms: a card that hangs, or too short a limit" },
-	{ "lost_irqs", "interrupts never came: look at the slot, and at the machine's interrupt settings" },
-	{ "spurious_irqs", "interrupts that meant nothing: harmless if few" },
-	{ "bogus", "the card said what cannot be, and was not believed: have it checked" },
-	{ "corrupt", "bytes changed in verified transfers: have card, slot and memory checked" },
-	{ "engine_resets", "engines were restarted: see the kernel log and /sys/class/devcoredump" },
-	{ "resets", "the card was restarted: by somebody, or see the kernel log" },
-	{ "leaked_pages", "memory is kept until the next boot: the card could not be stopped" },
-	{ "quarantined", "device memory could not be scrubbed: a reset of the card tries again" },
+	{ "timeouts",
+	  "DMA requests exceeded watchdog_ms: the device hung, or the limit is too short" },
+	{ "lost_irqs", "interrupts did not arrive: check the slot and the interrupt settings" },
+	{ "spurious_irqs", "interrupts without a completed request: a small number is harmless" },
+	{ "bogus", "invalid completions were ignored: have the device checked" },
+	{ "corrupt", "wrong checksums of verified requests: have device, slot and memory checked" },
+	{ "engine_resets", "engines were reset: see the kernel log and accelctl dump" },
+	{ "resets", "the device was reset, by recovery or on request" },
+	{ "leaked_pages", "host memory is not freed until a reboot: the device did not stop" },
+	{ "quarantined", "device memory could not be scrubbed: accelctl reset tries again" },
 };
 
 #define COUNTERS (sizeof(counters) / sizeof(counters[0]))
@@ -39,144 +31,98 @@ static const struct {
 	const char *advice;
 } states[] = {
 	{ "ok", NULL },
-	{ "recovering", "being restarted: look again in some seconds" },
-	{ "failed", "out of service: see the kernel log and /sys/class/devcoredump; reset or replug it" },
+	{ "recovering", "being reset: look again in some seconds" },
+	{ "failed", "out of service: see the kernel log and accelctl dump; try accelctl reset" },
 };
 
-struct card_health {
-	int index;
-	unsigned int node;
-	char kind[32];
-	char health[32];
-	char counts[COUNTERS][24];
+struct health {
+	unsigned int number;
+	char backend[32];
+	char state[32];
+	char counts[COUNTERS][24]; /* empty: an older driver, which does not have it */
 };
 
-/* A line of a file of the card; false, and "?", if there is none. */
-static bool attribute(unsigned int node, const char *name, char *text, size_t size)
+/* False for a device that is not there. */
+static bool health_read(struct health *health, unsigned int number)
 {
-	char path[96];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), CLASS "/paccel%u/%s", node, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, size - 1);
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0) {
-		snprintf(text, size, "?");
-		return false;
-	}
-	text[n] = 0;
-	text[strcspn(text, "\n")] = 0;
-	return true;
-}
-
-/* False for a card that is gone, or was never there. */
-static bool examine(struct card_health *card, int index, unsigned int node)
-{
-	card->index = index;
-	card->node = node;
-	attribute(node, "backend", card->kind, sizeof(card->kind));
-	/* A counter that an older driver does not have is no fault of the card. */
+	health->number = number;
+	device_attribute(number, "backend", health->backend, sizeof(health->backend));
 	for (size_t i = 0; i < COUNTERS; i++)
-		attribute(node, counters[i].name, card->counts[i], sizeof(card->counts[i]));
-	return attribute(node, "health", card->health, sizeof(card->health));
+		device_attribute(number, counters[i].name, health->counts[i],
+				 sizeof(health->counts[i]));
+	return device_attribute(number, "health", health->state, sizeof(health->state));
 }
 
-static bool is_zero(const char *count)
+static void health_text(const struct health *health)
 {
-	return !strcmp(count, "0") || !strcmp(count, "?");
-}
-
-static void show_text(const struct card_health *card)
-{
-	printf("card %d: %s (%s, /dev/paccel%u)\n", card->index, card->health, card->kind,
-	       card->node);
+	printf("device %u: %s (%s, /dev/paccel%u)\n", health->number, health->state,
+	       health->backend, health->number);
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (states[i].advice && !strcmp(states[i].health, card->health))
+		if (states[i].advice && !strcmp(states[i].health, health->state))
 			printf("  %s\n", states[i].advice);
 	for (size_t i = 0; i < COUNTERS; i++) {
-		const char *count = card->counts[i];
+		const char *count = health->counts[i];
+		bool explain = *count && strcmp(count, "0");
 
-		printf("  %-15s %s%s%s\n", counters[i].name, count, is_zero(count) ? "" : "  ",
-		       is_zero(count) ? "" : counters[i].meaning);
+		printf("  %-15s %s%s%s\n", counters[i].name, *count ? count : "?",
+		       explain ? "  " : "", explain ? counters[i].meaning : "");
 	}
 }
 
-static void show_json(const struct card_health *card)
+static struct json_object *health_json(const struct health *health)
 {
-	char node[32];
+	struct json_object *object = json_device(health->number, NULL);
 
-	snprintf(node, sizeof(node), "/dev/paccel%u", card->node);
-	json_open(NULL, '{');
-	json_number("index", (uint64_t)card->index);
-	json_string("node", node);
-	json_string("name", card->kind);
-	json_string("health", card->health);
+	json_add_text(object, "name", health->backend);
+	json_add_text(object, "health", health->state);
 	for (size_t i = 0; i < COUNTERS; i++)
-		if (strcmp(card->counts[i], "?"))
-			json_number(counters[i].name, strtoull(card->counts[i], NULL, 10));
-	json_close('}');
+		if (*health->counts[i])
+			json_add_number(object, counters[i].name,
+					strtoull(health->counts[i], NULL, 10));
+	return object;
 }
 
-static int by_number(const void *a, const void *b)
+static int health_of_one(const struct options *options)
 {
-	unsigned int x = *(const unsigned int *)a, y = *(const unsigned int *)b;
+	struct health health;
 
-	return x < y ? -1 : x > y;
-}
-
-/* The numbers of all nodes, in the order of the library's indices. */
-static int find_nodes(unsigned int nodes[MAX_CARDS])
-{
-	DIR *dir = opendir(CLASS);
-	struct dirent *entry;
-	int count = 0, used;
-
-	while (dir && count < MAX_CARDS && (entry = readdir(dir))) {
-		used = 0;
-		if (sscanf(entry->d_name, "paccel%u%n", &nodes[count], &used) == 1 &&
-		    !entry->d_name[used])
-			count++;
-	}
-	if (dir)
-		closedir(dir);
-	qsort(nodes, (size_t)count, sizeof(nodes[0]), by_number);
-	return count;
-}
-
-static int show(const struct options *options, int index, unsigned int node)
-{
-	struct card_health card;
-
-	if (!examine(&card, index, node))
-		return complain("health: card %d is gone", index);
+	if (!health_read(&health, options->device))
+		return complain("health: there is no device %u", options->device);
 	if (options->json)
-		show_json(&card);
+		json_print(health_json(&health));
 	else
-		show_text(&card);
-	return strcmp(card.health, "ok") ? FAILED : DONE;
+		health_text(&health);
+	return strcmp(health.state, "ok") ? FAILED : DONE;
 }
 
 int command_health(const struct options *options)
 {
-	unsigned int nodes[MAX_CARDS];
-	int count = find_nodes(nodes), status = DONE;
+	struct json_object *array = NULL;
+	int status = DONE, count;
+	struct health health;
+	unsigned int *numbers;
 
+	if (options->has_device)
+		return health_of_one(options);
+	count = devices_in_sysfs(&numbers);
 	if (!count)
-		return no_cards(options);
-	if (!options->all && options->index >= count)
-		return complain("health: there is no card %d: the last card is %d", options->index,
-				count - 1);
-	if (!options->all)
-		return show(options, options->index, nodes[options->index]);
+		return no_devices(options->json);
 	if (options->json)
-		json_open(NULL, '[');
-	for (int i = 0; i < count; i++)
-		if (show(options, i, nodes[i]))
+		array = json_object_new_array();
+	for (int i = 0; i < count; i++) {
+		if (!health_read(&health, numbers[i])) {
+			status = complain("health: device %u was removed just now", numbers[i]);
+			continue;
+		}
+		if (options->json)
+			json_object_array_add(array, health_json(&health));
+		else
+			health_text(&health);
+		if (strcmp(health.state, "ok"))
 			status = FAILED;
+	}
 	if (options->json)
-		json_close(']');
+		json_print(array);
+	free(numbers);
 	return status;
 }

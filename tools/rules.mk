@@ -3,9 +3,11 @@
 # accelctl. Included by ../Makefile after lib/rules.mk.
 
 TOOL_SRC := $(sort $(wildcard tools/*.c))
+TOOL_CFLAGS := $(shell pkg-config --cflags json-c)
+TOOL_LIBS := $(shell pkg-config --libs json-c)
 ifneq ($(DRM),)
-TOOL_CFLAGS := -DHAVE_DRM
-TOOL_LIBS := -laccel_drm -Wl,-rpath-link,$(BUILD)/lib
+TOOL_CFLAGS += -DHAVE_DRM
+TOOL_LIBS += -laccel_drm -Wl,-rpath-link,$(BUILD)/lib
 endif
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests of `make run`: what it prints last, and its exit status."""
 
-import hashlib
 import os
 import subprocess
 
@@ -23,7 +22,7 @@ def last_line(result):
 
 
 def all_came_back(data):
-    return f"all {len(data)} bytes came back: SHA-256 {hashlib.sha256(data).hexdigest()}"
+    return f"all {len(data)} bytes came back"
 
 
 def test_demo():

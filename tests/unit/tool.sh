@@ -38,64 +38,87 @@ prints() {
 	grep -E -e "$pattern" "$work/out" || { cat "$work/out"; return 1; }
 }
 
-# json EXPRESSION COMMAND...: its output is one JSON value for which the expression of d holds.
+# json SUBCOMMAND EXPRESSION COMMAND...: its output is one JSON value, which the schema allows and
+# for which the expression of d holds.
 json() {
-	local expression=$1
-	shift
+	local subcommand=$1 expression=$2
+	shift 2
 	"$@" > "$work/out" || true
-	python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(0 if eval(sys.argv[1]) else repr(d))' \
-		"$expression" < "$work/out"
+	/usr/bin/python3 tests/unit/accelctl_json.py "$subcommand" "$expression" < "$work/out"
 }
 
-check 'help' prints '^  copy ' "$tool" --help
-for command in list info stats health copy; do
-	file=()
-	[ $command = copy ] && file=(Makefile)
-	check "help of $command" prints "^usage: accelctl $command " "$tool" $command --help
-	check "$command refuses an unknown option" fails 2 "--help'" "$tool" $command --nonsense
-	check "$command refuses too many arguments" fails 2 'too many' "$tool" $command 0 1
-	check "$command without driver" fails 1 'modprobe paccel' \
-		with MOCK_UNLOADED=1 "$tool" $command "${file[@]}"
-	check "$command without card" fails 1 'there is no card' \
-		with MOCK_CARDS= "$tool" $command "${file[@]}"
+# The same of each line of the output.
+json_lines() {
+	local subcommand=$1 expression=$2 line
+	shift 2
+	"$@" > "$work/lines" || return 1
+	[ -s "$work/lines" ] || return 1
+	while read -r line; do
+		json "$subcommand" "$expression" echo "$line" || return 1
+	done < "$work/lines"
+}
+
+# ---- The command line ----
+
+subcommands=$("$tool" | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+check 'without arguments it shows the overview' prints '^  copy +a file through' "$tool"
+for option in help --help -h; do
+	check "the overview by $option" prints '^  copy +a file through' "$tool" $option
 done
-check 'version' prints '^accelctl [0-9]+\.[0-9]+\.[0-9]+$' "$tool" --version
-check 'no command' fails 2 '--help' "$tool"
-check 'an unknown command' fails 2 "no command 'frobnicate'" "$tool" frobnicate
-check 'copy wants a file' fails 2 'FILE' "$tool" copy
-check 'an index that is none' fails 2 "'x' is not a number" "$tool" info x
-check 'a negative index' fails 2 "'-1' is not a number" "$tool" info -- -1
-check 'an index without card' fails 1 'the last card is 0' one_card "$tool" info 1
-check 'an interval that is none' fails 2 'seconds' "$tool" stats --watch=0
+for option in version --version -V; do
+	check "the version by $option" prints '^accelctl [0-9]+\.[0-9]+\.[0-9]+$' "$tool" $option
+done
+check 'version --json' json version 'd["version"].count(".") == 2' "$tool" version --json
+check 'the overview has subcommands' [ "$(wc -w <<< "$subcommands")" -ge 7 ]
+for command in $subcommands; do
+	check "help of $command" prints "^usage: accelctl $command( |\$)" "$tool" "$command" --help
+	check "help of $command by -h" prints "^usage: accelctl $command( |\$)" "$tool" "$command" -h
+	check "help of $command by help" prints "^usage: accelctl $command( |\$)" "$tool" help "$command"
+	check "$command refuses an unknown option" fails 2 "$command: there is no option '--nonsense'" \
+		"$tool" "$command" --nonsense
+	check "$command refuses too many arguments" fails 2 'too many' "$tool" "$command" 0 1 2
+done
+# The manual page has all of the tool, with dashes as the page writes them, and nothing else.
+page_agrees() {
+	local command option status=0
+	sed 's/\\-/-/g' Documentation/man/accelctl.1 > "$work/page"
+	for command in $subcommands; do
+		grep -qx "\.B $command" "$work/page" || { echo "the page does not describe $command"; status=1; }
+		for option in $("$tool" help "$command" | sed -n 's/^  -., --\([a-z-]*\).*/\1/p'); do
+			grep -qE "^\.BR -. \", \" \"?--$option" "$work/page" ||
+				{ echo "the page has no --$option"; status=1; }
+		done
+	done
+	sed -n 's/^\.BR "accelctl \([a-z]*\).*/\1/p' "$work/page" | diff - <(echo "$subcommands") || status=1
+	return "$status"
+}
+check 'the manual page has all subcommands and options' page_agrees
+check 'the first line of an error names the program' prints "^accelctl: info: there is no option '-x'" \
+	bash -c "! $tool info -x 2>&1"
+check 'an option that takes no argument' fails 2 "'--json=1' takes no argument" "$tool" info --json=1
+check 'an option that requires an argument' fails 2 "'--device' requires an argument" "$tool" info --device
+check 'a negative number is no option' fails 2 "'-1' is no option, and device numbers begin at 0" \
+	"$tool" info -1
+check 'an unknown subcommand' fails 2 "no subcommand 'frobnicate'" "$tool" frobnicate
+check 'help of an unknown subcommand' fails 2 "no subcommand 'frobnicate'" "$tool" help frobnicate
+check 'copy without a file' fails 2 'FILE is missing' "$tool" copy
+check 'an interval that is none' fails 2 "interval is '0'" "$tool" stats --watch=0
+check 'an interval that is none, in a word of its own' fails 2 "interval is '0'" "$tool" stats --watch 0
 check 'a count without watch' fails 2 '--watch' "$tool" stats --count=3
-check 'no permission' fails 1 'no permission to open /dev/paccel0' \
-	with MOCK_CARDS=0 MOCK_DENY=1 "$tool" info
+for count in 0 -1 x 99999999999999999999; do
+	check "a count of $count" fails 2 "count is '$count': a number from 1" \
+		one_card timeout 5 "$tool" stats --watch=0.01 "--count=$count"
+done
 check 'a full disk' fails 1 'cannot write' bash -c "LD_PRELOAD=$mock MOCK_CARDS=0 $tool list > /dev/full"
 
-check 'list' prints '^1 +/dev/paccel3 +mock +0000:04:00.0 +4032 B +4032 B$' \
-	with MOCK_CARDS=0,3 "$tool" list
-check 'list --json' json '[c["node"] for c in d] == ["/dev/paccel0", "/dev/paccel3"]' \
-	with MOCK_CARDS=3,0 "$tool" list --json
-check 'list --json without card' json 'd == []' with MOCK_CARDS= "$tool" list --json
-check 'list shows a card that cannot be opened' json \
-	'"no permission" in d[0]["error"] and d[1]["free"] == 4032' \
-	with MOCK_CARDS=0,1 MOCK_DENY=1 "$tool" list --json
-check 'info' prints '^  memory +4032 bytes$' one_card "$tool" info
-check 'info of another card' prints '^  node +/dev/paccel7$' with MOCK_CARDS=0,7 "$tool" info 1
-check 'info --json' json 'd["granule"] == 64 and d["capabilities"] == ["memory-survives-reset"]' \
-	one_card "$tool" info --json
-check 'stats' prints '^free +4032 B$' one_card "$tool" stats
-check 'stats without quota' prints '^quota of each user +none$' one_card "$tool" stats
-check 'stats with quota' prints '^quota of each user +1024 B$' with MOCK_CARDS=0 MOCK_QUOTA=1024 "$tool" stats
-check 'stats --json' json 'd["total"] == 4032 and len(d) == 19' one_card "$tool" stats 0 --json
-check 'stats --watch' prints '^ +0 B +4032 B ' one_card "$tool" stats --watch=0.01 --count=3
-watch_lines() { [ "$(one_card "$tool" stats --watch=0.01 --count=4 --json | grep -c '^{.*}$')" = 4 ]; }
-check 'stats --watch --json is a line each' watch_lines
+# ---- Devices ----
 
-# sysfs NODE HEALTH [COUNTER=VALUE...]: the files of a card.
+# sysfs NODE HEALTH [COUNTER=VALUE...]: the files of a device; its PCI address is that of the mock.
 sysfs() {
 	local folder=$work/sysfs/$1 counter
-	mkdir -p "$folder"
+	mkdir -p "$folder/device"
+	printf 'DRIVER=paccel\nPCI_SLOT_NAME=0000:%02x:00.0\n' "$((${1#paccel} + 1))" \
+		> "$folder/device/uevent"
 	echo mock > "$folder/backend"
 	echo "$2" > "$folder/health"
 	for counter in timeouts lost_irqs spurious_irqs bogus corrupt engine_resets resets leaked_pages \
@@ -106,60 +129,137 @@ sysfs() {
 		echo "${counter#*=}" > "$folder/${counter%%=*}"
 	done
 }
-health() { with MOCK_CARDS=0 MOCK_SYSFS="$work/sysfs" "$tool" health "$@"; }
+
+two_cards() { with MOCK_CARDS=0,10 MOCK_SYSFS="$work/sysfs" "$@"; }
+sysfs paccel0 ok timeouts=3
 sysfs paccel10 ok
-sysfs paccel2 ok timeouts=3
-check 'health' prints '^card 0: ok \(mock, /dev/paccel2\)$' health
-check 'health explains what is not 0' prints '^  timeouts        3  transfers took longer' health
+for command in info stats health; do
+	for device in 10 paccel10 /dev/paccel10 0000:0b:00.0 0b:00.0; do
+		check "$command $device" prints '^device 10:?' two_cards "$tool" $command $device
+		check "$command -d $device" prints '^device 10:?' two_cards "$tool" $command -d $device
+	done
+	check "$command of a device that is not there" fails 1 'there is no device 1' \
+		two_cards "$tool" $command 1
+	check "$command of an address that is none" fails 2 'no device at PCI address 0000:0c:00.0' \
+		two_cards "$tool" $command 0c:00.0
+	for device in x -1 01 '' /dev/null 0c:00 0c:00.0x; do
+		check "$command of '$device', which is no device" fails 2 "'$device' is no device" \
+			two_cards "$tool" $command -- "$device"
+	done
+	check "$command of two devices" fails 2 'too many' two_cards "$tool" $command -d 0 10
+done
+for device in 10 /dev/paccel10 0000:0b:00.0; do
+	check "copy on $device" prints '^device 10: mock at 0000:0b:00.0, /dev/paccel10,' \
+		two_cards "$tool" copy .gitignore $device
+	check "copy --device=$device" prints '^device 10: mock at 0000:0b:00.0, /dev/paccel10,' \
+		two_cards "$tool" copy .gitignore --device=$device
+done
+check 'without a name it is the first device' prints '^device 3$' with MOCK_CARDS=7,3 "$tool" info
+check 'a device keeps its number when another one is removed' prints '^device 10$' \
+	with MOCK_CARDS=10 "$tool" info 10
+check 'no other device has the number of one that was removed' fails 1 \
+	'there is no device 0: there is 10' with MOCK_CARDS=10 "$tool" info 0
+for command in list info stats health copy; do
+	file=()
+	[ $command = copy ] && file=(Makefile)
+	check "$command without driver" fails 1 'modprobe paccel' \
+		with MOCK_UNLOADED=1 "$tool" $command "${file[@]}"
+	check "$command without device" fails 1 'there is no card' \
+		with MOCK_CARDS= "$tool" $command "${file[@]}"
+done
+check 'no permission' fails 1 'no permission to open /dev/paccel0' \
+	with MOCK_CARDS=0 MOCK_DENY=1 "$tool" info
+
+# ---- list, info, stats ----
+
+check 'list' prints '^3 +/dev/paccel3 +mock +0000:04:00.0 +4032 B +4032 B$' \
+	with MOCK_CARDS=0,3 "$tool" list
+check 'list --json' json list '[(c["index"], c["node"]) for c in d] == [(0, "/dev/paccel0"), (3, "/dev/paccel3")]' \
+	with MOCK_CARDS=3,0 "$tool" list --json
+check 'list --json without device' json list 'd == []' with MOCK_CARDS= "$tool" list --json
+check 'list shows a device that cannot be opened' json list \
+	'd[0]["index"] == 2 and "no permission" in d[0]["error"] and d[1]["free"] == 4032' \
+	with MOCK_CARDS=2,5 MOCK_DENY=1 "$tool" list --json
+check 'info' prints '^  memory +4032 bytes$' one_card "$tool" info
+check 'info --json' json info 'd["granule"] == 64 and d["capabilities"] == ["memory-survives-reset"]' \
+	one_card "$tool" info --json
+check 'stats' prints '^free +4032 B$' one_card "$tool" stats
+check 'stats names its device' prints '^device 3: mock at 0000:04:00.0, /dev/paccel3$' \
+	with MOCK_CARDS=3 "$tool" stats
+check 'stats without quota' prints '^quota of each user +none$' one_card "$tool" stats
+check 'stats with quota' prints '^quota of each user +1024 B$' with MOCK_CARDS=0 MOCK_QUOTA=1024 "$tool" stats
+check 'stats --json' json stats 'd["total"] == 4032 and d["node"] == "/dev/paccel3" and len(d) == 22' \
+	with MOCK_CARDS=0,3 "$tool" stats 3 --json
+# rows COUNT OPTION...
+rows() { [ "$(one_card timeout 60 "$tool" stats "${@:2}" | grep -cE '^ +0 B +4032 B ')" = "$1" ]; }
+check 'stats --watch' rows 3 --watch=0.01 --count=3
+check 'stats --watch SECONDS in two words' rows 2 --watch 0.01 --count 2
+check 'stats -w -n' rows 2 -w 0.01 -n 2
+check 'stats -w before another option' rows 2 -w -n 2
+check 'stats DEVICE --watch SECONDS' rows 2 0 --watch 0.01 --count 2
+check 'stats --watch SECONDS DEVICE' rows 2 --watch 0.01 0 --count 2
+check 'stats --watch --json is a line each' json_lines stats 'd["total"] == 4032' \
+	one_card "$tool" stats --watch=0.01 --count=4 --json
+
+# ---- health ----
+
+health() { with MOCK_CARDS= MOCK_SYSFS="$work/sysfs" "$tool" health "$@"; }
+check 'health' prints '^device 0: ok \(mock, /dev/paccel0\)$' health
+check 'health explains what is not 0' prints '^  timeouts        3  DMA requests exceeded' health
 check 'health explains nothing else' prints '^  bogus           0$' health
-check 'health of a card' prints '^card 1: ok \(mock, /dev/paccel10\)$' health 1
-check 'health --json' json '[c["node"] for c in d] == ["/dev/paccel2", "/dev/paccel10"] and d[0]["timeouts"] == 3' \
+check 'health of a device' prints '^device 10: ok \(mock, /dev/paccel10\)$' health 10
+check 'health --json' json health \
+	'[c["node"] for c in d] == ["/dev/paccel0", "/dev/paccel10"] and d[0]["timeouts"] == 3' \
 	health --json
-check 'health --json of a card' json 'd["health"] == "ok" and len(d) == 13' health 0 --json
-check 'health of a card that is not there' fails 1 'the last card is 1' health 2
+check 'health --json of a device' json health 'd["health"] == "ok" and len(d) == 13' health 0 --json
 sysfs paccel10 failed corrupt=1
 rm "$work/sysfs/paccel10/quarantined"
 not_ok() { ! health "$@" > "$work/out" && grep -E "$pattern" "$work/out"; }
-pattern='^  out of service' check 'health of a card that has failed' not_ok
-pattern='"health": "failed", .*"corrupt": 1' check 'health --json of it' not_ok 1 --json
-check 'health of the other one' prints '^card 0: ok' health 0
+pattern='^  out of service' check 'health of a device that has failed' not_ok
+pattern='"health": "failed", .*"corrupt": 1' check 'health --json of it' not_ok 10 --json
+check 'health of the other one' prints '^device 0: ok' health 0
 pattern='^  quarantined +\?$' check 'health of an older driver' not_ok
 rm "$work/sysfs/paccel10/health"
-check 'health of a card that goes away' fails 1 'card 1 is gone' health
+check 'health of a device that is removed' fails 1 'device 10 was removed just now' health
 
-# Sizes around the blocks of SHA-256 and the pieces of the card, against another implementation.
+# ---- copy ----
+
+# Sizes around the pieces.
 copies() {
-	local copied=$work/$1.bin sum
-	head -c "$1" /dev/urandom > "$copied"
-	sum=$(sha256sum < "$copied") || return 1
-	one_card "$tool" copy "$copied" > "$work/out" || { cat "$work/out"; return 1; }
-	tail -n 1 "$work/out" | grep -xF "all $1 bytes came back: SHA-256 ${sum%% *}"
+	head -c "$1" /dev/urandom > "$work/$1.bin"
+	one_card "$tool" copy "$work/$1.bin" > "$work/out" || { cat "$work/out"; return 1; }
+	tail -n 1 "$work/out" | grep -xF "all $1 bytes came back"
 }
-for size in 0 1 3 55 56 57 63 64 65 119 120 2015 2016 2017 4032 4033 100000; do
+for size in 0 1 64 2015 2016 2017 4032 4033 100000; do
 	check "copy of $size bytes" copies $size
 done
-check 'copy shows the card' prints '^card 0: mock at 0000:01:00.0, .* 4032 bytes .* granule 64$' \
+check 'copy shows the device' prints '^device 0: mock at 0000:01:00.0, .* 4032 bytes .* granule 64$' \
 	one_card "$tool" copy "$work/2016.bin"
 check 'copy shows progress' prints '^\[#{12}\.{12}\]  50 %  .* left$' \
 	one_card "$tool" copy "$work/4032.bin"
-check 'copy shows the statistics' prints '^copied inside the card +0 +2017 +\+2017$' \
+check 'copy shows the statistics' prints '^copied inside the device +0 +2017 +\+2017$' \
 	one_card "$tool" copy "$work/2017.bin"
-check 'copy on another card' prints '^card 1: .*/dev/paccel4' \
-	with MOCK_CARDS=0,4 "$tool" copy "$work/64.bin" --device=1
-check 'copy --json' json \
-	'd["ok"] and d["bytes"] == 2017 and d["piece"] == 2016 and d["sha256_in"] == d["sha256_out"]' \
+check 'copy that frees its memory has changed nothing' prints '^free +4032 +4032 +\+0$' \
+	one_card "$tool" copy "$work/2017.bin"
+check 'copy --json' json copy 'd["ok"] and d["bytes"] == 2017 and d["piece"] == 2016 and d["different"] == 0' \
 	one_card "$tool" copy --json "$work/2017.bin"
 cp "$work/64.bin" "$work/a \"b\\"
-check 'copy --json of an odd name' json 'd["file"].endswith("a \"b\\")' \
+check 'copy --json of an odd name' json copy 'd["file"].endswith("a \"b\\")' \
 	one_card "$tool" copy --json "$work/a \"b\\"
+# Each of these bytes is none of UTF-8: a lone continuation, an overlong form, a surrogate, beyond the end.
+not_utf8=$work/$'x\x80\xc0\xaf\xed\xa0\x80\xf5y\xc3\xa9\xe2'
+cp "$work/64.bin" "$not_utf8"
+check 'copy --json of a name that is not UTF-8' json copy \
+	'd["file"].endswith("x" + 7 * chr(0xfffd) + "y" + chr(0xe9) + chr(0xfffd))' \
+	one_card "$tool" copy --json "$not_utf8"
 check 'copy takes what the quota leaves' prints 'in pieces of 504$' \
 	with MOCK_CARDS=0 MOCK_QUOTA=1024 "$tool" copy "$work/4033.bin"
 comes_back_wrong() {
 	with MOCK_CARDS=0 MOCK_CORRUPT=1 "$tool" copy "$work/4033.bin" > "$work/out"
-	[ $? = 1 ] && tail -n 1 "$work/out" | grep '^3 of 4033 bytes came back wrong, the first at 1008: '
+	[ $? = 1 ] && tail -n 1 "$work/out" | grep '^3 of 4033 bytes came back wrong, the first at 1008$'
 }
 check 'copy notices wrong bytes' comes_back_wrong
-check 'copy --json notices wrong bytes' json 'not d["ok"] and d["different"] == 1' \
+check 'copy --json notices wrong bytes' json copy 'not d["ok"] and d["different"] == 1' \
 	with MOCK_CARDS=0 MOCK_CORRUPT=1 "$tool" copy --json "$work/64.bin"
 check 'copy of a file that is not there' fails 1 'No such file' one_card "$tool" copy "$work/none"
 check 'copy of a directory' fails 1 'directory' one_card "$tool" copy "$work"

@@ -91,17 +91,16 @@ def cards():
 def card_of(size):
     """The number of the last card that has so much memory, less what it keeps for itself.
     Paddle's is the same."""
-    return max(card["index"] for card in cards() if size * 0.9 < card["memory_size"] <= size)
+    return max(number for number, card in enumerate(cards()) if size * 0.9 < card["memory_size"] <= size)
 
 
-# Paddle's numbers are those of the cards that there were. accelctl counts those that there are.
+# Paddle's numbers are positions among the devices that there were at its start.
 NODES = [card["node"] for card in cards()]
 
 
 def counters(number=0):
     """Of one of Paddle's cards, by all processes: bytes_h2d, transfers, used, and so on."""
-    nodes = [card["node"] for card in cards()]
-    return ask("stats", str(nodes.index(NODES[number])))
+    return ask("stats", NODES[number])
 
 
 class Counted(tap.Grown):

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options of all subcommands: one table, from which usage lines, help, completion and parsing
+ * come.
+ */
+#include "accelctl.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERVAL_MAX 86400 /* seconds */
+#define HELP_COLUMN 26
+
+static const struct option_spec {
+	unsigned int id;
+	char letter;
+	const char *name;
+	const char *argument; /* NULL: none */
+	bool optional; /* the argument may be absent */
+	const char *help;
+} specs[] = {
+	{ OPT_DEVICE, 'd', "device", "DEVICE", false,
+	  "number (0), node (/dev/paccel0) or PCI address (0000:01:00.0)" },
+	{ OPT_JSON, 'j', "json", NULL, false, "JSON instead of text" },
+	{ OPT_WATCH, 'w', "watch", "SECONDS", true, "a line every SECONDS (default: 1)" },
+	{ OPT_COUNT, 'n', "count", "N", false, "end after N lines" },
+	{ OPT_HELP, 'h', "help", NULL, false, "this text" },
+};
+
+#define SPECS (sizeof(specs) / sizeof(specs[0]))
+
+static bool command_takes(const struct command *command, const struct option_spec *spec)
+{
+	return spec->id == OPT_HELP || command->options & spec->id;
+}
+
+static const char *const operand_names[] = {
+	[0] = " FILE",
+	[1] = " [DEVICE]",
+	[2] = " [SUBCOMMAND]",
+	[3] = " [WORD...]",
+};
+
+void options_print_usage(const struct command *command)
+{
+	for (size_t i = 0; i < sizeof(operand_names) / sizeof(operand_names[0]); i++)
+		if (command->operands & 1u << i)
+			fputs(operand_names[i], stdout);
+	for (size_t i = 0; i < SPECS; i++) {
+		const struct option_spec *spec = &specs[i];
+
+		if (!command_takes(command, spec) || spec->id == OPT_DEVICE || spec->id == OPT_HELP)
+			continue;
+		printf(" [--%s", spec->name);
+		if (spec->argument)
+			printf(spec->optional ? " [%s]" : " %s", spec->argument);
+		putchar(']');
+	}
+}
+
+void options_print_help(const struct command *command)
+{
+	for (size_t i = 0; i < SPECS; i++) {
+		const struct option_spec *spec = &specs[i];
+		int width;
+
+		if (!command_takes(command, spec))
+			continue;
+		width = printf("  -%c, --%s", spec->letter, spec->name);
+		if (spec->argument)
+			width += printf(spec->optional ? " [%s]" : " %s", spec->argument);
+		printf("%*s%s\n", width < HELP_COLUMN ? HELP_COLUMN - width : 2, "", spec->help);
+	}
+}
+
+static bool parse_count(const char *text, unsigned long *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoul(text, &end, 10);
+	if (errno || end == text || *end || strchr(text, '-') || !*number) {
+		complain("count is '%s': a number from 1 to %lu is allowed", text, ULONG_MAX);
+		return false;
+	}
+	return true;
+}
+
+static bool is_number(const char *text)
+{
+	char *end;
+
+	strtod(text, &end);
+	return end != text && !*end;
+}
+
+static bool parse_interval(const char *text, double *interval)
+{
+	*interval = strtod(text, NULL);
+	if (is_number(text) && *interval > 0 && *interval <= INTERVAL_MAX)
+		return true;
+	complain("interval is '%s': a number of seconds above 0, up to %d, is allowed", text,
+		 INTERVAL_MAX);
+	return false;
+}
+
+/*
+ * getopt_long() takes an optional argument only in the same word. A number in the next word is the
+ * argument too.
+ */
+static const char *optional_argument_of(char **argv)
+{
+	if (!optarg && argv[optind] && is_number(argv[optind]))
+		return argv[optind++];
+	return optarg;
+}
+
+static bool parse_option(const struct command *command, unsigned int id, char **argv,
+			 struct options *options)
+{
+	const char *argument;
+
+	switch (id) {
+	case OPT_DEVICE:
+		options->has_device = true;
+		return device_parse(command->name, optarg, &options->device);
+	case OPT_JSON:
+		options->json = true;
+		return true;
+	case OPT_WATCH:
+		options->watch = true;
+		argument = optional_argument_of(argv);
+		return !argument || parse_interval(argument, &options->interval);
+	case OPT_COUNT:
+		return parse_count(optarg, &options->count);
+	case OPT_HELP:
+		options->help = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static unsigned int id_of_letter(int letter)
+{
+	for (size_t i = 0; i < SPECS; i++)
+		if (specs[i].letter == letter)
+			return specs[i].id;
+	return 0;
+}
+
+/* getopt_long()'s own messages do not name the program. */
+static void complain_option(const struct command *command, int answer, char **argv)
+{
+	const char *word = argv[optind - 1];
+
+	if (answer == ':')
+		complain("%s: option '%s' requires an argument", command->name, word);
+	else if (id_of_letter(optopt))
+		complain("%s: option '%s' takes no argument", command->name, word);
+	else if (optopt >= '0' && optopt <= '9')
+		complain("%s: '-%c' is no option, and device numbers begin at 0", command->name,
+			 optopt);
+	else if (optopt)
+		complain("%s: there is no option '-%c'", command->name, optopt);
+	else
+		complain("%s: there is no option '%s'", command->name, word);
+}
+
+static bool parse_operands(const struct command *command, char **words, struct options *options)
+{
+	unsigned int operands = command->operands;
+
+	if (operands & OPERAND_WORDS) {
+		options->words = words;
+		return true;
+	}
+	if (operands & OPERAND_FILE && !(options->file = *words)) {
+		complain("%s: FILE is missing", command->name);
+		return false;
+	}
+	words += !!(operands & OPERAND_FILE);
+	if (operands & OPERAND_COMMAND && *words)
+		options->command = *words++;
+	if (operands & OPERAND_DEVICE && *words && !options->has_device) {
+		options->has_device = true;
+		if (!device_parse(command->name, *words++, &options->device))
+			return false;
+	}
+	if (!*words)
+		return true;
+	complain("%s: '%s' is one argument too many", command->name, *words);
+	return false;
+}
+
+static void fill_getopt(const struct command *command, char shorts[], struct option longs[])
+{
+	*shorts++ = ':';
+	for (size_t i = 0; i < SPECS; i++) {
+		const struct option_spec *spec = &specs[i];
+		int has = !spec->argument ? no_argument :
+			  spec->optional  ? optional_argument :
+					    required_argument;
+
+		if (!command_takes(command, spec))
+			continue;
+		*shorts++ = spec->letter;
+		for (int colons = has; colons; colons--)
+			*shorts++ = ':';
+		*longs++ = (struct option){ spec->name, has, NULL, spec->letter };
+	}
+	*shorts = 0;
+	*longs = (struct option){ 0 };
+}
+
+bool options_parse(const struct command *command, int argc, char **argv, struct options *options)
+{
+	char shorts[3 * SPECS + 2];
+	struct option longs[SPECS + 1];
+	int letter;
+
+	*options = (struct options){ .interval = 1 };
+	if (command->operands & OPERAND_WORDS)
+		return parse_operands(command, argv + 1, options);
+	fill_getopt(command, shorts, longs);
+	opterr = 0;
+	while ((letter = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (letter == '?' || letter == ':') {
+			complain_option(command, letter, argv);
+			return false;
+		}
+		if (!parse_option(command, id_of_letter(letter), argv, options))
+			return false;
+		if (options->help)
+			return true;
+	}
+	if (!parse_operands(command, argv + optind, options))
+		return false;
+	if (!options->count || options->watch || !(command->options & OPT_WATCH))
+		return true;
+	complain("%s: --count is for --watch", command->name);
+	return false;
+}
