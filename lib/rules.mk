@@ -9,6 +9,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
+COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 # $(call step,CC) before a command prints a line such as `CC lib/copy.o` in its place, and $(Q) nothing;
 # with V=1 both print the command. With -s nothing is printed at all.
@@ -71,6 +72,8 @@ install-lib: lib tools
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/accel.pc
 	lib/install-cmake lib/accelConfig.cmake.in $(LIB_VERSION) $(LIBDIR) $(INCLUDEDIR) "$(DESTDIR)"
 	install -m 755 $(BUILD)/tools/accelctl $(DESTDIR)$(BINDIR)
+	install -d $(DESTDIR)$(COMPLETIONDIR)
+	install -m 644 tools/accelctl.bash $(DESTDIR)$(COMPLETIONDIR)/accelctl
 	lib/install-man $(DESTDIR)$(MANDIR) $(MAN_PAGES)
 
 -include $(LIB_OBJ:.o=.d)

@@ -42,6 +42,8 @@ const struct command commands[] = {
 	  "Shows the version of accelctl and of the library that it runs with." },
 	{ "help", command_help, OPERAND_COMMAND, 0, "this overview, or the help of a subcommand",
 	  "Shows the overview, or what accelctl SUBCOMMAND --help shows." },
+	{ "complete", command_complete, OPERAND_WORDS, 0, NULL,
+	  "Prints what can stand in place of the last WORD, for the completion of the shell." },
 	{ 0 }
 };
 

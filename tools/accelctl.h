@@ -68,6 +68,7 @@ int command_stats(const struct options *options);
 int command_health(const struct options *options);
 int command_copy(const struct options *options);
 int command_drm(const struct options *options);
+int command_complete(const struct options *options);
 
 /* One number of struct accel_memory_stats. */
 struct stat_field {
@@ -96,6 +97,12 @@ bool options_parse(const struct command *command, int argc, char **argv, struct 
 void options_print_usage(const struct command *command);
 /* A line for each option. */
 void options_print_help(const struct command *command);
+
+/* The name of the argument that an option requires ("DEVICE"); NULL for none, or no such option. */
+const char *option_argument(const struct command *command, const char *word);
+/* Calls @candidate(option, prefix) for each option of a subcommand. */
+void options_complete(const struct command *command, const char *prefix,
+		      void (*candidate)(const char *word, const char *prefix));
 
 /* ---- devices.c: a device has the number of its node /dev/paccelN ---- */
 

@@ -76,6 +76,31 @@ void options_print_help(const struct command *command)
 	}
 }
 
+const char *option_argument(const struct command *command, const char *word)
+{
+	for (size_t i = 0; i < SPECS; i++) {
+		const struct option_spec *spec = &specs[i];
+		bool is_short = word[0] == '-' && word[1] == spec->letter && !word[2];
+		bool is_long = !strncmp(word, "--", 2) && !strcmp(word + 2, spec->name);
+
+		if (command_takes(command, spec) && !spec->optional && (is_short || is_long))
+			return spec->argument;
+	}
+	return NULL;
+}
+
+void options_complete(const struct command *command, const char *prefix,
+		      void (*candidate)(const char *word, const char *prefix))
+{
+	char word[32];
+
+	for (size_t i = 0; i < SPECS; i++) {
+		snprintf(word, sizeof(word), "--%s", specs[i].name);
+		if (command_takes(command, &specs[i]))
+			candidate(word, prefix);
+	}
+}
+
 static bool parse_count(const char *text, unsigned long *number)
 {
 	char *end;

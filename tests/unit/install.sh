@@ -21,7 +21,8 @@ all_is_there() {
 	local file missing=0
 	for file in include/accel/{accel,buffer,pool,resource}.h lib/libaccel.{so.0,so,a} \
 		lib/pkgconfig/accel.pc lib/cmake/accel/accelConfig.cmake bin/accelctl \
-		share/man/man1/accelctl.1 share/man/man7/accel.7; do
+		share/man/man1/accelctl.1 share/man/man7/accel.7 \
+		share/bash-completion/completions/accelctl; do
 		[ -e "$root$prefix/$file" ] || { echo "no $file"; missing=1; }
 	done
 	[ "$(readlink "$root$prefix/lib/libaccel.so")" = libaccel.so.0 ] && return "$missing"
@@ -162,5 +163,14 @@ if has_drm; then
 fi
 check 'the plugin for PaddlePaddle loads' plugin_loads
 check 'accelctl finds its library' tool_finds_its_library
+# As an interactive shell loads it, with the tool beside it on the path.
+completion_works() {
+	PATH=$root$prefix/bin:$PATH bash --norc -c "
+		. '$root$prefix/share/bash-completion/completions/accelctl'
+		COMP_WORDS=(accelctl st) COMP_CWORD=1
+		_accelctl accelctl st accelctl
+		[ \"\${COMPREPLY[*]}\" = stats ] && complete -p accelctl | grep -F -- '-F _accelctl accelctl'"
+}
+check 'the completion works where it is installed' completion_works
 check 'make install works again' twice_is_the_same
 tap_end

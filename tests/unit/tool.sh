@@ -170,6 +170,41 @@ done
 check 'no permission' fails 1 'no permission to open /dev/paccel0' \
 	with MOCK_CARDS=0 MOCK_DENY=1 "$tool" info
 
+# ---- Completion ----
+
+# completes WORDS WORD...: what the function of bash offers for the last word, sorted. Files are ":".
+completes() {
+	local expected=$1
+	shift
+	local found
+	found=$(MOCK_CARDS=0,10 LD_PRELOAD=$mock bash --norc -c '
+		. tools/accelctl.bash
+		compopt() { [ "$*" != "-o default" ] || COMPREPLY+=(:); }
+		tool=$1
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		shift
+		_accelctl "$tool" "${*: -1}" "${*: -2:1}"
+		printf "%s\n" "${COMPREPLY[@]}" | sort | xargs' bash "$tool" "$@")
+	[ "$found" = "$expected" ] || { echo "'$found' instead of '$expected'"; return 1; }
+}
+check 'completion of subcommands' completes "$(sort <<< "$subcommands" | xargs)" ''
+check 'completion of a prefix of one' completes 'health help' 'he'
+check 'completion of nothing' completes '' 'x'
+check 'completion after a subcommand that is none' completes '' 'x' ''
+check 'completion of devices' completes '0 10' info ''
+check 'completion of a device' completes '10' info 1
+check 'completion of nodes' completes '/dev/paccel0 /dev/paccel10' info /dev/
+check 'completion of a second device' completes '' info 0 ''
+check 'completion of the argument of -d' completes '0 10' copy -d ''
+check 'completion of the argument of --device=' completes '0 10' copy --device =
+check 'completion of the argument of --device=1' completes '10' copy --device = 1
+check 'completion of a file' completes ':' copy ''
+check 'completion of a device after a file' completes '0 10' copy README.md ''
+check 'completion of a file after a device' completes ':' copy -d 0 ''
+check 'completion of options' completes '--count --device --help --json --watch' stats --
+check 'completion of an option' completes '--watch' stats 0 --w
+check 'completion of help' completes 'info' help i
+
 # ---- list, info, stats ----
 
 check 'list' prints '^3 +/dev/paccel3 +mock +0000:04:00.0 +4032 B +4032 B$' \
