@@ -27,6 +27,28 @@ const struct command commands[] = {
 	  "Shows the health and the error counters of a device, or else of all devices.\n"
 	  "Counters that are not 0 are explained. Does not open the devices, so it needs no\n"
 	  "permission. Exit status 1 if a device is not ok." },
+	{ "monitor", command_monitor, OPERAND_DEVICE,
+	  OPT_DEVICE | OPT_JSON | OPT_CSV | OPT_INTERVAL | OPT_COUNT,
+	  "memory and rates of all devices, a line per interval",
+	  "Shows a line per device and interval: memory in use, and bytes copied and filled and\n"
+	  "DMA requests per second, by all processes, until it is interrupted. The first line\n"
+	  "comes after one interval. A device that is removed is left out from then on." },
+	{ "reset", command_reset, OPERAND_DEVICE, OPT_DEVICE | OPT_FORCE, "resets a device",
+	  "Resets a device, which has to be named, also if it is out of service. Work in flight\n"
+	  "fails. Without the capability memory-survives-reset (accelctl info) the contents of\n"
+	  "device memory are lost, and processes have to open the device again. Refused while\n"
+	  "processes have the device open. Requires root (CAP_SYS_ADMIN)." },
+	{ "quota", command_quota, OPERAND_DEVICE, OPT_DEVICE | OPT_SET | OPT_JSON,
+	  "how much device memory each user may allocate",
+	  "Shows the quota of a device, or else of all devices; with --set, changes that of a\n"
+	  "device, which has to be named. It applies to each user, root included, and frees\n"
+	  "nothing. Changing it requires root." },
+	{ "dump", command_dump, OPERAND_DEVICE, OPT_DEVICE | OPT_OUTPUT | OPT_DELETE,
+	  "saves the core dump of a device that has failed",
+	  "Saves the device core dump, which the driver has recorded when an engine hung or the\n"
+	  "device went out of service, to FILE (default: paccelN.dump), which must not exist.\n"
+	  "While the kernel keeps a dump, five minutes or until it is deleted, it drops further\n"
+	  "dumps of the device. Requires root." },
 	{ "copy", command_copy, OPERAND_FILE | OPERAND_DEVICE, OPT_DEVICE | OPT_JSON,
 	  "a file through the memory of a device and back",
 	  "Copies FILE in pieces into one half of a block of device memory, inside the device to\n"

@@ -23,6 +23,12 @@ enum {
 	OPT_JSON = 1 << 1,
 	OPT_WATCH = 1 << 2,
 	OPT_COUNT = 1 << 3,
+	OPT_INTERVAL = 1 << 4,
+	OPT_CSV = 1 << 5,
+	OPT_FORCE = 1 << 6,
+	OPT_SET = 1 << 7,
+	OPT_OUTPUT = 1 << 8,
+	OPT_DELETE = 1 << 9,
 	OPT_HELP = 1 << 30, /* all of them do */
 };
 
@@ -39,7 +45,13 @@ struct options {
 	bool has_device; /* a device was named */
 	unsigned int device; /* its number, N of /dev/paccelN */
 	bool json;
+	bool csv;
 	bool watch;
+	bool force;
+	bool delete;
+	bool has_size;
+	uint64_t size; /* of --set */
+	const char *output;
 	double interval; /* seconds */
 	unsigned long count; /* of lines, 0 for no end */
 	const char *file; /* operand FILE */
@@ -67,6 +79,10 @@ int command_info(const struct options *options);
 int command_stats(const struct options *options);
 int command_health(const struct options *options);
 int command_copy(const struct options *options);
+int command_monitor(const struct options *options);
+int command_reset(const struct options *options);
+int command_quota(const struct options *options);
+int command_dump(const struct options *options);
 int command_drm(const struct options *options);
 int command_complete(const struct options *options);
 
@@ -161,6 +177,8 @@ struct json_object *json_device(unsigned int number, const struct accel_device_i
 void json_print(struct json_object *value);
 
 double time_now(void);
+/* UTC, as ISO 8601 has it, with milliseconds. */
+void time_text(char text[48]);
 struct timespec time_add(struct timespec time, double seconds);
 
 void *xrealloc(void *ptr, size_t size);

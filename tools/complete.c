@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * accelctl complete WORD...: what can stand in place of the last word of a command line, a line each,
- * for tools/accelctl.bash. The line ":" stands for the names of files.
+ * accelctl complete WORD...: what can stand in place of the last word of a command line, a line
+ * each, for tools/accelctl.bash. The line ":" stands for the names of files.
  */
 #include "accelctl.h"
 

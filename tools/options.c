@@ -5,6 +5,7 @@
  */
 #include "accelctl.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -26,7 +27,13 @@ static const struct option_spec {
 	  "number (0), node (/dev/paccel0) or PCI address (0000:01:00.0)" },
 	{ OPT_JSON, 'j', "json", NULL, false, "JSON instead of text" },
 	{ OPT_WATCH, 'w', "watch", "SECONDS", true, "a line every SECONDS (default: 1)" },
-	{ OPT_COUNT, 'n', "count", "N", false, "end after N lines" },
+	{ OPT_INTERVAL, 'i', "interval", "SECONDS", false, "time between lines (default: 1)" },
+	{ OPT_COUNT, 'n', "count", "N", false, "end after N intervals" },
+	{ OPT_CSV, 'c', "csv", NULL, false, "comma-separated values instead of text" },
+	{ OPT_SET, 's', "set", "SIZE", false, "new quota (4096, 64M, 2G); none: no quota" },
+	{ OPT_OUTPUT, 'o', "output", "FILE", false, "file to create; -: standard output" },
+	{ OPT_DELETE, 'D', "delete", NULL, false, "delete it from the kernel afterwards" },
+	{ OPT_FORCE, 'f', "force", NULL, false, "even if processes use the device" },
 	{ OPT_HELP, 'h', "help", NULL, false, "this text" },
 };
 
@@ -132,6 +139,35 @@ static bool parse_interval(const char *text, double *interval)
 	return false;
 }
 
+/* "4096", "64K", "64MiB"; "none" is 0 */
+static bool parse_size(const char *text, uint64_t *size)
+{
+	static const char units[] = "KMGT";
+	unsigned int shift = 0;
+	const char *unit;
+	uint64_t number;
+	char *end;
+
+	*size = 0;
+	if (!strcmp(text, "none"))
+		return true;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit) {
+		shift = 10 * (unsigned int)(unit - units + 1);
+		end += strcmp(end + 1, "iB") ? 1 : 3;
+	}
+	*size = number << shift;
+	if (!errno && *text >= '0' && *text <= '9' && !*end && *size >> shift == number)
+		return true;
+	complain(
+		"size is '%s': a number of bytes below 2^64, with K, M, G or T for powers of 1024, "
+		"or none, is allowed",
+		text);
+	return false;
+}
+
 /*
  * getopt_long() takes an optional argument only in the same word. A number in the next word is the
  * argument too.
@@ -161,6 +197,23 @@ static bool parse_option(const struct command *command, unsigned int id, char **
 		return !argument || parse_interval(argument, &options->interval);
 	case OPT_COUNT:
 		return parse_count(optarg, &options->count);
+	case OPT_INTERVAL:
+		return parse_interval(optarg, &options->interval);
+	case OPT_CSV:
+		options->csv = true;
+		return true;
+	case OPT_SET:
+		options->has_size = true;
+		return parse_size(optarg, &options->size);
+	case OPT_OUTPUT:
+		options->output = optarg;
+		return true;
+	case OPT_DELETE:
+		options->delete = true;
+		return true;
+	case OPT_FORCE:
+		options->force = true;
+		return true;
 	case OPT_HELP:
 		options->help = true;
 		return true;

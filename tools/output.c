@@ -150,6 +150,17 @@ double time_now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+void time_text(char text[48])
+{
+	struct timespec now;
+	char seconds[24];
+	struct tm utc;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &utc));
+	snprintf(text, 48, "%s.%03ldZ", seconds, now.tv_nsec / 1000000);
+}
+
 struct timespec time_add(struct timespec time, double seconds)
 {
 	time.tv_sec += (time_t)seconds;

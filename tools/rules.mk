@@ -17,7 +17,7 @@ tools: $(BUILD)/tools/accelctl
 # libaccel_drm is there from one run of make to the next if libdrm is: what was compiled without is older.
 $(TOOL_OBJ): $(BUILD)/%.o: %.c tools/rules.mk $(DRM_FILES)
 	@mkdir -p $(@D)
-	$(call step,CC)$(CC) $(USER_CFLAGS) $(TOOL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call step,CC)$(CC) $(USER_CFLAGS) -Iinclude/uapi $(TOOL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The library beside it, in the build tree as where it is installed.
 $(BUILD)/tools/accelctl: $(TOOL_OBJ) $(LIB_FILES) $(DRM_FILES)

@@ -47,15 +47,29 @@ static int fails(int err)
 	return -1;
 }
 
-/* The class folder is one that the test has made: $MOCK_SYSFS, or none. */
 #define CLASS "/sys/class/paccel"
 
-static const char *in_class(const char *path, char real[4096])
-{
-	const char *sysfs = getenv("MOCK_SYSFS");
+/* Folders that a test has made stand for these; there is none without the variable, but /proc. */
+static const struct {
+	const char *folder, *variable, *otherwise;
+} moved[] = {
+	{ CLASS, "MOCK_SYSFS", "/nowhere" },
+	{ "/sys/class/devcoredump", "MOCK_DUMPS", "/nowhere" },
+	{ "/proc", "MOCK_PROC", "/proc" },
+};
 
-	snprintf(real, 4096, "%s%s", sysfs ? sysfs : "/nowhere", path + strlen(CLASS));
-	return real;
+static const char *moved_path(const char *path, char real[4096])
+{
+	for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
+		size_t length = strlen(moved[i].folder);
+		const char *to = getenv(moved[i].variable);
+
+		if (strncmp(path, moved[i].folder, length) || (path[length] && path[length] != '/'))
+			continue;
+		snprintf(real, 4096, "%s%s", to ? to : moved[i].otherwise, path + length);
+		return real;
+	}
+	return path;
 }
 
 /*
@@ -74,10 +88,8 @@ CATCH(DIR *, opendir, const char *path)
 	char real[4096];
 	int err;
 
-	if (!strcmp(path, CLASS))
-		return open_dir(in_class(path, real));
 	if (strcmp(path, "/dev"))
-		return open_dir(path);
+		return open_dir(moved_path(path, real));
 	err = mock_sys_fault(MOCK_OPENDIR);
 	if (err) {
 		errno = err;
@@ -157,13 +169,11 @@ CATCH(int, open64, const char *path, int flags, ...)
 	mode_t mode;
 	va_list args;
 
-	if (!strncmp(path, CLASS "/", sizeof(CLASS)))
-		return REAL(open64)(in_class(path, real), flags);
 	if (strncmp(path, "/dev/paccel", 11)) {
 		va_start(args, flags);
 		mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
 		va_end(args);
-		return REAL(open64)(path, flags, mode);
+		return REAL(open64)(moved_path(path, real), flags, mode);
 	}
 	err = mock_sys_fault(MOCK_OPEN);
 	if (err)
@@ -286,6 +296,8 @@ __attribute__((constructor)) static void from_environment(void)
 	}
 	mock_fail(MOCK_OPEN, number_from("MOCK_DENY"), EACCES);
 	mock_fail(PACCEL_NR_COPY, number_from("MOCK_FAIL_COPY"), EIO);
+	mock_fail(PACCEL_NR_RESET, number_from("MOCK_FAIL_RESET"), EIO);
+	mock_admin(!getenv("MOCK_NO_ADMIN"));
 	mock_fail(PACCEL_NR_FILL, number_from("MOCK_FAIL_FILL"), ETIMEDOUT);
 	if (getenv("MOCK_UNLOADED"))
 		mock_unload();

@@ -14,6 +14,7 @@ tool=$BUILD/tools/accelctl
 work=$BUILD/tests/unit/tool
 rm -rf "$work"
 mkdir -p "$work"
+work=$(realpath "$work")
 
 # with VARIABLE=VALUE... COMMAND...: a command with the mock.
 with() { env LD_PRELOAD="$mock" "$@"; }
@@ -256,6 +257,98 @@ check 'health of the other one' prints '^device 0: ok' health 0
 pattern='^  quarantined +\?$' check 'health of an older driver' not_ok
 rm "$work/sysfs/paccel10/health"
 check 'health of a device that is removed' fails 1 'device 10 was removed just now' health
+
+# ---- monitor ----
+
+monitor() { with MOCK_CARDS=0,10 MOCK_SYSFS="$work/sysfs" timeout 60 "$tool" monitor -i 0.01 "$@"; }
+sysfs paccel0 ok timeouts=3
+sysfs paccel10 failed
+# monitor_lines PATTERN COUNT OPTION...
+monitor_lines() { [ "$(monitor "${@:3}" | tee "$work/out" | grep -cE "$1")" = "$2" ]; }
+check 'monitor has a line per device and interval' monitor_lines '^[0-9:]{8} +(0|10) +0 B +4032 B ' 6 -n 3
+check 'monitor of a device' monitor_lines '^[0-9:]{8} +10 .* failed$' 2 10 -n 2
+check 'monitor --csv' monitor_lines '^[0-9T:.-]+Z,(0|10),/dev/paccel.*,0,4032,0,0,0.0,0.0,0.0,0.0,0.0,(ok|failed)$' 4 -n 2 -c
+check 'monitor --csv has as many titles as values' \
+	[ "$(monitor --csv -n 1 | awk -F, '{ print NF }' | sort -u | wc -l)" = 1 ]
+check 'monitor --json' json_lines monitor '[c["index"] for c in d["devices"]] == [0, 10] and d["seconds"] > 0' \
+	monitor -n 3 --json
+check 'monitor does not mix formats' fails 2 'exclude each other' monitor --csv --json
+check 'monitor without device' fails 1 'there is no card' with MOCK_CARDS= "$tool" monitor
+check 'an interval of 0' fails 2 "interval is '0'" "$tool" monitor --interval 0
+
+# ---- quota, reset, dump ----
+
+admin() { with MOCK_CARDS=0,10 MOCK_SYSFS="$work/sysfs" MOCK_DUMPS="$work/dumps" MOCK_PROC="$work/proc" "$@"; }
+quota() { admin "$tool" quota "$@"; }
+for device in paccel0 paccel10; do
+	echo 0 > "$work/sysfs/$device/max_user_bytes"
+	echo 4032 > "$work/sysfs/$device/mem_size"
+done
+check 'quota without one' prints '^device 0: no quota, 4032 bytes of memory$' quota
+# quota_is DEVICE SIZE BYTES
+quota_is() {
+	quota "$1" --set "$2" && [ "$(cat "$work/sysfs/paccel$1/max_user_bytes")" = "$3" ]
+}
+check 'quota --set' quota_is 10 2048 2048
+check 'quota shows it' prints '^device 10: each user may allocate 2048 of 4032 bytes$' quota
+check 'quota --json' json quota '[c["max_user_bytes"] for c in d] == [0, 2048]' quota --json
+check 'quota of a device --json' json quota 'd["max_user_bytes"] == 2048' quota 10 --json
+check 'quota --set in KiB' quota_is 10 3k 3072
+check 'quota --set in GiB' quota_is 10 2GiB 2147483648
+check 'quota --set none' quota_is 10 none 0
+for size in '' x 1X 1KB -1 ' 1' 20000000T 99999999999999999999; do
+	check "quota --set '$size'" fails 2 "size is '$size'" quota 10 --set "$size"
+done
+check 'quota --set requires a device' fails 2 'DEVICE is missing' quota --set 1
+check 'quota of a device that is not there' fails 1 'there is no device 1' quota 1
+rm "$work/sysfs/paccel10/max_user_bytes"
+check 'quota that cannot be written' fails 1 'cannot write /sys/class/paccel/paccel10/max_user_bytes' \
+	quota 10 --set 1
+
+# client PID FD ID ADDRESS: a file of a process.
+client() {
+	mkdir -p "$work/proc/$1/fdinfo"
+	printf '%s\n' 'pos:	0' 'drm-driver:	paccel' "drm-client-id:	$3" "drm-pdev:	$4" \
+		'drm-engine-dma:	1000000 ns' 'drm-engine-capacity-dma:	2' 'drm-total-device:	2048' \
+		'drm-resident-device:	2048' 'drm-total-host:	4096' 'paccel-bytes-h2d:	100' \
+		'paccel-bytes-d2h:	200' 'paccel-bytes-d2d:	300' 'paccel-bytes-filled:	400' \
+		> "$work/proc/$1/fdinfo/$2"
+}
+client 4001 3 7 0000:01:00.0
+echo 'drm-driver:	other' > "$work/proc/4001/fdinfo/4"
+check 'reset requires a device' fails 2 'DEVICE is missing' admin "$tool" reset
+check 'reset' prints '^device 10 was reset: health is failed$' admin "$tool" reset 10
+check 'reset of a device in use' fails 1 'device 0 is in use by process 4001: ' admin "$tool" reset 0
+check 'reset --force' prints '^device 0 was reset: health is ok$' admin "$tool" reset 0 --force
+check 'reset without permission' fails 1 'requires CAP_SYS_ADMIN' \
+	admin env MOCK_NO_ADMIN=1 "$tool" reset -d 10
+check 'reset that fails' fails 1 'out of service' admin env MOCK_FAIL_RESET=1 "$tool" reset 10
+check 'reset of a device that is not there' fails 1 'there is no device 1' admin "$tool" reset 1
+
+mkdir -p "$work/dumps/devcd3/failing_device"
+echo 'PCI_SLOT_NAME=0000:0b:00.0' > "$work/dumps/devcd3/failing_device/uevent"
+head -c 10000 /dev/urandom > "$work/dump"
+cp "$work/dump" "$work/dumps/devcd3/data"
+saves_dump() {
+	admin "$tool" dump "$@" && cmp "$work/dump" "$work/saved"
+}
+check 'dump' saves_dump 10 -o "$work/saved"
+check 'dump keeps the dump of the kernel' cmp "$work/dump" "$work/dumps/devcd3/data"
+check 'dump replaces no file' fails 1 "cannot create $work/saved: File exists" \
+	admin "$tool" dump 10 -o "$work/saved"
+dumps_to_output() { admin "$tool" dump -d 10 -o - | cmp - "$work/dump"; }
+check 'dump to standard output' dumps_to_output
+default_name() {
+	(cd "$work" && LD_PRELOAD=$mock MOCK_CARDS=10 MOCK_SYSFS=$work/sysfs MOCK_DUMPS=$work/dumps \
+		"$(realpath "$OLDPWD")/$tool" dump) && cmp "$work/dump" "$work/paccel10.dump"
+}
+check 'dump to a file of the name of the device' default_name
+check 'dump of a device that has none' fails 1 'there is no core dump of device 0' admin "$tool" dump 0
+deletes_dump() {
+	rm "$work/saved"
+	saves_dump 10 -o "$work/saved" --delete && [ "$(head -c 1 "$work/dumps/devcd3/data")" = 1 ]
+}
+check 'dump --delete' deletes_dump
 
 # ---- copy ----
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The contexts of all processes, from /proc/PID/fdinfo.
+ */
+#ifndef CLIENTS_H
+#define CLIENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One context. The counters are since it was opened. */
+struct client {
+	int pid;
+	uint64_t id;
+	char bus_address[32];
+	uint64_t engines;
+	uint64_t busy_ns; /* of all engines together */
+	uint64_t memory, host; /* bytes */
+	uint64_t h2d, d2h, d2d, filled; /* bytes */
+};
+
+/* A file of fdinfo; false if it is not of this driver. */
+bool client_parse(const char *path, struct client *client);
+/* Those that may be seen: an array to be freed, and its length. */
+int clients_read(struct client **clients);
+
+#endif

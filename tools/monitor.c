@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * accelctl monitor: a line per device and interval, with rates.
+ */
+#include "accelctl.h"
+
+#include <stdlib.h>
+
+/* One device; dev is NULL once it was removed. */
+struct monitored {
+	struct accel_device *dev;
+	struct accel_device_info info;
+	struct accel_memory_stats now, before;
+};
+
+/* What is counted, and shown as a rate. */
+static const struct {
+	const char *title, *name;
+	size_t offset;
+	bool is_count;
+} rates[] = {
+	{ "H2D/s", "h2d_per_second", offsetof(struct accel_memory_stats, bytes_h2d), false },
+	{ "D2H/s", "d2h_per_second", offsetof(struct accel_memory_stats, bytes_d2h), false },
+	{ "D2D/s", "d2d_per_second", offsetof(struct accel_memory_stats, bytes_d2d), false },
+	{ "FILLED/s", "filled_per_second", offsetof(struct accel_memory_stats, bytes_filled),
+	  false },
+	{ "REQUESTS/s", "requests_per_second", offsetof(struct accel_memory_stats, transfers),
+	  true },
+};
+
+#define RATES (sizeof(rates) / sizeof(rates[0]))
+
+/* What is used now. */
+static const struct {
+	const char *title, *name;
+	size_t offset;
+} levels[] = {
+	{ "USED", "used", offsetof(struct accel_memory_stats, used) },
+	{ "FREE", "free", offsetof(struct accel_memory_stats, free) },
+	{ "DIRTY", "dirty", offsetof(struct accel_memory_stats, dirty) },
+	{ "QUARANTINED", "quarantined", offsetof(struct accel_memory_stats, quarantined) },
+};
+
+#define LEVELS (sizeof(levels) / sizeof(levels[0]))
+
+static uint64_t number_at(const struct accel_memory_stats *stats, size_t offset)
+{
+	return *(const uint64_t *)((const char *)stats + offset);
+}
+
+static double rate(const struct monitored *device, size_t i, double seconds)
+{
+	return (double)(number_at(&device->now, rates[i].offset) -
+			number_at(&device->before, rates[i].offset)) /
+	       seconds;
+}
+
+static const char *health_of(const struct monitored *device)
+{
+	static char health[32];
+
+	device_attribute(device->info.node, "health", health, sizeof(health));
+	return *health ? health : "unknown";
+}
+
+static void print_header(const struct options *options)
+{
+	if (options->csv) {
+		printf("time,index,node,bus_address");
+		for (size_t i = 0; i < LEVELS; i++)
+			printf(",%s", levels[i].name);
+		for (size_t i = 0; i < RATES; i++)
+			printf(",%s", rates[i].name);
+		puts(",health");
+	} else if (!options->json) {
+		printf("%-8s %6s", "TIME", "DEVICE");
+		for (size_t i = 0; i < LEVELS; i++)
+			printf(" %11s", levels[i].title);
+		for (size_t i = 0; i < RATES; i++)
+			printf(" %10s", rates[i].title);
+		puts(" HEALTH");
+	}
+}
+
+static void print_csv(const struct monitored *device, const char *time, double seconds)
+{
+	printf("%s,%u,/dev/paccel%u,%s", time, device->info.node, device->info.node,
+	       device->info.bus_address);
+	for (size_t i = 0; i < LEVELS; i++)
+		printf(",%llu", (unsigned long long)number_at(&device->now, levels[i].offset));
+	for (size_t i = 0; i < RATES; i++)
+		printf(",%.1f", rate(device, i, seconds));
+	printf(",%s\n", health_of(device));
+}
+
+static void print_text(const struct monitored *device, double seconds)
+{
+	time_t now = time(NULL);
+	struct tm local;
+	char text[16];
+
+	strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local));
+	printf("%-8s %6u", text, device->info.node);
+	for (size_t i = 0; i < LEVELS; i++)
+		printf(" %11s", size_text((double)number_at(&device->now, levels[i].offset)));
+	for (size_t i = 0; i < RATES; i++) {
+		if (rates[i].is_count)
+			printf(" %10.1f", rate(device, i, seconds));
+		else
+			printf(" %10s", size_text(rate(device, i, seconds)));
+	}
+	printf(" %s\n", health_of(device));
+}
+
+static struct json_object *device_json(const struct monitored *device, double seconds)
+{
+	struct json_object *object = json_device(device->info.node, &device->info);
+
+	for (size_t i = 0; i < LEVELS; i++)
+		json_add_number(object, levels[i].name, number_at(&device->now, levels[i].offset));
+	for (size_t i = 0; i < RATES; i++)
+		json_add_real(object, rates[i].name, rate(device, i, seconds));
+	json_add_text(object, "health", health_of(device));
+	return object;
+}
+
+/* Returns the number of devices that are left. */
+static int read_all(struct monitored *devices, int count)
+{
+	int left = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct monitored *device = &devices[i];
+
+		if (!device->dev)
+			continue;
+		device->before = device->now;
+		if (!accel_memory_stats_full(device->dev, &device->now)) {
+			left++;
+			continue;
+		}
+		complain_last("monitor");
+		accel_device_close(device->dev);
+		device->dev = NULL;
+	}
+	return left;
+}
+
+static void print_all(struct monitored *devices, int count, const struct options *options,
+		      double seconds)
+{
+	struct json_object *object = NULL, *array = NULL;
+	char time[48];
+
+	time_text(time);
+	if (options->json) {
+		array = json_object_new_array();
+		object = json_object_new_object();
+		json_add_text(object, "time", time);
+		json_add_real(object, "seconds", seconds);
+		json_add(object, "devices", array);
+	}
+	for (int i = 0; i < count; i++) {
+		if (!devices[i].dev)
+			continue;
+		if (options->json)
+			json_object_array_add(array, device_json(&devices[i], seconds));
+		else if (options->csv)
+			print_csv(&devices[i], time, seconds);
+		else
+			print_text(&devices[i], seconds);
+	}
+	if (options->json)
+		json_print(object);
+}
+
+/* The times are absolute, so that lines do not drift; rates are of the time that has passed. */
+static int monitor(struct monitored *devices, int count, const struct options *options)
+{
+	double last = time_now(), time;
+	struct timespec next;
+
+	if (!read_all(devices, count))
+		return FAILED;
+	print_header(options);
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (unsigned long row = 0; !options->count || row < options->count; row++) {
+		if (fflush(stdout))
+			return FAILED;
+		next = time_add(next, options->interval);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+		if (!read_all(devices, count))
+			return FAILED;
+		time = time_now();
+		print_all(devices, count, options, time - last);
+		last = time;
+	}
+	return DONE;
+}
+
+int command_monitor(const struct options *options)
+{
+	struct monitored *devices;
+	int count = 1, status = DONE;
+	unsigned int *numbers = NULL;
+
+	if (options->json && options->csv) {
+		complain("monitor: --json and --csv exclude each other");
+		return USAGE;
+	}
+	if (options->has_device) {
+		numbers = xrealloc(NULL, sizeof(*numbers));
+		numbers[0] = options->device;
+	} else {
+		count = devices_in_dev(&numbers);
+		if (!count)
+			return no_devices(false);
+	}
+	devices = xrealloc(NULL, (size_t)count * sizeof(*devices));
+	for (int i = 0; i < count; i++) {
+		devices[i].dev = NULL;
+		if (!status)
+			status = device_open("monitor", numbers[i], &devices[i].dev,
+					     &devices[i].info);
+		if (status)
+			devices[i].dev = NULL;
+	}
+	free(numbers);
+	if (!status)
+		status = monitor(devices, count, options);
+	for (int i = 0; i < count; i++)
+		if (devices[i].dev)
+			accel_device_close(devices[i].dev);
+	free(devices);
+	return status;
+}
