@@ -17,6 +17,10 @@ const struct command commands[] = {
 	{ "info", command_info, OPERAND_DEVICE, OPT_DEVICE | OPT_JSON,
 	  "what a device is and can do",
 	  "Shows the properties and the capabilities of a device." },
+	{ "topo", command_topo, 0, OPT_JSON, "where the devices are, and which pairs copy directly",
+	  "Shows PCI address, NUMA node and link of the devices, and how a copy from each device\n"
+	  "to each other one goes, which is found by copying some bytes: directly over the bus,\n"
+	  "or through host memory." },
 	{ "stats", command_stats, OPERAND_DEVICE, OPT_DEVICE | OPT_JSON | OPT_WATCH | OPT_COUNT,
 	  "how the memory of a device is used",
 	  "Shows the memory statistics of a device, over all processes, since the driver was\n"
@@ -27,33 +31,46 @@ const struct command commands[] = {
 	  "Shows the health and the error counters of a device, or else of all devices.\n"
 	  "Counters that are not 0 are explained. Does not open the devices, so it needs no\n"
 	  "permission. Exit status 1 if a device is not ok." },
+	{ "top", command_top, OPERAND_DEVICE,
+	  OPT_DEVICE | OPT_JSON | OPT_INTERVAL | OPT_COUNT,
+	  "the processes that use devices",
+	  "Shows the processes that have a device open, refreshed until it is interrupted: device\n"
+	  "memory, page-locked host memory, how busy they keep the engines, and bytes copied and\n"
+	  "filled per second. The first table comes after one interval. Those of other users are\n"
+	  "shown to root only." },
 	{ "monitor", command_monitor, OPERAND_DEVICE,
 	  OPT_DEVICE | OPT_JSON | OPT_CSV | OPT_INTERVAL | OPT_COUNT,
 	  "memory and rates of all devices, a line per interval",
 	  "Shows a line per device and interval: memory in use, and bytes copied and filled and\n"
 	  "DMA requests per second, by all processes, until it is interrupted. The first line\n"
 	  "comes after one interval. A device that is removed is left out from then on." },
-	{ "reset", command_reset, OPERAND_DEVICE, OPT_DEVICE | OPT_FORCE, "resets a device",
-	  "Resets a device, which has to be named, also if it is out of service. Work in flight\n"
-	  "fails. Without the capability memory-survives-reset (accelctl info) the contents of\n"
-	  "device memory are lost, and processes have to open the device again. Refused while\n"
-	  "processes have the device open. Requires root (CAP_SYS_ADMIN)." },
+	{ "copy", command_copy, OPERAND_FILE | OPERAND_DEVICE, OPT_DEVICE | OPT_JSON,
+	  "a file through the memory of a device and back",
+	  "Copies FILE in pieces into one half of a block of device memory, inside the device to\n"
+	  "the other half, and back to the host, and compares every byte. Checks a fill, too.\n"
+	  "FILE is not changed." },
+	{ "bench", command_bench, OPERAND_DEVICE,
+	  OPT_DEVICE | OPT_MAX_SIZE | OPT_SVG | OPT_JSON, "bandwidth of copies and fills by size",
+	  "Measures copies from the host to the device (h2d), back (d2h), inside the device (d2d)\n"
+	  "and fills, for sizes up to a half of the free device memory. Host memory is\n"
+	  "page-locked; that of h2d_pageable and d2h_pageable (pg.) is not. Each value is the\n"
+	  "mean of at least 0.2 seconds and two copies." },
 	{ "quota", command_quota, OPERAND_DEVICE, OPT_DEVICE | OPT_SET | OPT_JSON,
 	  "how much device memory each user may allocate",
 	  "Shows the quota of a device, or else of all devices; with --set, changes that of a\n"
 	  "device, which has to be named. It applies to each user, root included, and frees\n"
 	  "nothing. Changing it requires root." },
+	{ "reset", command_reset, OPERAND_DEVICE, OPT_DEVICE | OPT_FORCE, "resets a device",
+	  "Resets a device, which has to be named, also if it is out of service. Work in flight\n"
+	  "fails. Without the capability memory-survives-reset (accelctl info) the contents of\n"
+	  "device memory are lost, and processes have to open the device again. Refused while\n"
+	  "processes have the device open. Requires root (CAP_SYS_ADMIN)." },
 	{ "dump", command_dump, OPERAND_DEVICE, OPT_DEVICE | OPT_OUTPUT | OPT_DELETE,
 	  "saves the core dump of a device that has failed",
 	  "Saves the device core dump, which the driver has recorded when an engine hung or the\n"
 	  "device went out of service, to FILE (default: paccelN.dump), which must not exist.\n"
 	  "While the kernel keeps a dump, five minutes or until it is deleted, it drops further\n"
 	  "dumps of the device. Requires root." },
-	{ "copy", command_copy, OPERAND_FILE | OPERAND_DEVICE, OPT_DEVICE | OPT_JSON,
-	  "a file through the memory of a device and back",
-	  "Copies FILE in pieces into one half of a block of device memory, inside the device to\n"
-	  "the other half, and back to the host, and compares every byte. Checks a fill, too.\n"
-	  "FILE is not changed." },
 #ifdef HAVE_DRM
 	{ "drm", command_drm, 0, OPT_JSON, "the DRM devices that can share memory",
 	  "Shows node, driver, PCI address and abilities of every DRM device that can be opened:\n"

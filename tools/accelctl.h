@@ -29,6 +29,8 @@ enum {
 	OPT_SET = 1 << 7,
 	OPT_OUTPUT = 1 << 8,
 	OPT_DELETE = 1 << 9,
+	OPT_MAX_SIZE = 1 << 10,
+	OPT_SVG = 1 << 11,
 	OPT_HELP = 1 << 30, /* all of them do */
 };
 
@@ -52,6 +54,9 @@ struct options {
 	bool has_size;
 	uint64_t size; /* of --set */
 	const char *output;
+	bool has_max_size;
+	uint64_t max_size;
+	const char *svg;
 	double interval; /* seconds */
 	unsigned long count; /* of lines, 0 for no end */
 	const char *file; /* operand FILE */
@@ -80,6 +85,9 @@ int command_stats(const struct options *options);
 int command_health(const struct options *options);
 int command_copy(const struct options *options);
 int command_monitor(const struct options *options);
+int command_top(const struct options *options);
+int command_topo(const struct options *options);
+int command_bench(const struct options *options);
 int command_reset(const struct options *options);
 int command_quota(const struct options *options);
 int command_dump(const struct options *options);
@@ -159,6 +167,16 @@ int complain_last(const char *what);
 /* "4032 B", "16.0 MiB"; text lives until the sixteenth next call. */
 const char *size_text(double bytes);
 
+/* Whether standard output is a terminal that can do more than lines. */
+bool is_terminal(void);
+/* The sequence, or "" where standard output is no terminal or NO_COLOR is set. */
+#define BOLD "\033[1m"
+#define RED "\033[31m"
+#define GREEN "\033[32m"
+#define YELLOW "\033[33m"
+#define PLAIN "\033[0m"
+const char *colour(const char *sequence);
+
 /* "device 0: ring at 0000:01:00.0, /dev/paccel0" and a newline */
 void device_print(const struct accel_device_info *info);
 
@@ -181,6 +199,8 @@ double time_now(void);
 void time_text(char text[48]);
 struct timespec time_add(struct timespec time, double seconds);
 
+/* They end the process if memory is out. */
 void *xrealloc(void *ptr, size_t size);
+void *xcalloc(size_t count, size_t size);
 
 #endif

@@ -38,13 +38,17 @@ bool client_parse(const char *path, struct client *client)
 	return true;
 }
 
-/* A file that was duplicated or inherited is one client, of the process that was seen first. */
-static bool is_known(const struct client *clients, int count, const struct client *client)
+/* A file that was duplicated or inherited is one client, of the process with the lowest number. */
+static bool is_known(struct client *clients, int count, const struct client *client)
 {
-	for (int i = 0; i < count; i++)
-		if (clients[i].id == client->id &&
-		    !strcmp(clients[i].bus_address, client->bus_address))
-			return true;
+	for (int i = 0; i < count; i++) {
+		if (clients[i].id != client->id ||
+		    strcmp(clients[i].bus_address, client->bus_address))
+			continue;
+		if (client->pid < clients[i].pid)
+			clients[i].pid = client->pid;
+		return true;
+	}
 	return false;
 }
 
@@ -67,6 +71,15 @@ static void read_process(int pid, struct client **clients, int *count)
 	}
 	if (dir)
 		closedir(dir);
+}
+
+int clients_of(int pid, struct client **clients)
+{
+	int count = 0;
+
+	*clients = NULL;
+	read_process(pid, clients, &count);
+	return count;
 }
 
 int clients_read(struct client **clients)

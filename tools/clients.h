@@ -23,5 +23,7 @@ struct client {
 bool client_parse(const char *path, struct client *client);
 /* Those that may be seen: an array to be freed, and its length. */
 int clients_read(struct client **clients);
+/* Those of one process. */
+int clients_of(int pid, struct client **clients);
 
 #endif

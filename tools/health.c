@@ -28,12 +28,16 @@ static const struct counter {
 
 static const struct {
 	const char *health;
+	const char *colour;
 	const char *advice;
 } states[] = {
-	{ "ok", NULL },
-	{ "recovering", "being reset: look again in some seconds" },
-	{ "failed", "out of service: see the kernel log and accelctl dump; try accelctl reset" },
+	{ "ok", GREEN, NULL },
+	{ "recovering", YELLOW, "being reset: look again in some seconds" },
+	{ "failed", RED,
+	  "out of service: see the kernel log and accelctl dump; try accelctl reset" },
 };
+
+#define STATES (sizeof(states) / sizeof(states[0]))
 
 struct health {
 	unsigned int number;
@@ -55,11 +59,15 @@ static bool health_read(struct health *health, unsigned int number)
 
 static void health_text(const struct health *health)
 {
-	printf("device %u: %s (%s, /dev/paccel%u)\n", health->number, health->state,
+	size_t state = 0;
+
+	while (state < STATES && strcmp(states[state].health, health->state))
+		state++;
+	printf("device %u: %s%s%s (%s, /dev/paccel%u)\n", health->number,
+	       colour(state < STATES ? states[state].colour : PLAIN), health->state, colour(PLAIN),
 	       health->backend, health->number);
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (states[i].advice && !strcmp(states[i].health, health->state))
-			printf("  %s\n", states[i].advice);
+	if (state < STATES && states[state].advice)
+		printf("  %s\n", states[state].advice);
 	for (size_t i = 0; i < COUNTERS; i++) {
 		const char *count = health->counts[i];
 		bool explain = *count && strcmp(count, "0");

@@ -30,6 +30,8 @@ static const struct option_spec {
 	{ OPT_INTERVAL, 'i', "interval", "SECONDS", false, "time between lines (default: 1)" },
 	{ OPT_COUNT, 'n', "count", "N", false, "end after N intervals" },
 	{ OPT_CSV, 'c', "csv", NULL, false, "comma-separated values instead of text" },
+	{ OPT_MAX_SIZE, 'm', "max-size", "SIZE", false, "largest size (default: 16M)" },
+	{ OPT_SVG, 'S', "svg", "FILE", false, "draw a chart, too" },
 	{ OPT_SET, 's', "set", "SIZE", false, "new quota (4096, 64M, 2G); none: no quota" },
 	{ OPT_OUTPUT, 'o', "output", "FILE", false, "file to create; -: standard output" },
 	{ OPT_DELETE, 'D', "delete", NULL, false, "delete it from the kernel afterwards" },
@@ -205,6 +207,12 @@ static bool parse_option(const struct command *command, unsigned int id, char **
 	case OPT_SET:
 		options->has_size = true;
 		return parse_size(optarg, &options->size);
+	case OPT_MAX_SIZE:
+		options->has_max_size = true;
+		return parse_size(optarg, &options->max_size);
+	case OPT_SVG:
+		options->svg = optarg;
+		return true;
 	case OPT_OUTPUT:
 		options->output = optarg;
 		return true;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int complain(const char *format, ...)
 {
@@ -39,6 +40,21 @@ const char *size_text(double bytes)
 		bytes /= 1024;
 	snprintf(text, sizeof(texts[0]), unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
 	return text;
+}
+
+bool is_terminal(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb");
+}
+
+/* https://no-color.org */
+const char *colour(const char *sequence)
+{
+	const char *none = getenv("NO_COLOR");
+
+	return is_terminal() && (!none || !*none) ? sequence : "";
 }
 
 void device_print(const struct accel_device_info *info)
@@ -170,6 +186,15 @@ struct timespec time_add(struct timespec time, double seconds)
 		time.tv_nsec -= 1000000000;
 	}
 	return time;
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+	void *ptr = calloc(count, size);
+
+	if (!ptr)
+		exit(complain("out of memory"));
+	return ptr;
 }
 
 void *xrealloc(void *ptr, size_t size)

@@ -4,7 +4,7 @@
 
 TOOL_SRC := $(sort $(wildcard tools/*.c))
 TOOL_CFLAGS := $(shell pkg-config --cflags json-c)
-TOOL_LIBS := $(shell pkg-config --libs json-c)
+TOOL_LIBS := $(shell pkg-config --libs json-c) -lm
 ifneq ($(DRM),)
 TOOL_CFLAGS += -DHAVE_DRM
 TOOL_LIBS += -laccel_drm -Wl,-rpath-link,$(BUILD)/lib

@@ -36,7 +36,7 @@ prints() {
 	local pattern=$1
 	shift
 	"$@" > "$work/out" || return 1
-	grep -E -e "$pattern" "$work/out" || { cat "$work/out"; return 1; }
+	grep -aE -e "$pattern" "$work/out" || { cat "$work/out"; return 1; }
 }
 
 # json SUBCOMMAND EXPRESSION COMMAND...: its output is one JSON value, which the schema allows and
@@ -276,7 +276,7 @@ check 'monitor does not mix formats' fails 2 'exclude each other' monitor --csv 
 check 'monitor without device' fails 1 'there is no card' with MOCK_CARDS= "$tool" monitor
 check 'an interval of 0' fails 2 "interval is '0'" "$tool" monitor --interval 0
 
-# ---- quota, reset, dump ----
+# ---- quota, reset ----
 
 admin() { with MOCK_CARDS=0,10 MOCK_SYSFS="$work/sysfs" MOCK_DUMPS="$work/dumps" MOCK_PROC="$work/proc" "$@"; }
 quota() { admin "$tool" quota "$@"; }
@@ -324,6 +324,90 @@ check 'reset without permission' fails 1 'requires CAP_SYS_ADMIN' \
 	admin env MOCK_NO_ADMIN=1 "$tool" reset -d 10
 check 'reset that fails' fails 1 'out of service' admin env MOCK_FAIL_RESET=1 "$tool" reset 10
 check 'reset of a device that is not there' fails 1 'there is no device 1' admin "$tool" reset 1
+
+# ---- top, topo ----
+
+# Two contexts of one process, one of them twice (inherited or duplicated), and another process.
+client 4001 5 8 0000:01:00.0
+client 4001 6 8 0000:01:00.0
+client 4002 3 9 0000:0b:00.0
+client 4003 3 8 0000:01:00.0
+client 4004 3 10 0000:77:00.0
+printf 'Name:	train\nUid:	0	0	0	0\n' > "$work/proc/4001/status"
+echo $'tr\x80in\033[m' > "$work/proc/4001/comm"
+top() { admin timeout 60 "$tool" top -i 0.01 -n 1 "$@"; }
+check 'top has a line per process and device' prints \
+	'^ +4001 root +0 +4096 B +8192 B +0\.0 +0 B +0 B +0 B +0 B tr' top
+no_escape_of_a_process() { ! top | grep -a $'\033'; }
+check 'top prints no escape sequence of a process' no_escape_of_a_process
+check 'top of a device' prints '^ +4002 +10 +2048 B ' top 10
+check 'top --json' json top '[(p["pid"], p["index"], p["memory"]) for p in d["processes"]] == [(4001, 0, 4096), (4002, 10, 2048)]' \
+	top --json
+check 'top --json of a name that is not UTF-8' json top \
+	'd["processes"][0]["command"] == "tr" + chr(0xfffd) + "in?[m" and d["processes"][0]["user"] == "root"' top --json
+check 'top --json of a device' json top '[p["pid"] for p in d["processes"]] == [4002]' top --json -d 10
+check 'top has a table per interval' [ "$(top -n 3 | grep -ac '^ *PID ')" = 3 ]
+check 'top without process' prints '^no process has a device open$' \
+	with MOCK_CARDS=0 MOCK_SYSFS="$work/sysfs" MOCK_PROC=/nowhere "$tool" top -n 1 -i 0.01
+for file in numa_node:1 current_link_speed:'2.5 GT/s PCIe' current_link_width:4; do
+	echo "${file#*:}" > "$work/sysfs/paccel10/device/${file%%:*}"
+done
+check 'topo' prints '^10 +0000:0b:00.0 +1 +2.5 GT/s PCIe x4 +unknown +self' admin "$tool" topo
+check 'topo --json' json topo \
+	'[x["link_width"] for x in d["devices"]] == [None, 4] and [p["path"] for p in d["pairs"]][0::3] == ["self"] * 2' \
+	admin "$tool" topo --json
+check 'topo without device' fails 1 'there is no card' with MOCK_CARDS= "$tool" topo
+
+# ---- bench ----
+
+check 'bench' prints '^    2016 B( +[0-9.]+ [KMGT]?i?B){6}$' two_cards "$tool" bench 10
+check 'bench --json' json bench \
+	'd["index"] == 10 and [p["size"] for p in d["points"]] == [64, 256] and all(p[k] > 0 for p in d["points"] for k in p)' \
+	two_cards "$tool" bench --json -d 10 --max-size 256
+check 'bench of larger sizes' json bench '[p["size"] for p in d["points"]] == [4096, 16384]' \
+	with MOCK_CARDS=0 MOCK_BYTES=4194304 "$tool" bench --json --max-size 16K
+check 'bench with a quota' json bench '[p["size"] for p in d["points"]] == [64, 256, 504]' \
+	with MOCK_CARDS=0 MOCK_QUOTA=1024 "$tool" bench --json
+draws() {
+	one_card "$tool" bench -m 256 --svg "$work/chart.svg" && python3 - "$work/chart.svg" <<-'PROGRAM'
+		import sys
+		import xml.etree.ElementTree as xml
+		svg = "{http://www.w3.org/2000/svg}"
+		root = xml.parse(sys.argv[1]).getroot()
+		_, _, width, height = map(float, root.get("viewBox").split())
+		lines = root.findall(svg + "polyline")
+		assert len(lines) == 6, lines
+		for line in lines:
+		    points = [tuple(map(float, point.split(","))) for point in line.get("points").split()]
+		    assert len(points) == 2, points
+		    assert all(0 < x < width and 0 < y < height for x, y in points), points
+		    assert points[0][0] < points[1][0], points
+	PROGRAM
+}
+check 'bench --svg' draws
+check 'bench --svg that cannot be written' fails 1 'cannot write /nowhere/x.svg' \
+	one_card "$tool" bench -m 64 --svg /nowhere/x.svg
+check 'bench of size 0' fails 1 'size is below 1 bytes' one_card "$tool" bench --max-size 0
+check 'bench that fails' fails 1 'bench: /dev/paccel0: the card failed' \
+	with MOCK_CARDS=0 MOCK_FAIL_COPY=6 "$tool" bench
+
+# ---- Colour ----
+
+# colours EXPECTED VARIABLE=VALUE...: how many lines of health have an escape sequence on a terminal.
+colours() {
+	local found
+	found=$(MOCK_SYSFS=$work/sysfs MOCK_CARDS=0 TERM=xterm env -u NO_COLOR "${@:2}" script -qec \
+		"env LD_PRELOAD=$mock $tool health" /dev/null | grep -c $'\033')
+	[ "$found" = "$1" ] || { echo "$found lines"; return 1; }
+}
+check 'colour on a terminal' colours 2
+check 'no colour with NO_COLOR' colours 0 NO_COLOR=1
+check 'colour with an empty NO_COLOR' colours 2 NO_COLOR=
+check 'no colour on a dumb terminal' colours 0 TERM=dumb
+no_escapes() { ! health | grep $'\033'; }
+check 'no colour elsewhere' no_escapes
+
+# ---- dump ----
 
 mkdir -p "$work/dumps/devcd3/failing_device"
 echo 'PCI_SLOT_NAME=0000:0b:00.0' > "$work/dumps/devcd3/failing_device/uevent"
