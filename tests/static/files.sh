@@ -27,7 +27,7 @@ for path in sys.argv[1:]:
 
 licence_of() { # file
 	case $1 in
-	kernel/*) echo 'GPL-2.0-only' ;;
+	kernel/* | tests/module/*) echo 'GPL-2.0-only' ;;
 	include/uapi/*) echo 'GPL-2.0-only WITH Linux-syscall-note' ;;
 	*) echo 'MIT' ;;
 	esac
