@@ -231,30 +231,17 @@ int device_choose(const char *command, const struct options *options, unsigned i
 	return at < count ? DONE : FAILED;
 }
 
-/*
- * The library counts devices in the order of their numbers. Between the two looks into /dev one may
- * have been removed: the number of what was opened is checked.
- */
 int device_open(const char *command, unsigned int number, struct accel_device **dev,
 		struct accel_device_info *info)
 {
-	unsigned int *numbers;
-	int count = devices_in_dev(&numbers), at = 0, status = DONE;
+	char path[32];
 
-	while (at < count && numbers[at] != number)
-		at++;
-	if (at == count)
-		status = no_such_device(command, number, numbers, count);
-	free(numbers);
-	if (status)
-		return status;
-	if (accel_device_open(at, dev))
+	snprintf(path, sizeof(path), "/dev/paccel%u", number);
+	if (accel_device_open_name(path, dev))
 		return complain_last(command);
-	if (accel_device_info(*dev, info))
-		status = complain_last(command);
-	else if (info->node != number)
-		status = complain("%s: device %u was removed just now", command, number);
-	if (status)
-		accel_device_close(*dev);
-	return status;
+	if (!accel_device_info(*dev, info))
+		return DONE;
+	complain_last(command);
+	accel_device_close(*dev);
+	return FAILED;
 }

@@ -9,10 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/paccel.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* What changes a device requires its name: the first device is no default for that. */
@@ -47,31 +45,18 @@ static int check_unused(unsigned int number)
 			number, pids);
 }
 
-/* The library has no function for it. */
 static int reset(unsigned int number)
 {
-	struct paccel_reset cmd = { .size = sizeof(cmd) };
-	char path[32];
-	int fd, err;
+	struct accel_device_info info;
+	struct accel_device *dev;
+	int status = device_open("reset", number, &dev, &info);
 
-	snprintf(path, sizeof(path), "/dev/paccel%u", number);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return complain("reset: cannot open %s: %s", path, strerror(errno));
-	err = ioctl(fd, PACCEL_IOC_RESET, &cmd) ? errno : 0;
-	close(fd);
-	switch (err) {
-	case 0:
-		return DONE;
-	case EPERM:
-		return complain("reset: %s: not permitted: it requires CAP_SYS_ADMIN", path);
-	case EIO:
-		return complain("reset: %s: the device could not be reset and is out of service: "
-				"see the kernel log and accelctl dump",
-				path);
-	default:
-		return complain("reset: %s: %s", path, strerror(err));
-	}
+	if (status)
+		return status;
+	if (accel_device_reset(dev))
+		status = complain_last("reset");
+	accel_device_close(dev);
+	return status;
 }
 
 int command_reset(const struct options *options)

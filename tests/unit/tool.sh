@@ -320,7 +320,7 @@ check 'reset requires a device' fails 2 'DEVICE is missing' admin "$tool" reset
 check 'reset' prints '^device 10 was reset: health is failed$' admin "$tool" reset 10
 check 'reset of a device in use' fails 1 'device 0 is in use by process 4001: ' admin "$tool" reset 0
 check 'reset --force' prints '^device 0 was reset: health is ok$' admin "$tool" reset 0 --force
-check 'reset without permission' fails 1 'requires CAP_SYS_ADMIN' \
+check 'reset without permission' fails 1 'needs the capability CAP_SYS_ADMIN' \
 	admin env MOCK_NO_ADMIN=1 "$tool" reset -d 10
 check 'reset that fails' fails 1 'out of service' admin env MOCK_FAIL_RESET=1 "$tool" reset 10
 check 'reset of a device that is not there' fails 1 'there is no device 1' admin "$tool" reset 1
