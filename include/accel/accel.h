@@ -1162,9 +1162,12 @@ int accel_batch_eventfd(struct accel_batch *batch, int fd);
  * @batch: batch; empty afterwards
  * @stream: stream of the same card
  * @failed: NULL, or receives which operation was wrong, if the call fails: from 0, or as many as
- *	the batch has if it was none of them
+ *	the batch has if it was none of them; 0 if @batch is no batch. Not written on success
  *
- * If it fails nothing is queued, and @batch is as before. Thread-safe.
+ * If it fails nothing is queued, and @batch is as before. The call waits for callbacks of @stream
+ * and for room in it, as every submission does. Meanwhile other threads and callbacks can add to
+ * @batch: what they add is not part of this submission, and stays in @batch. The operations that are
+ * being submitted still count as those of @batch, but no other call submits them. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another card; an operation: no eventfd,
  * an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);

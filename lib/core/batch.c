@@ -14,6 +14,18 @@ struct item {
 	const char *what;
 	struct accel_event *event; /* to be recorded */
 	struct stamp *stamp; /* for that, while it is submitted */
+	const struct submission *taken_by;
+};
+
+/*
+ * The operations of a batch that one call of accel_batch_submit() is queueing: copies, so that the
+ * batch's lock is not held while that waits for callbacks and for room in the stream. The originals
+ * stay where they are, marked, until the call has ended.
+ */
+struct submission {
+	struct accel_batch *batch;
+	struct item *items;
+	uint32_t nr;
 };
 
 struct accel_batch {
@@ -21,7 +33,7 @@ struct accel_batch {
 	struct accel_device *dev;
 	pthread_mutex_t lock;
 	bool live;
-	uint32_t nr, room;
+	uint32_t nr, room; /* under the lock, as are the items */
 	struct item *items;
 };
 
@@ -281,54 +293,54 @@ static uint64_t awaited(const struct item *item)
 	return ticket_make(item->op.wait.stream, item->op.wait.point);
 }
 
-static bool is_needless(const struct accel_batch *batch, const struct item *item)
+static bool is_needless(struct accel_device *dev, const struct item *item)
 {
-	return item->op.op == PACCEL_OP_WAIT_POINT && ticket_passed(batch->dev, awaited(item));
+	return item->op.op == PACCEL_OP_WAIT_POINT && ticket_passed(dev, awaited(item));
 }
 
 /* Leaves out waits that have nothing to wait for; from[] says which operation each was. */
-static uint32_t collect(const struct accel_batch *batch, struct paccel_op *ops, uint32_t *from)
+static uint32_t collect(const struct submission *sub, struct paccel_op *ops, uint32_t *from)
 {
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < batch->nr; i++) {
-		if (is_needless(batch, &batch->items[i]))
+	for (uint32_t i = 0; i < sub->nr; i++) {
+		if (is_needless(sub->batch->dev, &sub->items[i]))
 			continue;
 		from[nr] = i;
-		ops[nr++] = batch->items[i].op;
+		ops[nr++] = sub->items[i].op;
 	}
 	return nr;
 }
 
 /* A wait whose stream the driver does not know any more has become needless since, or failed. */
-static int queue(struct accel_batch *batch, struct accel_stream *stream, struct paccel_op *ops,
+static int queue(const struct submission *sub, struct accel_stream *stream, struct paccel_op *ops,
 		 uint32_t *from, struct submitted *done)
 {
 	uint32_t nr;
 	int err;
 
 	do {
-		nr = collect(batch, ops, from);
+		nr = collect(sub, ops, from);
 		err = nr ? stream_submit(stream, ops, nr, done) : 0;
-		from[nr] = batch->nr;
+		from[nr] = sub->nr;
 		if (err)
 			done->bad = from[done->bad < nr ? done->bad : nr];
-	} while (err == -ENOENT && done->bad < batch->nr &&
-		 is_needless(batch, &batch->items[done->bad]));
+	} while (err == -ENOENT && done->bad < sub->nr &&
+		 is_needless(sub->batch->dev, &sub->items[done->bad]));
 	return err;
 }
 
-static int operation_error(const struct accel_batch *batch, uint32_t bad, int err)
+static int operation_error(const struct submission *sub, uint32_t bad, int err)
 {
-	const struct item *item = &batch->items[bad];
+	const struct item *item = &sub->items[bad];
 
 	/* A stream that the driver does not know any more has ended. */
 	if (item->op.op == PACCEL_OP_WAIT_POINT && err == -ENOENT)
-		err = ticket_status(batch->dev, awaited(item));
+		err = ticket_status(sub->batch->dev, awaited(item));
 	if (err == -EOPNOTSUPP)
 		return fail(err,
 			    "operation %" PRIu32 " (%s): %s cannot verify it: see ACCEL_CAP_VERIFY",
-			    bad, item->what, batch->dev->name);
+			    bad, item->what, sub->batch->dev->name);
 	switch (item->op.op) {
 	case PACCEL_OP_EVENTFD:
 		return fail(err, "operation %" PRIu32 " (%s): fd %d is no eventfd", bad, item->what,
@@ -346,13 +358,13 @@ static int operation_error(const struct accel_batch *batch, uint32_t bad, int er
 }
 
 /* Places for the times of all events that are recorded. */
-static int prepare(struct accel_batch *batch, uint32_t *bad)
+static int prepare(const struct submission *sub, uint32_t *bad)
 {
 	struct item *item;
 	int err = 0;
 
-	for (*bad = 0; *bad < batch->nr && !err; ++*bad) {
-		item = &batch->items[*bad];
+	for (*bad = 0; *bad < sub->nr && !err; ++*bad) {
+		item = &sub->items[*bad];
 		if (item->event)
 			err = event_check(item->event) ?:
 			      event_prepare(item->event, &item->op, &item->stamp);
@@ -361,40 +373,36 @@ static int prepare(struct accel_batch *batch, uint32_t *bad)
 	return err;
 }
 
-static void finish(struct accel_batch *batch, int err, uint64_t ticket)
+static void record(const struct submission *sub, int err, uint64_t ticket)
 {
-	struct item *item;
+	const struct item *item;
 
-	for (uint32_t i = 0; i < batch->nr; i++) {
-		item = &batch->items[i];
+	for (uint32_t i = 0; i < sub->nr; i++) {
+		item = &sub->items[i];
 		if (item->stamp && err)
 			event_abandon(item->event, item->stamp);
 		else if (item->stamp)
 			event_publish(item->event, item->stamp, ticket);
-		item->stamp = NULL;
 	}
-	if (!err)
-		batch->nr = 0;
 }
 
-/* Under the lock of the batch. */
-static int submit(struct accel_batch *batch, struct accel_stream *stream, uint32_t *bad)
+static int submit(const struct submission *sub, struct accel_stream *stream, uint32_t *bad)
 {
-	struct paccel_op *ops = calloc(batch->nr, sizeof(*ops));
-	uint32_t *from = calloc(batch->nr + 1, sizeof(*from));
-	struct submitted done = { .bad = batch->nr };
+	struct paccel_op *ops = calloc(sub->nr, sizeof(*ops));
+	uint32_t *from = calloc(sub->nr + 1, sizeof(*from));
+	struct submitted done = { .bad = sub->nr };
 	int err = ops && from ? 0 : fail(-ENOMEM, "out of memory");
 
 	if (!err) {
-		err = prepare(batch, &done.bad);
+		err = prepare(sub, &done.bad);
 		if (!err) {
-			err = queue(batch, stream, ops, from, &done);
-			if (err && done.bad < batch->nr)
-				err = operation_error(batch, done.bad, err);
+			err = queue(sub, stream, ops, from, &done);
+			if (err && done.bad < sub->nr)
+				err = operation_error(sub, done.bad, err);
 			else if (err)
 				err = submit_error(stream, err);
 		}
-		finish(batch, err, done.ticket);
+		record(sub, err, done.ticket);
 	}
 	*bad = done.bad;
 	free(ops);
@@ -402,21 +410,93 @@ static int submit(struct accel_batch *batch, struct accel_stream *stream, uint32
 	return err;
 }
 
+/* Under the lock of the batch. */
+static uint32_t count_free(const struct accel_batch *batch)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < batch->nr; i++)
+		nr += !batch->items[i].taken_by;
+	return nr;
+}
+
+/* Those that no other thread is submitting. */
+static int take_items(struct submission *sub)
+{
+	struct accel_batch *batch = sub->batch;
+	uint32_t nr, i;
+	int err = 0;
+
+	pthread_mutex_lock(&batch->lock);
+	nr = count_free(batch);
+	sub->items = nr ? calloc(nr, sizeof(*sub->items)) : NULL;
+	if (!nr)
+		err = fail(-EINVAL, "the batch is empty: there is nothing to queue");
+	else if (!sub->items)
+		err = fail(-ENOMEM, "out of memory");
+	for (i = 0; i < batch->nr && !err; i++)
+		if (!batch->items[i].taken_by) {
+			sub->items[sub->nr++] = batch->items[i];
+			batch->items[i].taken_by = sub;
+		}
+	pthread_mutex_unlock(&batch->lock);
+	return err;
+}
+
+/* Takes the originals out of the batch, or leaves them for the next submission. */
+static void end_items(const struct submission *sub, bool queued)
+{
+	struct accel_batch *batch = sub->batch;
+	uint32_t nr = 0;
+
+	pthread_mutex_lock(&batch->lock);
+	for (uint32_t i = 0; i < batch->nr; i++) {
+		if (batch->items[i].taken_by == sub) {
+			if (queued)
+				continue;
+			batch->items[i].taken_by = NULL;
+		}
+		batch->items[nr++] = batch->items[i];
+	}
+	batch->nr = nr;
+	pthread_mutex_unlock(&batch->lock);
+	free(sub->items);
+}
+
+/* How many operations a call that has not looked at any would have queued. */
+static uint32_t count_items(struct accel_batch *batch)
+{
+	uint32_t nr;
+
+	pthread_mutex_lock(&batch->lock);
+	nr = count_free(batch);
+	pthread_mutex_unlock(&batch->lock);
+	return nr;
+}
+
+static int submit_batch(struct accel_batch *batch, struct accel_stream *stream, uint32_t *bad)
+{
+	struct submission sub = { .batch = batch };
+	int err = batch_check(batch);
+
+	if (err)
+		return err;
+	err = stream_check_of(stream, batch->dev) ?: take_items(&sub);
+	if (err) {
+		*bad = count_items(batch);
+		return err;
+	}
+	err = submit(&sub, stream, bad);
+	end_items(&sub, !err);
+	return err;
+}
+
 int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, size_t *failed)
 {
 	KEEP_ERRNO;
 	uint32_t bad = 0;
-	int err = batch_check(batch);
+	int err = submit_batch(batch, stream, &bad);
 
-	if (!err)
-		err = stream_check_of(stream, batch->dev);
-	if (err)
-		return err;
-	pthread_mutex_lock(&batch->lock);
-	bad = batch->nr;
-	err = batch->nr ? submit(batch, stream, &bad)
-			: fail(-EINVAL, "the batch is empty: there is nothing to queue");
-	pthread_mutex_unlock(&batch->lock);
 	if (err && failed)
 		*failed = bad;
 	return err;

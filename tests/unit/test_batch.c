@@ -223,6 +223,121 @@ static void test_other_failures(void)
 	tear_down();
 }
 
+/* ---- Callbacks during a submission ---- */
+
+/* In the thread that submits, which has the callback to wait for. */
+static void lets_go(void)
+{
+	mock_release(0);
+}
+
+static void adds(void *data, int status)
+{
+	(void)status;
+	expect(accel_batch_device_memory_set(data, device + 2, 'c', 1), 0);
+}
+
+static void waits_for(void (*callback)(void *data, int status))
+{
+	set_up();
+	mock_hold(0);
+	expect(accel_async_device_memory_set(dev, stream, device, 'a', 1), 0);
+	expect(accel_stream_add_callback(stream, callback, batch), 0);
+	expect(accel_batch_record_event(batch, event), 0);
+	expect(accel_batch_device_memory_set(batch, device + 1, 'b', 1), 0);
+	/* The time stamp of the event needs memory, so this is in the middle of the submission. */
+	mock_before(PACCEL_NR_HOST_ALLOC, lets_go);
+	alarm(30);
+}
+
+/* A submission waits for the callbacks of its stream with no lock that a callback needs. */
+static void test_callback_adds_to_the_batch(void)
+{
+	size_t failed = UNTOUCHED;
+
+	waits_for(adds);
+	expect(accel_batch_submit(batch, stream, &failed), 0);
+	ok(MOCK_LAST(paccel_submit, PACCEL_NR_SUBMIT)->nr_ops == 2);
+	expect(accel_batch_submit(batch, stream, &failed), 0);
+	ok(MOCK_LAST(paccel_submit, PACCEL_NR_SUBMIT)->nr_ops == 1 && failed == UNTOUCHED);
+	expect(accel_stream_synchronize(stream), 0);
+	ok(!memcmp(mock_memory(0, MOCK_BASE), "abc", 3));
+	refused(accel_batch_submit(batch, stream, NULL), -EINVAL, "empty");
+	alarm(0);
+	tear_down();
+}
+
+/* What was added meanwhile is behind what could not be queued. */
+static void test_callback_adds_and_the_submission_fails(void)
+{
+	size_t failed = UNTOUCHED;
+
+	waits_for(adds);
+	mock_fail(PACCEL_NR_SUBMIT, 1, EIO);
+	refused(accel_batch_submit(batch, stream, &failed), -EIO, "out of service");
+	ok(failed == 2);
+	expect(accel_batch_submit(batch, stream, &failed), 0);
+	ok(MOCK_LAST(paccel_submit, PACCEL_NR_SUBMIT)->nr_ops == 3);
+	expect(accel_stream_synchronize(stream), 0);
+	ok(!memcmp(mock_memory(0, MOCK_BASE), "abc", 3));
+	alarm(0);
+	tear_down();
+}
+
+static struct accel_stream *second;
+
+static void submits(void *data, int status)
+{
+	size_t failed = UNTOUCHED;
+
+	(void)status;
+	refused(accel_batch_submit(data, second, &failed), -EINVAL, "empty");
+	ok(failed == 0);
+}
+
+/* Operations that are being submitted are nobody else's. */
+static void test_callback_submits_the_batch(void)
+{
+	waits_for(submits);
+	expect(accel_stream_create(dev, &second), 0);
+	expect(accel_batch_submit(batch, stream, NULL), 0);
+	expect(accel_stream_synchronize(stream), 0);
+	ok(!memcmp(mock_memory(0, MOCK_BASE), "ab", 2));
+	alarm(0);
+	tear_down();
+}
+
+/* Whatever is wrong, *failed is written. */
+static void test_failed_before_the_batch_is_looked_at(void)
+{
+	struct accel_device *other;
+	struct accel_stream *there;
+	size_t failed = UNTOUCHED;
+
+	set_up();
+	mock_add(1);
+	expect(accel_device_open(1, &other), 0);
+	expect(accel_stream_create(other, &there), 0);
+	refused(accel_batch_submit(NULL, stream, &failed), -EINVAL, "batch is NULL");
+	ok(failed == 0);
+	failed = UNTOUCHED;
+	refused(accel_batch_submit(batch, stream, &failed), -EINVAL, "empty");
+	ok(failed == 0);
+	expect(accel_batch_device_memory_set(batch, device, 1, 1), 0);
+	expect(accel_batch_device_memory_set(batch, device, 2, 1), 0);
+	refused(accel_batch_submit(batch, NULL, &failed), -EINVAL, "stream is NULL");
+	ok(failed == 2);
+	failed = UNTOUCHED;
+	refused(accel_batch_submit(batch, there, &failed), -EINVAL, "stream belongs");
+	ok(failed == 2);
+	expect(accel_batch_destroy(batch), 0);
+	failed = UNTOUCHED;
+	refused(accel_batch_submit(batch, stream, &failed), -EINVAL, "destroyed");
+	ok(failed == 0);
+	expect(accel_device_close(other), 0);
+	tear_down();
+}
+
 static void test_full(void)
 {
 	set_up();
@@ -309,6 +424,10 @@ int main(void)
 	RUN(test_bad_operation);
 	RUN(test_batch_that_failed_is_as_before);
 	RUN(test_other_failures);
+	RUN(test_failed_before_the_batch_is_looked_at);
+	RUN(test_callback_adds_to_the_batch);
+	RUN(test_callback_adds_and_the_submission_fails);
+	RUN(test_callback_submits_the_batch);
 	RUN(test_full);
 	RUN(test_memory_that_does_not_fit);
 	RUN(test_bad_arguments);
