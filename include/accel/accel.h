@@ -915,7 +915,8 @@ int accel_stream_eventfd(struct accel_stream *stream, int fd);
  * It is signalled, with the error if there is one, when all that was queued before has ended.
  * poll() works on it, and other drivers take it. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-EMFILE`` (no file descriptor is left); or an error of streams.
+ * Return: 0; ``-EINVAL`` (NULL); ``-EMFILE`` (no file descriptor is left); ``-ENOMEM`` and
+ * ``-ENOSPC`` as accel_event_record(), if nothing was ever queued on @stream; or an error of streams.
  */
 int accel_stream_export_fence(struct accel_stream *stream, int *fd);
 
@@ -1171,9 +1172,9 @@ int accel_batch_eventfd(struct accel_batch *batch, int fd);
  *
  * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another card; an operation: no eventfd,
  * an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);
- * ``-EOPNOTSUPP`` (an operation: ACCEL_VERIFY, and the device does not verify it); ``-ENOMEM`` as
- * accel_event_record(); the error of an event that is waited for, if it has failed and its stream
- * was destroyed; or an error of streams.
+ * ``-EOPNOTSUPP`` (an operation: ACCEL_VERIFY, and the device does not verify it); ``-ENOMEM`` and
+ * ``-ENOSPC`` as accel_event_record(); the error of an event that is waited for, if it has failed
+ * and its stream was destroyed; or an error of streams.
  */
 int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, size_t *failed);
 

@@ -118,11 +118,10 @@ void events_free(struct accel_device *dev)
 
 int event_prepare(struct accel_event *event, struct paccel_op *op, struct stamp **stamp)
 {
-	pthread_mutex_lock(&event->dev->lock);
-	*stamp = stamp_take(event->dev);
-	pthread_mutex_unlock(&event->dev->lock);
-	if (!*stamp)
-		return -ENOMEM;
+	int err = stamp_take(event->dev, stamp);
+
+	if (err)
+		return err;
 	op_init(op, PACCEL_OP_TIME);
 	op->write.addr = (uintptr_t)(*stamp)->at;
 	return 0;

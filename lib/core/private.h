@@ -315,11 +315,11 @@ void callbacks_before_fork(void);
 void callbacks_after_fork(void);
 void callbacks_in_child(void);
 
-/* ---- stamp.c: in use, under the card's lock ---- */
+/* ---- stamp.c: in use ---- */
 
-/* NULL if there is no locked memory for it; says so. */
-struct stamp *stamp_take(struct accel_device *dev);
-/* Gives it back once the ticket has ended. */
+/* Takes the device's lock. Says what is wrong if there is no locked memory for it. */
+int stamp_take(struct accel_device *dev, struct stamp **stamp);
+/* Gives it back once the ticket has ended; under the device's lock. */
 void stamp_retire(struct accel_device *dev, struct stamp *stamp, uint64_t ticket);
 void stamps_free(struct accel_device *dev);
 

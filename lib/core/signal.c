@@ -33,13 +33,10 @@ static int first_point(struct accel_stream *stream)
 	struct submitted done = { .ticket = 0 };
 	struct stamp *stamp;
 	struct paccel_op op;
-	int err;
+	int err = stamp_take(dev, &stamp);
 
-	pthread_mutex_lock(&dev->lock);
-	stamp = stamp_take(dev);
-	pthread_mutex_unlock(&dev->lock);
-	if (!stamp)
-		return -ENOMEM;
+	if (err)
+		return err;
 	op_init(&op, PACCEL_OP_TIME);
 	op.write.addr = (uintptr_t)stamp->at;
 	err = stream_submit(stream, &op, 1, &done);

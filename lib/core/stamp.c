@@ -15,7 +15,8 @@ struct stamp_block {
 	struct stamp stamps[];
 };
 
-static int make_block(struct accel_device *dev)
+/* Without the device's lock: locking memory takes its time. */
+static int make_block(struct accel_device *dev, struct stamp_block **made)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE), count = size / sizeof(uint64_t);
 	struct stamp_block *block = calloc(1, sizeof(*block) + count * sizeof(block->stamps[0]));
@@ -30,14 +31,23 @@ static int make_block(struct accel_device *dev)
 		return host_failed(dev, err, size);
 	}
 	keep_from_children((void *)block->range.base, block->range.mapped);
+	for (size_t i = 0; i < count; i++)
+		block->stamps[i].at = (uint64_t *)block->range.base + i;
+	*made = block;
+	return 0;
+}
+
+/* Under the device's lock. */
+static void add_block(struct accel_device *dev, struct stamp_block *block)
+{
+	size_t count = block->range.size / sizeof(uint64_t);
+
 	block->next = dev->stamps.blocks;
 	dev->stamps.blocks = block;
 	for (size_t i = 0; i < count; i++) {
-		block->stamps[i].at = (uint64_t *)block->range.base + i;
 		block->stamps[i].next = dev->stamps.unused;
 		dev->stamps.unused = &block->stamps[i];
 	}
-	return 0;
 }
 
 /* Those that nobody writes to any more. */
@@ -56,17 +66,37 @@ static void recycle(struct accel_device *dev)
 	}
 }
 
-struct stamp *stamp_take(struct accel_device *dev)
+/* Under the device's lock. */
+static struct stamp *take_unused(struct accel_device *dev)
 {
 	struct stamp *stamp;
 
 	if (!dev->stamps.unused)
 		recycle(dev);
-	if (!dev->stamps.unused && make_block(dev))
-		return NULL;
 	stamp = dev->stamps.unused;
-	dev->stamps.unused = stamp->next;
+	if (stamp)
+		dev->stamps.unused = stamp->next;
 	return stamp;
+}
+
+int stamp_take(struct accel_device *dev, struct stamp **stamp)
+{
+	struct stamp_block *block = NULL;
+	int err;
+
+	pthread_mutex_lock(&dev->lock);
+	*stamp = take_unused(dev);
+	pthread_mutex_unlock(&dev->lock);
+	if (*stamp)
+		return 0;
+	err = make_block(dev, &block);
+	if (err)
+		return err;
+	pthread_mutex_lock(&dev->lock);
+	add_block(dev, block);
+	*stamp = take_unused(dev);
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
 }
 
 void stamp_retire(struct accel_device *dev, struct stamp *stamp, uint64_t ticket)

@@ -289,6 +289,7 @@ static void test_stream_goes_meanwhile(void)
 static void test_no_locked_memory(void)
 {
 	struct accel_event *event;
+	int fd;
 
 	set_up();
 	event = new_event(dev);
@@ -296,13 +297,21 @@ static void test_no_locked_memory(void)
 	expect(accel_event_record(event, stream), -ENOMEM);
 	expect(accel_event_query(event), 0);
 	mock_fail(PACCEL_NR_HOST_ALLOC, 1, ENOSPC);
-	refused(accel_event_record(event, stream), -ENOMEM, "host ranges");
+	refused(accel_event_record(event, stream), -ENOSPC, "host ranges");
+	mock_fail(PACCEL_NR_HOST_ALLOC, 1, ENODEV);
+	refused(accel_event_record(event, stream), -ENODEV, "removed");
+	mock_fail(PACCEL_NR_HOST_ALLOC, 1, ESTALE);
+	refused(accel_event_record(event, stream), -ESTALE, "reset");
+	mock_fail(MOCK_MMAP, 1, ENOMEM);
+	refused(accel_event_record(event, stream), -ENOMEM, "RLIMIT_MEMLOCK");
+	mock_fail(PACCEL_NR_HOST_ALLOC, 1, ENOSPC);
+	refused(accel_stream_export_fence(stream, &fd), -ENOSPC, "host ranges");
 	/* The place of a record that fails is free again. */
 	for (int i = 0; i < 600; i++) {
 		mock_fail(PACCEL_NR_SUBMIT, 1, ENOMEM);
 		expect(accel_event_record(event, stream), -ENOMEM);
 	}
-	ok(mock_calls(PACCEL_NR_HOST_ALLOC) == 3);
+	ok(mock_calls(PACCEL_NR_HOST_ALLOC) == 7);
 	expect(accel_event_record(event, stream), 0);
 	tear_down();
 }
