@@ -936,10 +936,16 @@ int accel_stream_wait_fence(struct accel_stream *stream, int fd);
  * accel_device_synchronize() - wait for all streams of this process on a card
  * @dev: handle
  *
- * Also for those that are destroyed and still busy, and for callbacks. Thread-safe.
+ * Also for those that are destroyed and still busy, and for callbacks.
  *
- * Return: 0; the error of a stream that has failed; ``-EDEADLK`` (in a callback); or a general
- * error.
+ * The handle of a card is shared by all that use it in a process, so streams of other layers are
+ * waited for as well. Their errors are not reported: an error belongs to its stream. Reported are
+ * those of the caller's own streams, which are the live ones that the calling thread has created. Who
+ * creates streams in several threads asks each of them with accel_stream_query(), which does not
+ * wait after this call. Thread-safe.
+ *
+ * Return: 0; the error of a stream of the calling thread that has failed (the one with the lowest
+ * number); ``-EDEADLK`` (in a callback); or a general error.
  */
 int accel_device_synchronize(struct accel_device *dev);
 

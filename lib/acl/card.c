@@ -294,7 +294,7 @@ static aclError close_now(struct card *card, bool wait)
 	reports_end(card);
 	err = wait ? accel_device_synchronize(card->dev) : 0;
 	/* A card that is lost has no work: to reset it is the cure. */
-	if (!err_is_lost(err))
+	if (wait && !err_is_lost(err))
 		code = streams_told(card, err);
 	state_lock();
 	while (card->users)

@@ -181,26 +181,31 @@ aclError stream_told(struct accel_stream *stream, int err)
 	return call_fail(err_code(failed), "work of the stream failed: %s", accel_strerror(failed));
 }
 
-static void clear_failed(const struct held *held)
+static void tell_failed(const struct held *held, aclError *code)
 {
-	if (is_failure(accel_stream_query(held->stream)))
-		accel_stream_clear(held->stream);
+	int failed = accel_stream_query(held->stream);
+
+	if (is_failure(failed))
+		*code = stream_told(held->stream, failed);
 	stream_put(held);
 }
 
-/* All that have failed are told of at once: the first error stands for them. */
+/*
+ * All that have failed are told of at once: the last error stands for them. What libaccel answers for
+ * streams that this thread has created may be of another layer.
+ */
 aclError streams_told(struct card *card, int err)
 {
-	aclError code = call_failed(err);
+	aclError code = ACL_SUCCESS;
 	struct held held;
 	size_t at = 0;
 
-	if (!err || err_is_lost(err))
-		return code;
+	if (err_is_lost(err) || err == -EDEADLK)
+		return call_failed(err);
 	while (stream_next(card, NULL, &at, &held))
-		clear_failed(&held);
+		tell_failed(&held, &code);
 	for (at = 0; default_next(card, &at, &held);)
-		clear_failed(&held);
+		tell_failed(&held, &code);
 	return code;
 }
 

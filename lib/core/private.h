@@ -245,6 +245,7 @@ struct accel_stream {
 	uint32_t number;
 	/* Atomic: */
 	enum handle_state state;
+	uint64_t thread; /* that created it */
 	unsigned int pending; /* callbacks that have not run; changed under their lock */
 	uint64_t last; /* last point that is work: signals are none */
 	uint64_t submitted; /* last point */

@@ -282,6 +282,17 @@ int submit_error(const struct accel_stream *stream, int err)
 
 /* ---- Create and destroy ---- */
 
+/* A number that no other thread of the process has or had. */
+static uint64_t this_thread(void)
+{
+	static uint64_t last;
+	static __thread uint64_t number;
+
+	if (!number)
+		number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+	return number;
+}
+
 static int destroy_in_driver(struct accel_device *dev, uint32_t number)
 {
 	struct paccel_stream_destroy cmd = { .size = sizeof(cmd), .stream = number };
@@ -363,6 +374,7 @@ static int make_handle(struct accel_device *dev, const struct paccel_stream_crea
 	stream->number = cmd->stream;
 	stream->slot = &dev->page->slots[cmd->stream - 1];
 	stream->last = stream->submitted = cmd->point;
+	STORE(stream->thread, this_thread());
 	STORE(stream->state, HANDLE_LIVE);
 	*made = stream;
 	return 0;
@@ -455,18 +467,24 @@ int accel_stream_query(struct accel_stream *stream)
 	return err && err != -EINPROGRESS ? stream_error(stream, err) : err;
 }
 
-int stream_settle(struct accel_stream *stream, uint64_t deadline)
+/* Without a sentence, but for -EDEADLK. */
+static int wait_all(struct accel_stream *stream, uint64_t deadline)
 {
 	int err = callbacks_wait(stream, deadline);
 
-	if (err == -EDEADLK)
-		return err;
 	if (!err)
 		err = status_of(stream);
 	if (err == -EINPROGRESS)
 		err = ticket_wait(stream->dev, ticket_make(stream->number, LOAD(stream->last)),
 				  deadline);
-	return err ? stream_error(stream, err) : 0;
+	return err;
+}
+
+int stream_settle(struct accel_stream *stream, uint64_t deadline)
+{
+	int err = wait_all(stream, deadline);
+
+	return err && err != -EDEADLK ? stream_error(stream, err) : err;
 }
 
 int accel_stream_synchronize_until(struct accel_stream *stream, uint64_t deadline)
@@ -496,13 +514,19 @@ static struct accel_stream *next_stream(struct accel_device *dev, uint32_t above
 	return next;
 }
 
-/* What a destroyed stream failed with is of no interest to anybody. */
+/*
+ * The error of a stream belongs to the stream: accel_device_synchronize() returns it to the thread
+ * that has created the stream, and to no other layer of the process. That of a destroyed stream is
+ * returned to nobody.
+ */
 static int settle_one(struct accel_stream *stream)
 {
-	bool live = LOAD(stream->state) == HANDLE_LIVE;
-	int err = stream_settle(stream, NEVER);
+	bool own = LOAD(stream->state) == HANDLE_LIVE && LOAD(stream->thread) == this_thread();
+	int err = wait_all(stream, NEVER);
 
-	return live || err == -ENODEV || err == -ESTALE || err == -EDEADLK ? err : 0;
+	if (err == -ENODEV || err == -ESTALE)
+		return general_error(stream->dev, err);
+	return err && own ? stream_error(stream, err) : 0;
 }
 
 int accel_device_synchronize(struct accel_device *dev)

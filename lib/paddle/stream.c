@@ -115,16 +115,24 @@ static enum status synchronize_stream(struct place *device, stream_t handle)
 	return plugin_done(__func__, card, err, "%p", (void *)handle);
 }
 
-/* All streams that have failed are told of at once: the first error stands for them. */
+/*
+ * All streams of Paddle's that have failed are told of at once: the last error stands for them. What
+ * libaccel answers for streams that this thread has created may be of another layer.
+ */
 static int synchronize(struct card *card)
 {
-	int err = accel_device_synchronize(card->dev);
+	int err = accel_device_synchronize(card->dev), failed = 0;
 	struct accel_stream *stream;
 	size_t at = 0;
 
-	while (err && (stream = handle_next(HANDLE_STREAM, card, &at)))
-		stream_told(stream, err);
-	return err ? err : card_pending(card);
+	if (plugin_is_lost(err) || err == -EDEADLK)
+		return err;
+	while ((stream = handle_next(HANDLE_STREAM, card, &at))) {
+		err = accel_stream_query(stream);
+		if (err && err != -EINPROGRESS)
+			failed = stream_told(stream, err);
+	}
+	return failed ? failed : card_pending(card);
 }
 
 static enum status synchronize_device(struct place *device)

@@ -246,6 +246,49 @@ static void test_device_synchronize(void)
 	tear_down();
 }
 
+static struct accel_stream *others;
+static int others_error;
+
+static void release_card(void)
+{
+	mock_release(0);
+}
+
+static void *fails_on_its_own(void *arg)
+{
+	others = new_stream(dev);
+	expect(accel_async_device_memory_set(dev, others, device, 4, SIZE), 0);
+	expect(accel_stream_synchronize(others), -EIO);
+	others_error = accel_device_synchronize(dev);
+	return arg;
+}
+
+/* An error is that of a stream: it is for the thread that made the stream, and for who asks. */
+static void test_device_synchronize_and_streams_of_others(void)
+{
+	pthread_t thread;
+
+	set_up();
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	pthread_create(&thread, NULL, fails_on_its_own, NULL);
+	pthread_join(thread, NULL);
+	ok(others_error == -EIO);
+	expect(accel_device_synchronize(dev), 0);
+	expect(accel_stream_query(others), -EIO);
+	/* It is waited for all the same. */
+	expect(accel_stream_clear(others), 0);
+	mock_hold(0);
+	expect(accel_async_device_memory_set(dev, others, device, 5, SIZE), 0);
+	mock_before(PACCEL_NR_WAIT, release_card);
+	expect(accel_device_synchronize(dev), 0);
+	ok(*mock_memory(0, MOCK_BASE) == 5);
+	/* With one of its own that fails. */
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	expect(accel_async_device_memory_set(dev, stream, device, 6, SIZE), 0);
+	refused(accel_device_synchronize(dev), -EIO, "accel_stream_clear()");
+	tear_down();
+}
+
 static void test_handlers_do_not_end_waits(void)
 {
 	set_up();
@@ -1260,6 +1303,7 @@ int main(void)
 	RUN(test_failed_create_leaves_nothing);
 	RUN(test_destroy_with_work);
 	RUN(test_device_synchronize);
+	RUN(test_device_synchronize_and_streams_of_others);
 	RUN(test_handlers_do_not_end_waits);
 	RUN(test_time_namespace);
 	RUN(test_failure_is_sticky);

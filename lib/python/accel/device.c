@@ -267,6 +267,28 @@ static PyObject *device_event(PyObject *self, PyObject *unused)
 	return event;
 }
 
+/*
+ * The error of one of the streams that were made through this object. What libaccel answers for
+ * streams that this thread has created may be of another one, or of another layer.
+ */
+static int own_failure(const struct device *device)
+{
+	const struct child *child;
+	const struct stream *stream;
+	int rc;
+
+	for (child = device->children; child; child = child->next) {
+		/* Or another object, whose type stands at the same place. */
+		stream = (const struct stream *)((const char *)child - offsetof(struct stream, child));
+		if (Py_TYPE((PyObject *)stream) != accel_stream_type || !stream->handle)
+			continue;
+		rc = accel_stream_query(stream->handle);
+		if (rc && rc != -EINPROGRESS)
+			return rc;
+	}
+	return 0;
+}
+
 static PyObject *device_synchronize(PyObject *self, PyObject *unused)
 {
 	struct device *device = (struct device *)self;
@@ -279,6 +301,8 @@ static PyObject *device_synchronize(PyObject *self, PyObject *unused)
 	Py_BEGIN_ALLOW_THREADS
 	rc = accel_device_synchronize(device->handle);
 	Py_END_ALLOW_THREADS
+	if (rc != -EDEADLK && rc != -ENODEV && rc != -ESTALE && rc != -EPERM)
+		rc = own_failure(device);
 	result = error_none(rc);
 	pending_reap();
 	device_leave(device);

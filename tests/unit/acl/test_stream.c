@@ -273,6 +273,29 @@ static void test_work_fails(void)
 	end();
 }
 
+/* Of another layer of the process, in this thread. */
+static void test_stream_of_another_layer_fails(void)
+{
+	struct accel_device *dev = NULL;
+	struct accel_stream *other = NULL;
+
+	set_up();
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_stream_create(dev, &other), 0);
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	expect(accel_async_device_memory_set(dev, other, ptr, 1, SIZE), 0);
+	gives(aclrtSynchronizeDevice(), 0);
+	/* It is not this layer's to clear, and does not hide one of this layer's. */
+	expect(accel_stream_query(other), -EIO);
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
+	gives(aclrtSynchronizeDevice(), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtSynchronizeDevice(), 0);
+	expect(accel_stream_query(other), -EIO);
+	expect(accel_device_close(dev), 0);
+	end();
+}
+
 static void test_failure_mode(void)
 {
 	set_up();
@@ -652,6 +675,7 @@ int main(void)
 	RUN(test_a_device_with_streams_that_end);
 	RUN(test_a_stream_ends_under_a_wait);
 	RUN(test_work_fails);
+	RUN(test_stream_of_another_layer_fails);
 	RUN(test_failure_mode);
 	RUN(test_events);
 	RUN(test_event_flags);

@@ -369,6 +369,33 @@ static void test_failure_is_told_by_the_next_call(void)
 	end();
 }
 
+/* Of another layer of the process, in this thread. */
+static void test_stream_of_another_layer_fails(void)
+{
+	struct accel_device *dev = NULL;
+	struct accel_stream *other = NULL;
+	stream_t stream;
+	char *ptr;
+
+	begin_with(1);
+	ptr = memory_of(accel0, 64);
+	stream = stream_of(accel0);
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_stream_create(dev, &other), 0);
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	expect(accel_async_device_memory_set(dev, other, ptr, 1, 64), 0);
+	gives(paddle->synchronize_device(accel0), STATUS_SUCCESS);
+	/* It is not Paddle's to clear, and does not hide one of Paddle's. */
+	expect(accel_stream_query(other), -EIO);
+	mock_fail(MOCK_OPERATION, 1, EBADMSG);
+	gives(paddle->async_memory_copy_h2d(accel0, stream, ptr, bytes, 64), STATUS_SUCCESS);
+	refuses(paddle->synchronize_device(accel0), STATUS_INTERNAL, "bytes have changed");
+	gives(paddle->synchronize_device(accel0), STATUS_SUCCESS);
+	expect(accel_stream_query(other), -EIO);
+	expect(accel_device_close(dev), 0);
+	end();
+}
+
 static void test_unplug_with_work(void)
 {
 	stream_t stream;
@@ -703,6 +730,7 @@ int main(void)
 	RUN(test_null_stream);
 	RUN(test_failure_is_told_once);
 	RUN(test_failure_is_told_by_the_next_call);
+	RUN(test_stream_of_another_layer_fails);
 	RUN(test_unplug_with_work);
 	RUN(test_events_of_a_card_that_is_gone);
 	RUN(test_event_on_a_stream_that_failed);
