@@ -79,8 +79,8 @@ extern "C" {
  * was inherited). It may open cards itself: handles, windows and allocations are then its own, and
  * device pointers from before the fork are refused. Host and unified memory of the parent stays
  * mapped in the child, shared with the parent, as memory that the library does not know. The parent
- * is not affected. Use fork() or posix_spawn(); a raw clone() runs no fork handlers, and the driver
- * refuses its calls.
+ * is not affected. Use fork() or posix_spawn(): a raw clone() runs no fork handlers, and its child
+ * may not call the library.
  */
 
 #define ACCEL_VERSION_MAJOR 0

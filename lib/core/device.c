@@ -38,18 +38,9 @@ int device_check(const struct accel_device *dev)
 	return dev->inherited ? general_error(dev, -EPERM) : 0;
 }
 
-/* Address 0 is never an allocation: the answer tells only whether the context is still usable. */
-static int probe(struct accel_device *dev)
-{
-	struct paccel_mem_free cmd = { .size = sizeof(cmd), .length = 1 };
-	int err = device_ioctl(dev, PACCEL_IOC_MEM_FREE, &cmd);
-
-	return err == -ENOENT ? 0 : err;
-}
-
 int device_alive(struct accel_device *dev)
 {
-	int err = probe(dev);
+	int err = device_state(dev);
 
 	return err ? general_error(dev, err) : 0;
 }
@@ -138,7 +129,7 @@ static struct accel_device *find_open(const struct node *node)
 	struct accel_device *dev;
 
 	for (dev = devices; dev; dev = dev->next)
-		if (dev->rdev == node->rdev && !dev->inherited && !probe(dev))
+		if (dev->rdev == node->rdev && !dev->inherited && !device_state(dev))
 			return dev;
 	return NULL;
 }

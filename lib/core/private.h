@@ -157,7 +157,7 @@ struct accel_device {
 	bool mappable; /* its memory has bus addresses */
 
 	pthread_mutex_t lock; /* of what follows */
-	const struct paccel_page *page; /* mapped with the first stream */
+	const struct paccel_page *page; /* mapped with the first stream; read without the lock */
 	struct accel_stream *streams; /* all that were ever made */
 	struct accel_event *events; /* likewise */
 	struct accel_event *unused_events;
@@ -178,7 +178,7 @@ struct accel_device *device_list(void);
 
 /* 0 if calls on the handle make sense: not NULL, not inherited. */
 int device_check(const struct accel_device *dev);
-/* 0 if the card is there and the context usable, by asking the driver. */
+/* 0 if the device is there and the context usable. */
 int device_alive(struct accel_device *dev);
 
 /* One more open of a handle that is open. */
@@ -290,6 +290,11 @@ int stream_position(struct accel_stream *stream, uint64_t *ticket);
  */
 int stream_wait_points(struct accel_stream *stream, const uint64_t points[1 << TICKET_BITS],
 		       uint64_t *ticket);
+/*
+ * 0, -ENODEV, -ESTALE or -EPERM: what has become of the device, without a sentence. Read on the
+ * completion page; before the first stream the driver is asked.
+ */
+int device_state(struct accel_device *dev);
 /* 0, or what the completion page says of the card. */
 int stream_card(const struct accel_stream *stream);
 

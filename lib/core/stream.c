@@ -89,6 +89,22 @@ int ticket_wait(struct accel_device *dev, uint64_t ticket, uint64_t deadline)
 	return err ? err : first_error(dev, &point);
 }
 
+/* A wait for no point returns at once. */
+static int ask_driver(struct accel_device *dev)
+{
+	struct paccel_wait cmd = { .size = sizeof(cmd),
+				   .point_size = sizeof(struct paccel_point) };
+
+	return device_ioctl(dev, PACCEL_IOC_WAIT, &cmd);
+}
+
+int device_state(struct accel_device *dev)
+{
+	const struct paccel_page *page = LOAD(dev->page);
+
+	return page ? page_error(page) : ask_driver(dev);
+}
+
 int ticket_status(struct accel_device *dev, uint64_t ticket)
 {
 	int err;
@@ -339,7 +355,7 @@ static int map_page(struct accel_device *dev, uint64_t offset)
 		return -EOPNOTSUPP;
 	}
 	keep_from_children((void *)page, size);
-	dev->page = page;
+	STORE(dev->page, page);
 	return 0;
 }
 

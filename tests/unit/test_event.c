@@ -316,6 +316,45 @@ static void test_no_locked_memory(void)
 	tear_down();
 }
 
+/* The completion page knows what became of the card; before the first stream the driver is asked. */
+static void test_creation_makes_no_call(void)
+{
+	struct accel_batch *batch;
+	struct accel_event *event;
+	unsigned int calls;
+
+	set_up();
+	calls = mock_all_calls();
+	expect(accel_event_create(dev, &event), 0);
+	expect(accel_batch_create(dev, &batch), 0);
+	expect(accel_device_synchronize(dev), 0);
+	ok(mock_all_calls() == calls);
+	mock_lose(0);
+	refused(accel_event_create(dev, &event), -ESTALE, "reset");
+	refused(accel_batch_create(dev, &batch), -ESTALE, "reset");
+	refused(accel_device_synchronize(dev), -ESTALE, "reset");
+	ok(mock_all_calls() == calls);
+	tear_down();
+}
+
+static void test_creation_without_a_stream(void)
+{
+	struct accel_batch *batch;
+	struct accel_event *event;
+
+	dev = open_card();
+	expect(accel_event_create(dev, &event), 0);
+	expect(accel_batch_create(dev, &batch), 0);
+	expect(accel_device_synchronize(dev), 0);
+	ok(mock_calls(PACCEL_NR_WAIT) == 3 && !mock_calls(PACCEL_NR_MEM_FREE));
+	mock_remove(0);
+	refused(accel_event_create(dev, &event), -ENODEV, "removed");
+	ok(!event);
+	refused(accel_batch_create(dev, &batch), -ENODEV, "removed");
+	refused(accel_device_synchronize(dev), -ENODEV, "removed");
+	tear_down();
+}
+
 static void test_deadline(void)
 {
 	struct accel_event *event;
@@ -370,6 +409,8 @@ int main(void)
 	RUN(test_failed_stream_is_gone);
 	RUN(test_stream_goes_meanwhile);
 	RUN(test_no_locked_memory);
+	RUN(test_creation_makes_no_call);
+	RUN(test_creation_without_a_stream);
 	RUN(test_deadline);
 	RUN(test_bad_arguments);
 	return tap_end();
