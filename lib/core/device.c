@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Handles: one per card and process, counted, in a list in the order in which they were opened.
+ *
+ * A handle is freed with its last reference. The program has one, for all its opens; each copy and
+ * fill in flight has one, each link between two devices (peer.c) and each pipe (staged.c) one on each
+ * of its two devices. Streams, events and batches are the handle's own and are freed with it; a
+ * callback is waited for by the last close, a pool opens the device once more. The last close ends
+ * links and pipes, and no new ones are made then, so that they do not keep a handle for ever.
+ *
+ * A handle stays in the list until its file is closed. fork() closes all files in the child that are
+ * in the list, and waits for those that are being opened or closed.
  */
 #include "private.h"
 
@@ -15,6 +24,9 @@
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static struct accel_device *devices;
+static uint64_t creations; /* of handles */
+static unsigned int moving; /* files that are being opened, and not in the list, or closed */
+static pthread_cond_t settled = PTHREAD_COND_INITIALIZER;
 
 void table_lock(void)
 {
@@ -29,6 +41,19 @@ void table_unlock(void)
 struct accel_device *device_list(void)
 {
 	return devices;
+}
+
+void device_settle(void)
+{
+	while (moving)
+		pthread_cond_wait(&settled, &table);
+}
+
+/* Under the table lock. */
+static void end_move(void)
+{
+	if (!--moving)
+		pthread_cond_broadcast(&settled);
 }
 
 int device_check(const struct accel_device *dev)
@@ -96,9 +121,56 @@ static int identify(struct accel_device *dev, const struct node *node)
 	return err;
 }
 
-static int device_create(const struct node *node, struct accel_device **made)
+/* Without the lock, and not in the list. */
+static void device_free(struct accel_device *dev)
 {
-	struct accel_device *dev = calloc(1, sizeof(*dev)), **end;
+	window_release(&dev->window);
+	pthread_mutex_destroy(&dev->lock);
+	free(dev);
+}
+
+/* A handle that another thread has created since. */
+static struct accel_device *find_created(const struct accel_device *mine, uint64_t since)
+{
+	struct accel_device *dev;
+
+	for (dev = devices; dev; dev = dev->next)
+		if (dev->rdev == mine->rdev && dev->opens && !dev->inherited && dev->created > since)
+			return dev;
+	return NULL;
+}
+
+/* Puts a handle into the list, or opens the one of another thread that was faster. */
+static struct accel_device *list(struct accel_device *dev, uint64_t since)
+{
+	struct accel_device **end, *other = find_created(dev, since);
+
+	if (other) {
+		__atomic_add_fetch(&other->opens, 1, __ATOMIC_SEQ_CST);
+		return other;
+	}
+	dev->created = ++creations;
+	for (end = &devices; *end; end = &(*end)->next)
+		;
+	return *end = dev;
+}
+
+static int open_file(struct accel_device *dev, const struct node *node)
+{
+	int err;
+
+	dev->fd = node_open(dev->name);
+	if (dev->fd < 0)
+		return dev->fd;
+	err = identify(dev, node);
+	if (err)
+		close(dev->fd);
+	return err;
+}
+
+static int device_create(const struct node *node, uint64_t since, struct accel_device **made)
+{
+	struct accel_device *dev = calloc(1, sizeof(*dev));
 	int err;
 
 	if (!dev)
@@ -106,39 +178,96 @@ static int device_create(const struct node *node, struct accel_device **made)
 	dev->node = node->number;
 	node_path(node, dev->name);
 	dev->rdev = node->rdev;
-	dev->opens = 1;
+	dev->opens = dev->refs = 1;
 	pthread_mutex_init(&dev->lock, NULL);
-	dev->fd = node_open(dev->name);
-	err = dev->fd < 0 ? dev->fd : identify(dev, node);
-	if (err) {
-		if (dev->fd >= 0)
-			close(dev->fd);
-		pthread_mutex_destroy(&dev->lock);
-		free(dev);
-		return err;
+	table_lock();
+	moving++;
+	table_unlock();
+	err = open_file(dev, node);
+	table_lock();
+	if (!err) {
+		*made = list(dev, since);
+		if (*made == dev)
+			end_move();
+	} else {
+		end_move();
 	}
-	for (end = &devices; *end; end = &(*end)->next)
-		;
-	*end = *made = dev;
-	return 0;
+	table_unlock();
+	if (err) {
+		device_free(dev);
+	} else if (*made != dev) {
+		close(dev->fd);
+		table_lock();
+		end_move();
+		table_unlock();
+		device_free(dev);
+	}
+	return err;
 }
 
-/* A handle that is of no more use is passed over: the card is a new one, or has been reset. */
-static struct accel_device *find_open(const struct node *node)
+/* The next open handle of a node, with a reference. */
+static struct accel_device *next_open(const struct node *node, const struct accel_device *after)
 {
 	struct accel_device *dev;
 
-	for (dev = devices; dev; dev = dev->next)
-		if (dev->rdev == node->rdev && !dev->inherited && !device_state(dev))
-			return dev;
-	return NULL;
+	table_lock();
+	dev = after ? after->next : devices;
+	while (dev && (dev->rdev != node->rdev || !dev->opens || dev->inherited))
+		dev = dev->next;
+	if (dev)
+		device_hold(dev);
+	table_unlock();
+	return dev;
+}
+
+/* One more open, unless the last close has come. */
+static bool open_again(struct accel_device *dev)
+{
+	bool is_open;
+
+	table_lock();
+	is_open = dev->opens;
+	if (is_open)
+		__atomic_add_fetch(&dev->opens, 1, __ATOMIC_SEQ_CST);
+	table_unlock();
+	return is_open;
+}
+
+/*
+ * Opens a handle that is there. One that is of no more use is passed over: the device is a new one, or
+ * has been reset. The driver may be asked, so without the lock.
+ */
+static struct accel_device *find_open(const struct node *node)
+{
+	struct accel_device *dev, *before = NULL;
+	bool found = false;
+
+	while (!found && (dev = next_open(node, before))) {
+		if (before)
+			device_drop(before);
+		before = dev;
+		found = !device_state(dev) && open_again(dev);
+	}
+	if (before)
+		device_drop(before);
+	return found ? before : NULL;
+}
+
+static uint64_t count_creations(void)
+{
+	uint64_t count;
+
+	table_lock();
+	count = creations;
+	table_unlock();
+	return count;
 }
 
 int accel_device_open(int index, struct accel_device **dev)
 {
 	KEEP_ERRNO;
-	struct accel_device *found;
 	struct node node;
+	uint64_t since;
 	int err;
 
 	if (!dev)
@@ -152,15 +281,9 @@ int accel_device_open(int index, struct accel_device **dev)
 	if (err)
 		return err;
 
-	table_lock();
-	found = find_open(&node);
-	if (found)
-		found->opens++;
-	else
-		err = device_create(&node, &found);
-	table_unlock();
-	*dev = found;
-	return err;
+	since = count_creations();
+	*dev = find_open(&node);
+	return *dev ? 0 : device_create(&node, since, dev);
 }
 
 static void free_ranges(struct range *range)
@@ -174,24 +297,6 @@ static void free_ranges(struct range *range)
 	free(range);
 }
 
-/* Closing the file frees in the driver whatever is left: no command is needed for each range. */
-static void device_destroy(struct accel_device *dev)
-{
-	peers_closed(dev);
-	staged_closed(dev);
-	if (dev->fd >= 0)
-		close(dev->fd);
-	free_ranges(dev->ranges);
-	streams_free(dev);
-	events_free(dev);
-	batches_free(dev);
-	stamps_free(dev);
-	stage_free(dev);
-	window_release(&dev->window);
-	pthread_mutex_destroy(&dev->lock);
-	free(dev);
-}
-
 static void unlink_device(struct accel_device *dev)
 {
 	struct accel_device **at;
@@ -199,6 +304,33 @@ static void unlink_device(struct accel_device *dev)
 	for (at = &devices; *at != dev; at = &(*at)->next)
 		;
 	*at = dev->next;
+}
+
+/* Out of the list, and its file closed, which may take its time. */
+static void close_file(struct accel_device *dev)
+{
+	table_lock();
+	unlink_device(dev);
+	moving++;
+	table_unlock();
+	if (dev->fd >= 0)
+		close(dev->fd);
+	table_lock();
+	end_move();
+	table_unlock();
+}
+
+/* Closing the file frees in the driver whatever is left: no command is needed for each range. */
+static void device_destroy(struct accel_device *dev)
+{
+	close_file(dev);
+	free_ranges(dev->ranges);
+	streams_free(dev);
+	events_free(dev);
+	batches_free(dev);
+	stamps_free(dev);
+	stage_free(dev);
+	device_free(dev);
 }
 
 /* The thread of the callbacks cannot wait for itself. */
@@ -216,14 +348,13 @@ int accel_device_close(struct accel_device *dev)
 		return fail(-EINVAL, "dev is NULL: it has to be a handle from accel_device_open()");
 	table_lock();
 	allowed = may_close(dev);
-	if (allowed && !--dev->opens) {
-		unlink_device(dev);
-		device_hold(dev);
-		last = true;
-	}
+	if (allowed)
+		last = !__atomic_sub_fetch(&dev->opens, 1, __ATOMIC_SEQ_CST);
 	table_unlock();
 	if (last) {
 		callbacks_end(dev);
+		peers_closed(dev);
+		staged_give_up();
 		device_drop(dev);
 	}
 	return allowed ? 0 : fail(-EDEADLK, "a callback cannot close the last handle of a card: "
@@ -232,24 +363,17 @@ int accel_device_close(struct accel_device *dev)
 
 void device_open_again(struct accel_device *dev)
 {
-	table_lock();
-	dev->opens++;
-	table_unlock();
+	open_again(dev);
 }
 
 void device_hold(struct accel_device *dev)
 {
-	dev->holds++;
+	__atomic_add_fetch(&dev->refs, 1, __ATOMIC_RELAXED);
 }
 
 void device_drop(struct accel_device *dev)
 {
-	bool last;
-
-	table_lock();
-	last = !--dev->holds && !dev->opens;
-	table_unlock();
-	if (last)
+	if (!__atomic_sub_fetch(&dev->refs, 1, __ATOMIC_ACQ_REL))
 		device_destroy(dev);
 }
 
@@ -257,13 +381,14 @@ void device_disown_all(void)
 {
 	struct accel_device *dev;
 
+	settled = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	for (dev = devices; dev; dev = dev->next) {
 		if (dev->fd >= 0)
 			close(dev->fd);
 		dev->fd = -1;
 		window_disown(&dev->window);
 		dev->inherited = true;
-		dev->holds = 0; /* the threads that held it are not in this process */
+		dev->refs = 1; /* that of the opens: the threads with others are not in this process */
 		dev->calls_back = false;
 	}
 }

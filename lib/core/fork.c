@@ -23,6 +23,7 @@ static void in_child(void)
 	forks++;
 	staged_in_child();
 	callbacks_in_child();
+	peers_in_child();
 	device_disown_all();
 	table_unlock();
 }
@@ -30,13 +31,12 @@ static void in_child(void)
 static void before(void)
 {
 	table_lock();
+	device_settle();
 	callbacks_before_fork();
-	staged_before_fork();
 }
 
 static void in_parent(void)
 {
-	staged_after_fork();
 	callbacks_after_fork();
 	table_unlock();
 }

@@ -17,7 +17,7 @@
 
 struct peer {
 	struct peer *next;
-	struct accel_device *from, *to; /* who writes, and whose memory it is */
+	struct accel_device *from, *to; /* who writes, and whose memory it is: references */
 	uint64_t serial; /* of the allocation */
 	uintptr_t base; /* of it, in its window */
 	uintptr_t at; /* what stands for base with the card that writes */
@@ -37,7 +37,22 @@ static void peer_end(struct peer *peer)
 		device_ioctl(peer->from, PACCEL_IOC_HOST_FREE, &cmd);
 		munmap((void *)peer->at, peer->size);
 	}
+	device_drop(peer->from);
+	device_drop(peer->to);
 	free(peer);
+}
+
+/* Links of the parent: what was mapped is only an address, and the references are none. */
+void peers_in_child(void)
+{
+	struct peer *peer;
+
+	while ((peer = peers)) {
+		peers = peer->next;
+		if (peer->size)
+			munmap((void *)peer->at, peer->size);
+		free(peer);
+	}
 }
 
 static struct peer *find(const struct accel_device *from, uint64_t serial)
@@ -139,14 +154,18 @@ static void link_memory(struct peer *peer, size_t size)
 	close(export.fd);
 }
 
-/* Publishes it unless another thread was faster, or the allocation is gone; the one to use. */
+/*
+ * Publishes it unless another thread was faster, the allocation is gone, or the last close of a handle
+ * has come, which nothing would end it after; the one to use.
+ */
 static struct peer *publish(struct peer *peer, struct peer **useless)
 {
 	const struct range *range = allocation(peer->to, peer->base);
 	struct peer *first = find(peer->from, peer->serial);
 
 	*useless = peer;
-	if (first || !range || range->serial != peer->serial)
+	if (first || !range || range->serial != peer->serial || !peer->from->opens ||
+	    !peer->to->opens)
 		return first;
 	*useless = NULL;
 	peer->next = peers;
@@ -166,6 +185,8 @@ static struct peer *make(struct accel_device *from, struct accel_device *to,
 	}
 	peer->from = from;
 	peer->to = to;
+	device_hold(from);
+	device_hold(to);
 	peer->serial = range->serial;
 	peer->base = range->base;
 	table_unlock();

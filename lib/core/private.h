@@ -9,9 +9,8 @@
  * and insertions only, never while an ioctl can wait for the card or for user memory.
  *
  * Streams, events and staged bytes have one lock for each card (accel_device.lock), callbacks one
- * for the process, and so has what is kept for copies between cards. The order is: table lock, card,
- * callbacks, kept. None is held while anything waits. Pools and adaptors have locks of their own,
- * which come before all of these.
+ * for the process. The order is: table lock, card, callbacks. None is held while anything waits.
+ * Pools and adaptors have locks of their own, which come before all of these.
  */
 #ifndef LIBACCEL_PRIVATE_H
 #define LIBACCEL_PRIVATE_H
@@ -150,8 +149,9 @@ struct accel_device {
 	dev_t rdev;
 	unsigned int node;
 	char name[NODE_PATH]; /* of the node, for sentences */
-	unsigned int opens; /* by the program; at 0 the handle leaves the list */
-	unsigned int holds; /* by copies and fills in flight */
+	uint64_t created; /* the how manieth handle it is; under the table lock */
+	unsigned int opens; /* by the program; changed under the table lock; 0 after the last close */
+	unsigned int refs; /* atomic */
 	int fd;
 	bool inherited; /* through fork(): every call is refused */
 	bool mappable; /* its memory has bus addresses */
@@ -163,7 +163,7 @@ struct accel_device {
 	struct accel_event *unused_events;
 	struct accel_batch *batches;
 	struct stamps stamps;
-	struct stage *stage; /* made with the first use */
+	struct stage *stage; /* atomic; made with the first use */
 
 	/* Under the lock of the callbacks: */
 	bool calls_back; /* is a user of the thread */
@@ -183,9 +183,15 @@ int device_alive(struct accel_device *dev);
 
 /* One more open of a handle that is open. */
 void device_open_again(struct accel_device *dev);
-/* Under the table lock, and without it. */
+/* One more reference of who has one, or has found the handle in the list under the table lock. */
 void device_hold(struct accel_device *dev);
+/* With the last one the handle is freed: not under a lock. */
 void device_drop(struct accel_device *dev);
+/* Whether the last close has not come yet. */
+static inline bool device_is_open(const struct accel_device *dev)
+{
+	return __atomic_load_n(&dev->opens, __ATOMIC_SEQ_CST);
+}
 
 /* The device address of a pointer into the window, and back. */
 static inline uint64_t device_address(const struct accel_device *dev, uintptr_t ptr)
@@ -454,11 +460,8 @@ int copy_ioctl(struct accel_device *dev, uint32_t dir, const struct copy *copy);
 int copy_submit(struct accel_device *dev, uint32_t dir, const struct copy *copy);
 /* Between two cards, through host memory: staged.c. */
 int copy_staged(const struct copy *copy);
-/* What is kept for such copies: is there any? Then it is not any more; and a handle is closed. */
+/* Gives up what is kept for such copies. False if there was nothing. */
 bool staged_give_up(void);
-void staged_closed(const struct accel_device *dev);
-void staged_before_fork(void);
-void staged_after_fork(void);
 void staged_in_child(void);
 /* Between two cards, directly if they reach each other: peer.c. */
 int copy_between(const struct copy *copy);
@@ -477,9 +480,11 @@ int host_touch(const struct operand *host, uintptr_t ptr, size_t size);
 
 /* ---- peer.c ---- */
 
-/* An allocation of device memory was freed, once; and a handle is closed: the file is not yet. */
+/* An allocation of device memory was freed, once; and the last close of a handle has come. */
 void peers_freed(struct accel_device *dev, uintptr_t ptr, uint64_t serial);
 void peers_closed(struct accel_device *dev);
+/* Under the table lock. */
+void peers_in_child(void);
 
 /* ---- async.c: copies and fills on a stream ---- */
 
@@ -531,7 +536,9 @@ static inline unsigned int fork_generation(void)
 {
 	return forks;
 }
-/* Makes every handle an inherited one; in the child. */
+/* Waits until no file is being opened or closed; under the table lock, which is given meanwhile. */
+void device_settle(void);
+/* Makes every handle an inherited one, also those that are being closed; in the child. */
 void device_disown_all(void);
 
 #endif

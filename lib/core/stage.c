@@ -6,6 +6,7 @@
  */
 #include "private.h"
 
+#include <linux/paccel.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -42,6 +43,31 @@ static struct stage *make_stage(struct accel_device *dev)
 	return stage;
 }
 
+static void destroy_stage(struct accel_device *dev, struct stage *stage)
+{
+	struct paccel_host_free cmd = { .size = sizeof(cmd), .addr = stage->range.base };
+
+	device_ioctl(dev, PACCEL_IOC_HOST_FREE, &cmd);
+	munmap((void *)stage->range.base, stage->range.mapped);
+	free(stage);
+}
+
+/* Locking memory takes its time, so the lock of the device is not held meanwhile. */
+static bool have_stage(struct accel_device *dev)
+{
+	struct stage *made, *none = NULL;
+
+	if (__atomic_load_n(&dev->stage, __ATOMIC_ACQUIRE))
+		return true;
+	made = make_stage(dev);
+	if (!made)
+		return false;
+	if (!__atomic_compare_exchange_n(&dev->stage, &none, made, false, __ATOMIC_RELEASE,
+					 __ATOMIC_RELAXED))
+		destroy_stage(dev, made);
+	return true;
+}
+
 static void reclaim(struct accel_device *dev, struct stage *stage)
 {
 	struct stage_piece *piece;
@@ -75,17 +101,13 @@ static struct stage_piece *take_piece(struct stage *stage, size_t size, void **p
 
 struct stage_piece *stage_take(struct accel_device *dev, size_t size, void **place)
 {
-	struct stage_piece *piece = NULL;
+	struct stage_piece *piece;
 
-	if (size > STAGE_MAX)
+	if (size > STAGE_MAX || !have_stage(dev))
 		return NULL;
 	pthread_mutex_lock(&dev->lock);
-	if (!dev->stage)
-		dev->stage = make_stage(dev);
-	if (dev->stage) {
-		reclaim(dev, dev->stage);
-		piece = take_piece(dev->stage, size, place);
-	}
+	reclaim(dev, dev->stage);
+	piece = take_piece(dev->stage, size, place);
 	pthread_mutex_unlock(&dev->lock);
 	return piece;
 }

@@ -161,6 +161,8 @@ static void pipe_close(const struct pipe *pipe)
 	end_close(&pipe->from, pipe->buffers);
 	end_close(&pipe->to, pipe->buffers);
 	munmap(pipe->buffers, 2 * BUFFER_BYTES);
+	device_drop(pipe->from.dev);
+	device_drop(pipe->to.dev);
 }
 
 static bool pipe_make(struct pipe *pipe)
@@ -170,89 +172,79 @@ static bool pipe_make(struct pipe *pipe)
 	if (pipe->buffers == MAP_FAILED)
 		return false;
 	keep_from_children(pipe->buffers, 2 * BUFFER_BYTES);
+	device_hold(pipe->from.dev);
+	device_hold(pipe->to.dev);
 	if (end_open(&pipe->from, pipe->buffers) && end_open(&pipe->to, pipe->buffers))
 		return true;
 	pipe_close(pipe);
 	return false;
 }
 
-/*
- * The one that is kept, and idle. Its cards may be closed by others at any time, so it is looked at,
- * taken and closed under the lock, the innermost one.
- */
-static struct pipe kept;
-static bool is_kept;
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The one that is kept, and idle. Atomic: it belongs to the thread that takes it out. */
+static struct pipe *kept;
 
-static void close_kept(void)
+static struct pipe *take_out(void)
 {
-	pipe_close(&kept);
-	is_kept = false;
+	return __atomic_exchange_n(&kept, NULL, __ATOMIC_SEQ_CST);
 }
 
 bool staged_give_up(void)
 {
-	bool was;
+	struct pipe *pipe = take_out();
 
-	pthread_mutex_lock(&kept_lock);
-	was = is_kept;
-	if (was)
-		close_kept();
-	pthread_mutex_unlock(&kept_lock);
-	return was;
+	if (!pipe)
+		return false;
+	pipe_close(pipe);
+	free(pipe);
+	return true;
 }
 
-void staged_closed(const struct accel_device *dev)
-{
-	pthread_mutex_lock(&kept_lock);
-	if (is_kept && (kept.from.dev == dev || kept.to.dev == dev))
-		close_kept();
-	pthread_mutex_unlock(&kept_lock);
-}
-
-void staged_before_fork(void)
-{
-	pthread_mutex_lock(&kept_lock);
-}
-
-void staged_after_fork(void)
-{
-	pthread_mutex_unlock(&kept_lock);
-}
-
-/* It is the parent's, with its memory. */
+/* It is the parent's, with its memory and its references. */
 void staged_in_child(void)
 {
-	is_kept = false;
-	pthread_mutex_unlock(&kept_lock);
+	free(take_out());
 }
 
-/* It serves both directions. */
+/* It serves both directions. One for other cards makes room for theirs. */
 static bool take_kept(struct pipe *pipe)
 {
-	bool same, swapped;
+	struct pipe *found = take_out();
+	bool same = found && found->from.dev == pipe->from.dev && found->to.dev == pipe->to.dev;
+	bool swapped = found && found->from.dev == pipe->to.dev && found->to.dev == pipe->from.dev;
 
-	pthread_mutex_lock(&kept_lock);
-	same = is_kept && kept.from.dev == pipe->from.dev && kept.to.dev == pipe->to.dev;
-	swapped = is_kept && kept.from.dev == pipe->to.dev && kept.to.dev == pipe->from.dev;
 	if (same || swapped) {
-		pipe->from = same ? kept.from : kept.to;
-		pipe->to = same ? kept.to : kept.from;
-		pipe->buffers = kept.buffers;
-		is_kept = false;
+		pipe->from = same ? found->from : found->to;
+		pipe->to = same ? found->to : found->from;
+		pipe->buffers = found->buffers;
+	} else if (found) {
+		pipe_close(found);
 	}
-	pthread_mutex_unlock(&kept_lock);
+	free(found);
 	return same || swapped;
 }
 
+/*
+ * The last close of a card gives up what is kept, and takes no pipe with it that comes later: either
+ * it finds this one, or this finds the card closed.
+ */
 static void keep(const struct pipe *pipe)
 {
-	pthread_mutex_lock(&kept_lock);
-	if (is_kept)
-		close_kept();
-	kept = *pipe;
-	is_kept = true;
-	pthread_mutex_unlock(&kept_lock);
+	struct accel_device *from = pipe->from.dev, *to = pipe->to.dev;
+	struct pipe *kept_pipe = malloc(sizeof(*kept_pipe)), *other;
+	bool is_open;
+
+	if (!kept_pipe) {
+		pipe_close(pipe);
+		return;
+	}
+	*kept_pipe = *pipe;
+	other = __atomic_exchange_n(&kept, kept_pipe, __ATOMIC_SEQ_CST);
+	is_open = device_is_open(from) && device_is_open(to);
+	if (other)
+		pipe_close(other);
+	free(other);
+	if (!is_open)
+		staged_give_up();
 }
 
 static bool pipe_open(struct pipe *pipe, const struct copy *copy)

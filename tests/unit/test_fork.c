@@ -282,6 +282,47 @@ static void test_fork_while_a_callback_is_due(void)
 	expect(accel_device_close(dev), 0);
 }
 
+/* A pointer into the window of a handle that was being closed is told from host memory, too. */
+static void closing_handle_is_inherited(void)
+{
+	inherited_file_is_closed();
+	refused(accel_memory_copy(device, mine, 64), -EPERM, "before the fork");
+}
+
+static void forks_during_the_close(void *data, int status)
+{
+	(void)data;
+	ok(status == -ECANCELED);
+	in_child(closing_handle_is_inherited);
+}
+
+/* The last close runs what callbacks there are; a child made meanwhile does not keep the card. */
+static void test_fork_while_a_close_runs_callbacks(void)
+{
+	set_up();
+	mock_hold(0);
+	expect(accel_async_device_memory_set(dev, stream, device, 1, 64), 0);
+	expect(accel_stream_add_callback(stream, forks_during_the_close, NULL), 0);
+	mock_wait_held(0, 1);
+	expect(accel_device_close(dev), 0);
+	mock_release(0);
+}
+
+/* The handle was closed, but a copy in flight still uses it. */
+static void test_fork_while_a_copy_keeps_a_closed_handle(void)
+{
+	pthread_t thread;
+
+	set_up();
+	mock_hold(0);
+	pthread_create(&thread, NULL, copies, NULL);
+	mock_wait_held(0, 1);
+	expect(accel_device_close(dev), 0);
+	in_child(closing_handle_is_inherited);
+	mock_release(0);
+	pthread_join(thread, NULL);
+}
+
 /* In the thread of the callbacks itself. */
 static void forks(void *data, int status)
 {
@@ -365,6 +406,8 @@ int main(void)
 	RUN(test_grandchild);
 	RUN(test_fork_while_a_copy_runs);
 	RUN(test_fork_while_a_callback_is_due);
+	RUN(test_fork_while_a_close_runs_callbacks);
+	RUN(test_fork_while_a_copy_keeps_a_closed_handle);
 	RUN(test_fork_in_a_callback);
 	RUN(test_child_returns_from_a_callback);
 	RUN(test_mapped_window);

@@ -209,6 +209,40 @@ static void test_freed_in_flight(void)
 	close_two();
 }
 
+static void closes_the_writer(void)
+{
+	expect(accel_device_close(from), 0);
+	/* The link that is being ended is the writer's. */
+	ok(mock_files() == 2);
+}
+
+/* Another thread closes the card that writes, while a free of the other card's memory ends the link. */
+static void test_freed_while_the_writer_is_closed(void)
+{
+	begin(true);
+	ok(is_direct() && LINKS() == 1);
+	mock_before(PACCEL_NR_HOST_FREE, closes_the_writer);
+	expect(accel_device_memory_deallocate(to, dst, SIZE), 0);
+	ok(mock_files() == 1 && !LINKS() && !stats_of(to).used);
+	expect(accel_device_close(to), 0);
+}
+
+/* A copy in flight makes no link to a handle that was closed: nothing would end it. */
+static void test_closed_before_the_link(void)
+{
+	struct call call;
+
+	begin(true);
+	mock_hold(1);
+	start_copy(&call);
+	mock_wait_held(1, 1);
+	expect(accel_device_close(from), 0);
+	mock_release(1);
+	expect(end_copy(&call), 0);
+	ok(mock_files() == 1 && !LINKS());
+	expect(accel_device_close(to), 0);
+}
+
 /* It is gone before the link is made: there is none then. */
 static void test_freed_before_the_link(void)
 {
@@ -360,6 +394,8 @@ int main(void)
 	RUN(test_imported);
 	RUN(test_closed);
 	RUN(test_freed_in_flight);
+	RUN(test_freed_while_the_writer_is_closed);
+	RUN(test_closed_before_the_link);
 	RUN(test_freed_before_the_link);
 	RUN(test_threads_and_a_free);
 	RUN(test_first_together);
