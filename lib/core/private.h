@@ -242,6 +242,7 @@ enum handle_state {
 	HANDLE_UNUSED,
 	HANDLE_LIVE,
 	HANDLE_DRAINING, /* of a stream: destroyed, but the driver still works on it */
+	HANDLE_ENDING, /* of a stream: drained, and a thread destroys it in the driver */
 };
 
 struct accel_stream {

@@ -52,7 +52,7 @@ static void destroy_stage(struct accel_device *dev, struct stage *stage)
 	free(stage);
 }
 
-/* Locking memory takes its time, so the lock of the device is not held meanwhile. */
+/* Without the lock of the device: HOST_ALLOC can sleep. */
 static bool have_stage(struct accel_device *dev)
 {
 	struct stage *made, *none = NULL;
@@ -102,12 +102,14 @@ static struct stage_piece *take_piece(struct stage *stage, size_t size, void **p
 struct stage_piece *stage_take(struct accel_device *dev, size_t size, void **place)
 {
 	struct stage_piece *piece;
+	struct stage *stage;
 
 	if (size > STAGE_MAX || !have_stage(dev))
 		return NULL;
+	stage = __atomic_load_n(&dev->stage, __ATOMIC_ACQUIRE);
 	pthread_mutex_lock(&dev->lock);
-	reclaim(dev, dev->stage);
-	piece = take_piece(dev->stage, size, place);
+	reclaim(dev, stage);
+	piece = take_piece(stage, size, place);
 	pthread_mutex_unlock(&dev->lock);
 	return piece;
 }

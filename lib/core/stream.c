@@ -64,7 +64,8 @@ static uint64_t driver_time(const struct accel_device *dev, uint64_t deadline)
 /* A point behind one that failed was cancelled: what the stream failed with says more. */
 static int first_error(const struct accel_device *dev, const struct paccel_point *point)
 {
-	int err = point->error == -ECANCELED ? LOAD(dev->page->slots[point->stream - 1].error) : 0;
+	const struct paccel_page *page = LOAD(dev->page);
+	int err = point->error == -ECANCELED ? LOAD(page->slots[point->stream - 1].error) : 0;
 
 	return err ? err : point->error;
 }
@@ -85,7 +86,7 @@ int ticket_wait(struct accel_device *dev, uint64_t ticket, uint64_t deadline)
 
 	/* The library destroys a stream when it has drained, not before. Its slot knows what came of it. */
 	if (err == -ENOENT)
-		return page_is_whole ? page_status(dev->page, point.stream, point.point) : 0;
+		return page_is_whole ? page_status(LOAD(dev->page), point.stream, point.point) : 0;
 	return err ? err : first_error(dev, &point);
 }
 
@@ -110,7 +111,7 @@ int ticket_status(struct accel_device *dev, uint64_t ticket)
 	int err;
 
 	if (page_is_whole)
-		return page_status(dev->page, ticket_stream(ticket), ticket_point(ticket));
+		return page_status(LOAD(dev->page), ticket_stream(ticket), ticket_point(ticket));
 	err = ticket_wait(dev, ticket, 0);
 	return err == -ETIME ? -EINPROGRESS : err;
 }
@@ -275,7 +276,7 @@ int stream_wait_points(struct accel_stream *stream, const uint64_t points[1 << T
 
 int stream_card(const struct accel_stream *stream)
 {
-	int err = page_error(stream->dev->page);
+	int err = page_error(LOAD(stream->dev->page));
 
 	return err ? general_error(stream->dev, err) : 0;
 }
@@ -323,29 +324,44 @@ static bool has_drained(struct accel_stream *stream)
 	return !LOAD(stream->pending) && ticket_status(stream->dev, ticket) != -EINPROGRESS;
 }
 
-/*
- * A destroyed stream is the driver's until it has drained: somebody may wait for an event there,
- * and nobody can wait for what the driver does not know any more.
- */
-static void reap(struct accel_device *dev)
+/* A drained stream, which only this thread destroys in the driver; or NULL. */
+static struct accel_stream *take_drained(struct accel_device *dev)
 {
 	struct accel_stream *stream;
 
 	pthread_mutex_lock(&dev->lock);
 	for (stream = dev->streams; stream; stream = stream->next)
 		if (stream->state == HANDLE_DRAINING && has_drained(stream)) {
-			destroy_in_driver(dev, stream->number);
-			STORE(stream->state, HANDLE_UNUSED);
+			STORE(stream->state, HANDLE_ENDING);
+			break;
 		}
 	pthread_mutex_unlock(&dev->lock);
+	return stream;
 }
 
+/*
+ * A stream is destroyed in the driver when it has drained, not before: another thread may wait
+ * for an event of the stream, and the driver refuses waits for a stream that it does not know.
+ */
+static void reap(struct accel_device *dev)
+{
+	struct accel_stream *stream;
+
+	while ((stream = take_drained(dev))) {
+		destroy_in_driver(dev, stream->number);
+		pthread_mutex_lock(&dev->lock);
+		STORE(stream->state, HANDLE_UNUSED);
+		pthread_mutex_unlock(&dev->lock);
+	}
+}
+
+/* Without the lock. If several threads map the page, one mapping remains. */
 static int map_page(struct accel_device *dev, uint64_t offset)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
-	const struct paccel_page *page;
+	const struct paccel_page *page, *none = NULL;
 
-	if (dev->page)
+	if (LOAD(dev->page))
 		return 0;
 	page = mmap(NULL, size, PROT_READ, MAP_SHARED, dev->fd, (off_t)offset);
 	if (page == MAP_FAILED)
@@ -355,7 +371,9 @@ static int map_page(struct accel_device *dev, uint64_t offset)
 		return -EOPNOTSUPP;
 	}
 	keep_from_children((void *)page, size);
-	STORE(dev->page, page);
+	if (!__atomic_compare_exchange_n(&dev->page, &none, page, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		munmap((void *)page, size);
 	return 0;
 }
 
@@ -379,16 +397,12 @@ static struct accel_stream *new_handle(struct accel_device *dev)
 static int make_handle(struct accel_device *dev, const struct paccel_stream_create *cmd,
 		       struct accel_stream **made)
 {
-	struct accel_stream *stream;
-	int err = map_page(dev, cmd->page_offset);
+	struct accel_stream *stream = new_handle(dev);
 
-	if (err)
-		return err;
-	stream = new_handle(dev);
 	if (!stream)
 		return -ENOMEM;
 	stream->number = cmd->stream;
-	stream->slot = &dev->page->slots[cmd->stream - 1];
+	stream->slot = &LOAD(dev->page)->slots[cmd->stream - 1];
 	stream->last = stream->submitted = cmd->point;
 	STORE(stream->thread, this_thread());
 	STORE(stream->state, HANDLE_LIVE);
@@ -403,9 +417,12 @@ static int stream_make(struct accel_device *dev, struct accel_stream **made)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&dev->lock);
-	err = make_handle(dev, &cmd, made);
-	pthread_mutex_unlock(&dev->lock);
+	err = map_page(dev, cmd.page_offset);
+	if (!err) {
+		pthread_mutex_lock(&dev->lock);
+		err = make_handle(dev, &cmd, made);
+		pthread_mutex_unlock(&dev->lock);
+	}
 	if (err)
 		destroy_in_driver(dev, cmd.stream);
 	return err;
@@ -459,8 +476,8 @@ void streams_free(struct accel_device *dev)
 		dev->streams = stream->next;
 		free(stream);
 	}
-	if (dev->page && !dev->inherited)
-		munmap((void *)dev->page, (size_t)sysconf(_SC_PAGESIZE));
+	if (LOAD(dev->page) && !dev->inherited)
+		munmap((void *)LOAD(dev->page), (size_t)sysconf(_SC_PAGESIZE));
 }
 
 /* ---- Query and wait ---- */
@@ -531,9 +548,9 @@ static struct accel_stream *next_stream(struct accel_device *dev, uint32_t above
 }
 
 /*
- * The error of a stream belongs to the stream: accel_device_synchronize() returns it to the thread
- * that has created the stream, and to no other layer of the process. That of a destroyed stream is
- * returned to nobody.
+ * The error of a stream belongs to the stream: accel_device_synchronize() returns it to the
+ * thread that has created the stream, and to no other layer of the process. The error of a
+ * destroyed stream is not returned.
  */
 static int settle_one(struct accel_stream *stream)
 {
