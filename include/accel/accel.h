@@ -315,7 +315,8 @@ int accel_device_open_name(const char *name, struct accel_device **dev);
  * one inherited through fork(). No other thread may use the handle at the last close, or later.
  * Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@dev is NULL); ``-EDEADLK`` (the last close, inside a callback).
+ * Return: 0; ``-EINVAL`` (@dev is NULL, or was closed, as long as its memory serves no new handle);
+ * ``-EDEADLK`` (the last close, inside a callback).
  */
 int accel_device_close(struct accel_device *dev);
 
@@ -916,7 +917,8 @@ int accel_stream_eventfd(struct accel_stream *stream, int fd);
  * poll() works on it, and other drivers take it. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-EMFILE`` (no file descriptor is left); ``-ENOMEM`` and
- * ``-ENOSPC`` as accel_event_record(), if nothing was ever queued on @stream; or an error of streams.
+ * ``-ENOSPC`` as accel_event_record(), if nothing was ever queued on @stream; or an error of
+ * streams.
  */
 int accel_stream_export_fence(struct accel_stream *stream, int *fd);
 
@@ -938,11 +940,11 @@ int accel_stream_wait_fence(struct accel_stream *stream, int fd);
  *
  * Also for those that are destroyed and still busy, and for callbacks.
  *
- * The handle of a card is shared by all that use it in a process, so streams of other layers are
- * waited for as well. Their errors are not reported: an error belongs to its stream. Reported are
- * those of the caller's own streams, which are the live ones that the calling thread has created. Who
- * creates streams in several threads asks each of them with accel_stream_query(), which does not
- * wait after this call. Thread-safe.
+ * All layers of a process share one handle of a device, so the call waits for streams of other
+ * layers too. It does not report their errors: an error belongs to its stream. It reports errors
+ * of the caller's own streams, which are the live streams that the calling thread has created. A
+ * program that creates streams in several threads calls accel_stream_query() for each stream,
+ * which does not wait after this call. Thread-safe.
  *
  * Return: 0; the error of a stream of the calling thread that has failed (the one with the lowest
  * number); ``-EDEADLK`` (in a callback); or a general error.
@@ -1173,8 +1175,9 @@ int accel_batch_eventfd(struct accel_batch *batch, int fd);
  *
  * If it fails nothing is queued, and @batch is as before. The call waits for callbacks of @stream
  * and for room in it, as every submission does. Meanwhile other threads and callbacks can add to
- * @batch: what they add is not part of this submission, and stays in @batch. The operations that are
- * being submitted still count as those of @batch, but no other call submits them. Thread-safe.
+ * @batch: what they add is not part of this submission, and stays in @batch. The operations that
+ * are being submitted still count as those of @batch, but no other call submits them.
+ * Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another card; an operation: no eventfd,
  * an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);

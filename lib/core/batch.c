@@ -225,9 +225,7 @@ int accel_batch_device_memory_fill(struct accel_batch *batch, void *ptr, const v
 	if (err)
 		return err;
 	memory.want_dev = batch->dev;
-	table_lock();
-	err = operand_resolve(&memory);
-	table_unlock();
+	err = operand_resolve(&memory, NULL);
 	if (err)
 		return err;
 	if (!memory.dev)

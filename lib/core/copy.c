@@ -17,15 +17,9 @@ static int copy_resolve(struct copy *copy)
 {
 	int err = operand_check(&copy->dst) ?: operand_check(&copy->src);
 
-	if (err)
-		return err;
-	table_lock();
-	err = operand_resolve(&copy->dst) ?: operand_resolve(&copy->src);
-	if (!err && copy->pin_dev) {
-		copy->dst.pinned = operand_is_pinned(&copy->dst, copy->pin_dev);
-		copy->src.pinned = operand_is_pinned(&copy->src, copy->pin_dev);
-	}
-	table_unlock();
+	if (!err)
+		err = operand_resolve(&copy->dst, copy->pin_dev) ?:
+		      operand_resolve(&copy->src, copy->pin_dev);
 	return err;
 }
 
@@ -363,11 +357,8 @@ static int fill_host(const struct operand *memory, struct accel_stream *stream,
 static int fill_run(struct operand *memory, struct accel_stream *stream,
 		    const struct pattern *pattern, const void *bytes)
 {
-	int err;
+	int err = operand_resolve(memory, NULL);
 
-	table_lock();
-	err = operand_resolve(memory);
-	table_unlock();
 	if (err)
 		return err;
 	if (!memory->dev)

@@ -2,14 +2,15 @@
 /*
  * Handles: one per card and process, counted, in a list in the order in which they were opened.
  *
- * A handle is freed with its last reference. The program has one, for all its opens; each copy and
- * fill in flight has one, each link between two devices (peer.c) and each pipe (staged.c) one on each
- * of its two devices. Streams, events and batches are the handle's own and are freed with it; a
- * callback is waited for by the last close, a pool opens the device once more. The last close ends
- * links and pipes, and no new ones are made then, so that they do not keep a handle for ever.
+ * A handle is freed with its last reference. The program has one, for all its opens; each copy
+ * and fill in flight has one, each link between two devices (peer.c) and each pipe (staged.c)
+ * one on each of its two devices. Streams, events and batches are the handle's own and are freed
+ * with it; a callback is waited for by the last close, a pool opens the device once more. The
+ * last close ends links and pipes, and no new ones are made then, so that they do not keep a
+ * handle for ever.
  *
- * A handle stays in the list until its file is closed. fork() closes all files in the child that are
- * in the list, and waits for those that are being opened or closed.
+ * A handle stays in the list until its file is closed. fork() closes all files in the child that
+ * are in the list, and waits for those that are being opened or closed.
  */
 #include "private.h"
 
@@ -17,36 +18,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static struct accel_device *devices;
+static struct accel_device *unused; /* handles that were freed; under the table lock */
 static uint64_t creations; /* of handles */
 static unsigned int moving; /* files that are being opened, and not in the list, or closed */
 static pthread_cond_t settled = PTHREAD_COND_INITIALIZER;
 
-void table_lock(void)
-{
-	pthread_mutex_lock(&table);
-}
-
-void table_unlock(void)
-{
-	pthread_mutex_unlock(&table);
-}
-
 struct accel_device *device_list(void)
 {
-	return devices;
+	return READ_SHARED(devices);
 }
 
 void device_settle(void)
 {
 	while (moving)
-		pthread_cond_wait(&settled, &table);
+		table_wait(&settled);
 }
 
 /* Under the table lock. */
@@ -60,6 +50,8 @@ int device_check(const struct accel_device *dev)
 {
 	if (!dev)
 		return fail(-EINVAL, "dev is NULL: it has to be a handle from accel_device_open()");
+	if (!__atomic_load_n(&dev->refs, __ATOMIC_RELAXED))
+		return fail(-EINVAL, "dev was closed");
 	return dev->inherited ? general_error(dev, -EPERM) : 0;
 }
 
@@ -121,12 +113,34 @@ static int identify(struct accel_device *dev, const struct node *node)
 	return err;
 }
 
-/* Without the lock, and not in the list. */
+/* Not in the list, and without references: nobody gets one. */
+static struct accel_device *device_allocate(void)
+{
+	const size_t own = offsetof(struct accel_device, mem_base);
+	struct accel_device *dev;
+
+	table_lock();
+	dev = unused;
+	if (dev)
+		unused = dev->next;
+	table_unlock();
+	if (!dev)
+		return calloc(1, sizeof(*dev));
+	WRITE_SHARED(dev->next, NULL);
+	WRITE_SHARED(dev->ranges, NULL);
+	WRITE_SHARED(dev->inherited, false);
+	memset((char *)dev + own, 0, sizeof(*dev) - own);
+	return dev;
+}
+
 static void device_free(struct accel_device *dev)
 {
 	window_release(&dev->window);
 	pthread_mutex_destroy(&dev->lock);
-	free(dev);
+	table_lock();
+	WRITE_SHARED(dev->next, unused);
+	unused = dev;
+	table_unlock();
 }
 
 /* A handle that another thread has created since. */
@@ -135,7 +149,8 @@ static struct accel_device *find_created(const struct accel_device *mine, uint64
 	struct accel_device *dev;
 
 	for (dev = devices; dev; dev = dev->next)
-		if (dev->rdev == mine->rdev && dev->opens && !dev->inherited && dev->created > since)
+		if (dev->rdev == mine->rdev && dev->opens && !dev->inherited &&
+		    dev->created > since)
 			return dev;
 	return NULL;
 }
@@ -152,7 +167,11 @@ static struct accel_device *list(struct accel_device *dev, uint64_t since)
 	dev->created = ++creations;
 	for (end = &devices; *end; end = &(*end)->next)
 		;
-	return *end = dev;
+	table_change_begin();
+	WRITE_SHARED(dev->refs, 1);
+	WRITE_SHARED(*end, dev);
+	table_change_end();
+	return dev;
 }
 
 static int open_file(struct accel_device *dev, const struct node *node)
@@ -170,7 +189,7 @@ static int open_file(struct accel_device *dev, const struct node *node)
 
 static int device_create(const struct node *node, uint64_t since, struct accel_device **made)
 {
-	struct accel_device *dev = calloc(1, sizeof(*dev));
+	struct accel_device *dev = device_allocate();
 	int err;
 
 	if (!dev)
@@ -178,7 +197,7 @@ static int device_create(const struct node *node, uint64_t since, struct accel_d
 	dev->node = node->number;
 	node_path(node, dev->name);
 	dev->rdev = node->rdev;
-	dev->opens = dev->refs = 1;
+	dev->opens = 1;
 	pthread_mutex_init(&dev->lock, NULL);
 	table_lock();
 	moving++;
@@ -234,8 +253,8 @@ static bool open_again(struct accel_device *dev)
 }
 
 /*
- * Opens a handle that is there. One that is of no more use is passed over: the device is a new one, or
- * has been reset. The driver may be asked, so without the lock.
+ * Opens a handle that is there. One that is of no more use is passed over: the device is a new
+ * one, or has been reset. The driver may be asked, so without the lock.
  */
 static struct accel_device *find_open(const struct node *node)
 {
@@ -286,24 +305,15 @@ int accel_device_open(int index, struct accel_device **dev)
 	return *dev ? 0 : device_create(&node, since, dev);
 }
 
-static void free_ranges(struct range *range)
-{
-	if (!range)
-		return;
-	free_ranges(range->child[0]);
-	free_ranges(range->child[1]);
-	if (range->mapped)
-		munmap((void *)range->base, range->mapped);
-	free(range);
-}
-
 static void unlink_device(struct accel_device *dev)
 {
 	struct accel_device **at;
 
 	for (at = &devices; *at != dev; at = &(*at)->next)
 		;
-	*at = dev->next;
+	table_change_begin();
+	WRITE_SHARED(*at, dev->next);
+	table_change_end();
 }
 
 /* Out of the list, and its file closed, which may take its time. */
@@ -324,7 +334,7 @@ static void close_file(struct accel_device *dev)
 static void device_destroy(struct accel_device *dev)
 {
 	close_file(dev);
-	free_ranges(dev->ranges);
+	ranges_free(dev->ranges);
 	streams_free(dev);
 	events_free(dev);
 	batches_free(dev);
@@ -342,15 +352,18 @@ static bool may_close(const struct accel_device *dev)
 int accel_device_close(struct accel_device *dev)
 {
 	KEEP_ERRNO;
-	bool allowed, last = false;
+	bool is_open, allowed, last = false;
 
 	if (!dev)
 		return fail(-EINVAL, "dev is NULL: it has to be a handle from accel_device_open()");
 	table_lock();
-	allowed = may_close(dev);
+	is_open = dev->opens;
+	allowed = is_open && may_close(dev);
 	if (allowed)
 		last = !__atomic_sub_fetch(&dev->opens, 1, __ATOMIC_SEQ_CST);
 	table_unlock();
+	if (!is_open)
+		return fail(-EINVAL, "dev was closed");
 	if (last) {
 		callbacks_end(dev);
 		peers_closed(dev);
@@ -373,7 +386,7 @@ void device_hold(struct accel_device *dev)
 
 void device_drop(struct accel_device *dev)
 {
-	if (!__atomic_sub_fetch(&dev->refs, 1, __ATOMIC_ACQ_REL))
+	if (reference_put(&dev->refs))
 		device_destroy(dev);
 }
 
@@ -388,7 +401,8 @@ void device_disown_all(void)
 		dev->fd = -1;
 		window_disown(&dev->window);
 		dev->inherited = true;
-		dev->refs = 1; /* that of the opens: the threads with others are not in this process */
+		/* That of the opens. Threads with other references are not in this process. */
+		dev->refs = 1;
 		dev->calls_back = false;
 	}
 }

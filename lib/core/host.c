@@ -62,8 +62,8 @@ static int host_map(struct accel_device *dev, struct range *range, uint64_t offs
 	int err = -errno;
 
 	if (map != MAP_FAILED) {
-		range->base = (uintptr_t)map;
-		range->mapped = mapped;
+		WRITE_SHARED(range->base, (uintptr_t)map);
+		WRITE_SHARED(range->mapped, mapped);
 		return 0;
 	}
 	host_free_offset(dev, offset);
@@ -109,11 +109,11 @@ static int host_allocate(struct accel_device *dev, void **ptr, size_t size,
 		return err;
 	err = host_create(dev, range);
 	if (err) {
-		free(range);
+		range_free(range);
 		return err;
 	}
-	range_publish(dev, range);
 	*ptr = (void *)range->base;
+	range_publish(dev, range);
 	return 0;
 }
 
@@ -133,7 +133,7 @@ static int host_release(struct accel_device *dev, void *ptr, size_t size,
 	}
 	if (range->mapped)
 		munmap(ptr, range->mapped);
-	free(range);
+	range_free(range);
 	return 0;
 }
 
@@ -221,10 +221,10 @@ int accel_host_register(struct accel_device *dev, void *ptr, size_t size, unsign
 		cmd.flags = PACCEL_HOST_READ_ONLY;
 	err = device_ioctl(dev, PACCEL_IOC_HOST_REGISTER, &cmd);
 	if (err) {
-		free(range);
+		range_free(range);
 		return register_failed(dev, err, &memory, flags);
 	}
-	range->base = (uintptr_t)ptr;
+	WRITE_SHARED(range->base, (uintptr_t)ptr);
 	range_publish(dev, range);
 	return 0;
 }

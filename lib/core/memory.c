@@ -8,6 +8,7 @@
 
 #include <linux/paccel.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static uint64_t last_serial; /* under the table lock */
 
@@ -24,15 +25,64 @@ const char *kind_name(enum accel_memory_kind kind)
 	return names[kind];
 }
 
+static struct range *unused; /* by their first child; under the table lock */
+
+static struct range *take_unused(void)
+{
+	struct range *range;
+
+	table_lock();
+	range = unused;
+	if (range)
+		unused = range->child[0];
+	table_unlock();
+	return range;
+}
+
 struct range *range_create(size_t size, enum accel_memory_kind kind)
 {
-	struct range *range = calloc(1, sizeof(*range));
+	struct range *range = take_unused();
 
 	if (!range)
+		range = calloc(1, sizeof(*range));
+	if (!range)
 		return NULL;
-	range->size = size;
-	range->kind = kind;
+	range->imports = 0;
+	WRITE_SHARED(range->base, 0);
+	WRITE_SHARED(range->size, size);
+	WRITE_SHARED(range->mapped, 0);
+	WRITE_SHARED(range->serial, 0);
+	WRITE_SHARED(range->kind, kind);
 	return range;
+}
+
+/* Under the table lock. */
+static void free_range(struct range *range)
+{
+	WRITE_SHARED(range->child[0], unused);
+	unused = range;
+}
+
+void range_free(struct range *range)
+{
+	table_lock();
+	free_range(range);
+	table_unlock();
+}
+
+void ranges_free(struct range *root)
+{
+	struct range *left, *right;
+
+	if (!root)
+		return;
+	left = root->child[0];
+	right = root->child[1];
+	if (root->mapped)
+		munmap((void *)root->base, root->mapped);
+	range_free(root);
+	ranges_free(left);
+	ranges_free(right);
 }
 
 int range_prepare(struct accel_device *dev, void **ptr, size_t size, enum accel_memory_kind kind,
@@ -58,11 +108,13 @@ static void insert(struct accel_device *dev, struct range *range)
 	struct range *same = range_below(dev->ranges, range->base);
 
 	if (!same || same->base != range->base || range->kind != ACCEL_MEMORY_DEVICE) {
+		table_change_begin();
 		range_insert(&dev->ranges, range);
+		table_change_end();
 		return;
 	}
 	same->imports += 1 + range->imports;
-	free(range);
+	free_range(range);
 }
 
 void range_restore(struct accel_device *dev, struct range *range)
@@ -75,25 +127,28 @@ void range_restore(struct accel_device *dev, struct range *range)
 void range_publish(struct accel_device *dev, struct range *range)
 {
 	table_lock();
-	range->serial = ++last_serial;
+	WRITE_SHARED(range->serial, ++last_serial);
 	insert(dev, range);
 	table_unlock();
 }
 
-/* Takes out one of several imports, of which the caller frees a copy. */
-static struct range *take_one(struct accel_device *dev, struct range *range)
+/* Takes out one of several imports, of which the caller frees a copy: the spare range. */
+static struct range *take_one(struct accel_device *dev, struct range *range, struct range **spare)
 {
 	struct range *one;
 
 	if (!range->imports) {
+		table_change_begin();
 		range_remove(&dev->ranges, range);
+		table_change_end();
 		return range;
 	}
-	one = range_create(range->size, range->kind);
-	if (!one)
-		return NULL;
-	one->base = range->base;
-	one->serial = range->serial;
+	one = *spare;
+	*spare = NULL;
+	WRITE_SHARED(one->base, range->base);
+	WRITE_SHARED(one->size, range->size);
+	WRITE_SHARED(one->kind, range->kind);
+	WRITE_SHARED(one->serial, range->serial);
 	range->imports--;
 	return one;
 }
@@ -121,14 +176,22 @@ int range_at_start(struct accel_device *dev, uintptr_t ptr, size_t size,
 int range_take(struct accel_device *dev, void *ptr, size_t size, enum accel_memory_kind kind,
 	       struct range **range)
 {
+	struct range *spare = NULL;
+	bool lacks_spare;
 	int err;
 
-	table_lock();
-	err = range_at_start(dev, (uintptr_t)ptr, size, kind, range);
-	if (!err && !(*range = take_one(dev, *range)))
-		err = fail(-ENOMEM, "out of memory");
-	table_unlock();
-	return err;
+	do {
+		table_lock();
+		err = range_at_start(dev, (uintptr_t)ptr, size, kind, range);
+		lacks_spare = !err && (*range)->imports && !spare;
+		if (!err && !lacks_spare)
+			*range = take_one(dev, *range, &spare);
+		if (spare)
+			free_range(spare);
+		table_unlock();
+		spare = lacks_spare ? range_create(size, kind) : NULL;
+	} while (spare);
+	return lacks_spare ? fail(-ENOMEM, "out of memory") : err;
 }
 
 int free_check(const struct accel_device *dev, const void *ptr, size_t size)
@@ -170,12 +233,12 @@ int device_memory_allocate(struct accel_device *dev, void **ptr, size_t size, si
 		return err;
 	err = device_ioctl(dev, PACCEL_IOC_MEM_ALLOC, &cmd);
 	if (err) {
-		free(range);
+		range_free(range);
 		return allocate_failed(dev, err, size);
 	}
-	range->base = device_pointer(dev, cmd.addr);
+	*ptr = (void *)device_pointer(dev, cmd.addr);
+	WRITE_SHARED(range->base, (uintptr_t)*ptr);
 	range_publish(dev, range);
-	*ptr = (void *)range->base;
 	return 0;
 }
 
@@ -204,6 +267,6 @@ int accel_device_memory_deallocate(struct accel_device *dev, void *ptr, size_t s
 		return general_error(dev, err);
 	}
 	peers_freed(dev, range->base, range->serial);
-	free(range);
+	range_free(range);
 	return 0;
 }

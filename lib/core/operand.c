@@ -22,11 +22,95 @@ struct accel_device *window_owner(uintptr_t ptr)
 {
 	struct accel_device *dev;
 
-	for (dev = device_list(); dev; dev = dev->next)
+	for (dev = device_list(); dev; dev = READ_SHARED(dev->next))
 		if (window_spans(&dev->window, ptr))
 			return dev;
 	return NULL;
 }
+
+/* ---- Look-up: reads without a lock; what was read is judged later ---- */
+
+struct finding {
+	struct accel_device *owner; /* in whose window it lies, with a reference; or NULL */
+	bool closed; /* instead of a reference */
+	struct extent at; /* the range of the owner that starts last before it */
+	const struct accel_device *host_dev; /* or that has a host range there: */
+	struct extent host;
+	struct extent pinned; /* the range before it of the card whose host ranges are asked for */
+};
+
+/* The last range below an address that has a byte of the operand, in its pages if they are ours. */
+static struct extent touched_range(const struct accel_device *dev, const struct operand *operand,
+				   uintptr_t below)
+{
+	struct extent range = extent_of(range_below(READ_SHARED(dev->ranges), below));
+	size_t size = range.mapped ? range.mapped : range.size;
+
+	if (range.base < operand->ptr && operand->ptr - range.base >= size)
+		range.size = 0;
+	return range;
+}
+
+/* A registration is the program's memory, and so is what lies beside it. */
+static struct extent host_range(const struct accel_device *dev, const struct operand *operand)
+{
+	uintptr_t at = operand->ptr + (operand->size - 1);
+	struct extent range = touched_range(dev, operand, at);
+
+	/* Ranges of a tree that changes need not be in order. */
+	while (range.size && range.kind == ACCEL_MEMORY_REGISTERED && range.base &&
+	       range.base <= at) {
+		at = range.base - 1;
+		range = touched_range(dev, operand, at);
+	}
+	return range;
+}
+
+static void find_host(const struct operand *operand, struct finding *found)
+{
+	const struct accel_device *dev;
+
+	for (dev = device_list(); dev && !found->host.size; dev = READ_SHARED(dev->next))
+		if (!READ_SHARED(dev->inherited)) {
+			found->host = host_range(dev, operand);
+			found->host_dev = dev;
+		}
+}
+
+static void find(const struct operand *operand, const struct accel_device *pin_dev,
+		 struct finding *found)
+{
+	const uintptr_t ptr = operand->ptr;
+
+	*found = (struct finding){ .owner = window_owner(ptr) };
+	if (found->owner)
+		found->at = extent_of(range_below(READ_SHARED(found->owner->ranges), ptr));
+	else
+		find_host(operand, found);
+	if (pin_dev)
+		found->pinned = extent_of(range_below(READ_SHARED(pin_dev->ranges), ptr));
+	if (found->owner && !device_try_hold(found->owner)) {
+		found->owner = NULL;
+		found->closed = true;
+	}
+}
+
+static void look_up(const struct operand *operand, const struct accel_device *pin_dev,
+		    struct finding *found)
+{
+	struct table_read read = { 0 };
+	bool again;
+
+	do {
+		table_read_begin(&read);
+		find(operand, pin_dev, found);
+		again = table_read_retry(&read);
+		if (again && found->owner)
+			device_drop(found->owner);
+	} while (again);
+}
+
+/* ---- Verdict ---- */
 
 static int not_host(const struct operand *operand, const struct accel_device *owner)
 {
@@ -34,16 +118,24 @@ static int not_host(const struct operand *operand, const struct accel_device *ow
 		    operand->name, operand->ptr, owner->name);
 }
 
+static int was_closed(const struct operand *operand)
+{
+	return fail(-EFAULT, "%s " ADDR " is a device pointer of a handle that was closed",
+		    operand->name, operand->ptr);
+}
+
 int operand_is_host(const struct operand *operand)
 {
-	struct accel_device *owner;
+	struct finding found;
 	int err = 0;
 
-	table_lock();
-	owner = window_owner(operand->ptr);
-	if (owner)
-		err = not_host(operand, owner);
-	table_unlock();
+	look_up(operand, NULL, &found);
+	if (found.closed)
+		return was_closed(operand);
+	if (found.owner) {
+		err = not_host(operand, found.owner);
+		device_drop(found.owner);
+	}
 	return err;
 }
 
@@ -63,94 +155,59 @@ static int check_owner(const struct operand *operand, const struct accel_device 
 	return 0;
 }
 
-static int resolve_device(struct operand *operand, struct accel_device *owner)
+static int resolve_device(struct operand *operand, const struct finding *found)
 {
-	const struct range *range = range_below(owner->ranges, operand->ptr);
-	int err = check_owner(operand, owner);
+	const struct extent *range = &found->at;
+	int err = check_owner(operand, found->owner);
 
 	if (err)
 		return err;
-	if (!range || !range_holds(range, operand->ptr, 1))
+	if (!extent_holds(range, operand->ptr, 1))
 		return fail(-EFAULT, "%s " ADDR ": " DEAD, operand->name, operand->ptr,
-			    owner->name);
-	if (!range_holds(range, operand->ptr, operand->size))
+			    found->owner->name);
+	if (!extent_holds(range, operand->ptr, operand->size))
 		return fail(-EFAULT,
 			    "%s " ADDR ", %zu bytes, runs past the end of the allocation at " ADDR
 			    " of %zu bytes",
 			    operand->name, operand->ptr, operand->size, range->base, range->size);
-	operand->dev = owner;
-	device_hold(owner);
+	operand->dev = found->owner;
+	operand->in = *range;
 	return 0;
 }
 
-/* The last range below an address that has a byte of the operand, in its pages if they are ours. */
-static const struct range *touched_range(const struct accel_device *dev,
-					 const struct operand *operand, uintptr_t below)
+static int resolve_host(struct operand *operand, const struct finding *found)
 {
-	const struct range *range = range_below(dev->ranges, below);
-	size_t extent;
+	const struct extent *range = &found->host;
+	bool device = range->size && range->kind == ACCEL_MEMORY_UNIFIED &&
+		      found->host_dev == operand->want_dev;
 
-	if (!range)
-		return NULL;
-	extent = range->mapped ? range->mapped : range->size;
-	return range->base >= operand->ptr || operand->ptr - range->base < extent ? range : NULL;
-}
-
-bool operand_is_pinned(const struct operand *operand, const struct accel_device *dev)
-{
-	const struct range *range = range_below(dev->ranges, operand->ptr);
-
-	return range && range->kind != ACCEL_MEMORY_DEVICE &&
-	       range_holds(range, operand->ptr, operand->size);
-}
-
-static int check_inside(const struct operand *operand, const struct range *range)
-{
-	if (range_holds(range, operand->ptr, operand->size))
-		return 0;
-	return fail(-EFAULT,
-		    "%s " ADDR ", %zu bytes, is not wholly inside the %s allocation at " ADDR
-		    " of %zu bytes",
-		    operand->name, operand->ptr, operand->size, kind_name(range->kind), range->base,
-		    range->size);
-}
-
-/* Sets *device if it is unified memory of the card that is wanted. */
-static int check_host_ranges(struct operand *operand, const struct accel_device *dev, bool *device)
-{
-	const struct range *range;
-	uintptr_t at = operand->ptr + (operand->size - 1);
-
-	/* A registration is the program's memory, and so is what lies beside it. */
-	while ((range = touched_range(dev, operand, at)) && range->kind == ACCEL_MEMORY_REGISTERED)
-		at = range->base - 1;
-	if (!range)
-		return 0;
-	operand->known = true;
-	*device = range->kind == ACCEL_MEMORY_UNIFIED && dev == operand->want_dev;
-	return check_inside(operand, range);
-}
-
-static int resolve_host(struct operand *operand)
-{
-	const struct accel_device *dev;
-	bool device = false;
-	int err;
-
-	for (dev = device_list(); dev && !operand->known; dev = dev->next) {
-		err = dev->inherited ? 0 : check_host_ranges(operand, dev, &device);
-		if (err)
-			return err;
-	}
+	if (range->size && !extent_holds(range, operand->ptr, operand->size))
+		return fail(-EFAULT,
+			    "%s " ADDR ", %zu bytes, is not wholly inside the %s allocation at " ADDR
+			    " of %zu bytes",
+			    operand->name, operand->ptr, operand->size, kind_name(range->kind),
+			    range->base, range->size);
+	operand->known = range->size;
 	if (operand->want != WANT_DEVICE || device)
 		return 0;
 	return fail(-EFAULT, "%s " ADDR " is neither device nor unified memory of %s",
 		    operand->name, operand->ptr, operand->want_dev->name);
 }
 
-int operand_resolve(struct operand *operand)
+int operand_resolve(struct operand *operand, const struct accel_device *pin_dev)
 {
-	struct accel_device *owner = window_owner(operand->ptr);
+	struct finding found;
+	int err;
 
-	return owner ? resolve_device(operand, owner) : resolve_host(operand);
+	look_up(operand, pin_dev, &found);
+	operand->pinned = found.pinned.kind != ACCEL_MEMORY_DEVICE &&
+			  extent_holds(&found.pinned, operand->ptr, operand->size);
+	if (found.closed)
+		return was_closed(operand);
+	if (!found.owner)
+		return resolve_host(operand, &found);
+	err = resolve_device(operand, &found);
+	if (err)
+		device_drop(found.owner);
+	return err;
 }

@@ -15,18 +15,58 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Found without a lock, and used again when it has ended: see private.h. */
 struct peer {
+	/* For READ_SHARED(): */
 	struct peer *next;
-	struct accel_device *from, *to; /* who writes, and whose memory it is: references */
+	const struct accel_device *from; /* the device that writes */
 	uint64_t serial; /* of the allocation */
-	uintptr_t base; /* of it, in its window */
+	unsigned int refs; /* the list's, and those of copies; 0: it is not published */
+
+	/* Used with a reference only: */
+	struct accel_device *devs[2]; /* references: WRITER and OWNER of the memory */
+	uintptr_t base; /* of the allocation, in its window */
 	uintptr_t at; /* what stands for base with the card that writes */
 	size_t size; /* of the reservation; 0: refused */
-	unsigned int users; /* copies that have looked it up */
-	bool dead; /* out of the list: the last user ends it */
 };
 
-static struct peer *peers; /* under the table lock */
+enum { WRITER, OWNER };
+
+/* Under the table lock. */
+static struct peer *peers;
+static struct peer *unused;
+
+static struct peer *peer_create(struct accel_device *from, struct accel_device *to,
+				const struct extent *range)
+{
+	struct peer *peer;
+
+	table_lock();
+	peer = unused;
+	if (peer)
+		unused = peer->next;
+	table_unlock();
+	if (!peer)
+		peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	WRITE_SHARED(peer->from, from);
+	WRITE_SHARED(peer->serial, range->serial);
+	peer->devs[WRITER] = from;
+	peer->devs[OWNER] = to;
+	peer->base = range->base;
+	peer->at = peer->size = 0;
+	device_hold(from);
+	device_hold(to);
+	return peer;
+}
+
+/* Under the table lock. */
+static void free_peer(struct peer *peer)
+{
+	WRITE_SHARED(peer->next, unused);
+	unused = peer;
+}
 
 /* Without the lock. The card drops the memory when its work with it has ended. */
 static void peer_end(struct peer *peer)
@@ -34,12 +74,20 @@ static void peer_end(struct peer *peer)
 	struct paccel_host_free cmd = { .size = sizeof(cmd), .addr = peer->at };
 
 	if (peer->size) {
-		device_ioctl(peer->from, PACCEL_IOC_HOST_FREE, &cmd);
+		device_ioctl(peer->devs[WRITER], PACCEL_IOC_HOST_FREE, &cmd);
 		munmap((void *)peer->at, peer->size);
 	}
-	device_drop(peer->from);
-	device_drop(peer->to);
-	free(peer);
+	device_drop(peer->devs[WRITER]);
+	device_drop(peer->devs[OWNER]);
+	table_lock();
+	free_peer(peer);
+	table_unlock();
+}
+
+static void peer_put(struct peer *peer)
+{
+	if (reference_put(&peer->refs))
+		peer_end(peer);
 }
 
 /* Links of the parent: what was mapped is only an address, and the references are none. */
@@ -51,81 +99,81 @@ void peers_in_child(void)
 		peers = peer->next;
 		if (peer->size)
 			munmap((void *)peer->at, peer->size);
-		free(peer);
+		peer->refs = 0;
+		free_peer(peer);
 	}
 }
 
+/* Bounds the walk over a list that changes. */
+#define MAX_PEERS (1u << 20)
+
+/* Under the table lock, or between table_read_begin() and table_read_retry(). */
 static struct peer *find(const struct accel_device *from, uint64_t serial)
 {
-	struct peer *peer = peers;
+	struct peer *peer = READ_SHARED(peers);
 
-	while (peer && (peer->from != from || peer->serial != serial))
-		peer = peer->next;
-	return peer;
+	for (unsigned int i = 0; peer && i < MAX_PEERS; i++) {
+		if (READ_SHARED(peer->from) == from && READ_SHARED(peer->serial) == serial)
+			return peer;
+		peer = READ_SHARED(peer->next);
+	}
+	return NULL;
 }
 
-static const struct range *allocation(const struct accel_device *dev, uintptr_t ptr)
+static bool is_live(const struct accel_device *dev, uintptr_t base, uint64_t serial)
 {
-	const struct range *range = range_below(dev->ranges, ptr);
+	const struct range *range = range_below(dev->ranges, base);
 
-	return range && range_holds(range, ptr, 1) ? range : NULL;
+	return range && range->serial == serial;
 }
 
-/* Takes what matches out of the list, and returns what has no user. */
+static bool is_of(const struct peer *peer, const struct accel_device *dev, uint64_t serial)
+{
+	if (serial)
+		return peer->devs[OWNER] == dev && peer->serial == serial;
+	return peer->devs[OWNER] == dev || peer->devs[WRITER] == dev;
+}
+
+/* Takes a link out of the list, with the list's reference. Serial 0: any link of the handle. */
 static struct peer *detach(const struct accel_device *dev, uint64_t serial)
 {
-	struct peer **link = &peers, *peer, *ended = NULL;
+	struct peer **link = &peers, *peer;
 
-	while ((peer = *link)) {
-		bool matches = serial ? peer->to == dev && peer->serial == serial
-				      : peer->to == dev || peer->from == dev;
-
-		if (!matches) {
-			link = &peer->next;
-			continue;
-		}
-		*link = peer->next;
-		peer->dead = true;
-		if (!peer->users) {
-			peer->next = ended;
-			ended = peer;
-		}
+	while ((peer = *link) && !is_of(peer, dev, serial))
+		link = &peer->next;
+	if (peer) {
+		table_change_begin();
+		WRITE_SHARED(*link, peer->next);
+		table_change_end();
 	}
-	return ended;
-}
-
-static void end_all(struct peer *ended)
-{
-	while (ended) {
-		struct peer *next = ended->next;
-
-		peer_end(ended);
-		ended = next;
-	}
+	return peer;
 }
 
 void peers_freed(struct accel_device *dev, uintptr_t ptr, uint64_t serial)
 {
-	const struct range *range;
-	struct peer *ended = NULL;
+	struct peer *peer;
 
-	table_lock();
-	range = allocation(dev, ptr);
-	/* Imported more than once, it may still be there. */
-	if (!range || range->serial != serial)
-		ended = detach(dev, serial);
-	table_unlock();
-	end_all(ended);
+	do {
+		table_lock();
+		/* Imported more than once, it may still be there. */
+		peer = is_live(dev, ptr, serial) ? NULL : detach(dev, serial);
+		table_unlock();
+		if (peer)
+			peer_put(peer);
+	} while (peer);
 }
 
 void peers_closed(struct accel_device *dev)
 {
-	struct peer *ended;
+	struct peer *peer;
 
-	table_lock();
-	ended = detach(dev, 0);
-	table_unlock();
-	end_all(ended);
+	do {
+		table_lock();
+		peer = detach(dev, 0);
+		table_unlock();
+		if (peer)
+			peer_put(peer);
+	} while (peer);
 }
 
 /* Exports the allocation and registers it with the other card; leaves size 0 if that is refused. */
@@ -133,20 +181,20 @@ static void link_memory(struct peer *peer, size_t size)
 {
 	struct paccel_mem_export export = { .size = sizeof(export),
 					    .kind = PACCEL_EXPORT_DEVICE,
-					    .addr = device_address(peer->to, peer->base) };
+					    .addr = device_address(peer->devs[OWNER], peer->base) };
 	struct paccel_host_register cmd = { .size = sizeof(cmd),
 					    .flags = PACCEL_HOST_DMABUF,
 					    .length = size };
 	void *at;
 
-	if (size > peer->from->max_host_bytes ||
-	    device_ioctl(peer->to, PACCEL_IOC_MEM_EXPORT, &export))
+	if (size > peer->devs[WRITER]->max_host_bytes ||
+	    device_ioctl(peer->devs[OWNER], PACCEL_IOC_MEM_EXPORT, &export))
 		return;
 	at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at != MAP_FAILED) {
 		cmd.addr = peer->at = (uintptr_t)at;
 		cmd.fd = export.fd;
-		if (device_ioctl(peer->from, PACCEL_IOC_HOST_REGISTER, &cmd))
+		if (device_ioctl(peer->devs[WRITER], PACCEL_IOC_HOST_REGISTER, &cmd))
 			munmap(at, size);
 		else
 			peer->size = size;
@@ -155,81 +203,74 @@ static void link_memory(struct peer *peer, size_t size)
 }
 
 /*
- * Publishes it unless another thread was faster, the allocation is gone, or the last close of a handle
- * has come, which nothing would end it after; the one to use.
+ * Publishes a link unless another thread was faster, the allocation was freed, or one of the
+ * handles was closed: after the last close nothing ends a link. Returns the link to use, with a
+ * reference.
  */
-static struct peer *publish(struct peer *peer, struct peer **useless)
+static struct peer *publish(struct peer *peer)
 {
-	const struct range *range = allocation(peer->to, peer->base);
-	struct peer *first = find(peer->from, peer->serial);
+	const struct accel_device *from = peer->devs[WRITER], *to = peer->devs[OWNER];
+	struct peer *first = find(from, peer->serial);
 
-	*useless = peer;
-	if (first || !range || range->serial != peer->serial || !peer->from->opens ||
-	    !peer->to->opens)
+	if (first) {
+		__atomic_add_fetch(&first->refs, 1, __ATOMIC_RELAXED);
 		return first;
-	*useless = NULL;
-	peer->next = peers;
-	peers = peer;
+	}
+	if (!is_live(to, peer->base, peer->serial) || !from->opens || !to->opens)
+		return NULL;
+	table_change_begin();
+	WRITE_SHARED(peer->refs, 2);
+	WRITE_SHARED(peer->next, peers);
+	WRITE_SHARED(peers, peer);
+	table_change_end();
 	return peer;
 }
 
 static struct peer *make(struct accel_device *from, struct accel_device *to,
-			 const struct range *range)
+			 const struct extent *range)
 {
-	struct peer *peer = calloc(1, sizeof(*peer)), *useless, *used;
-	size_t size = range->size;
+	struct peer *peer = peer_create(from, to, range), *used;
 
-	if (!peer) {
-		table_unlock();
+	if (!peer)
 		return NULL;
-	}
-	peer->from = from;
-	peer->to = to;
-	device_hold(from);
-	device_hold(to);
-	peer->serial = range->serial;
-	peer->base = range->base;
-	table_unlock();
-	link_memory(peer, size);
+	link_memory(peer, range->size);
 	table_lock();
-	used = publish(peer, &useless);
-	if (used)
-		used->users++;
+	used = publish(peer);
 	table_unlock();
-	if (useless)
-		peer_end(useless);
+	if (used != peer)
+		peer_end(peer);
 	return used;
 }
 
-/* NULL: no way. Else with a user more. */
-static struct peer *get(struct accel_device *from, struct accel_device *to, uintptr_t ptr)
+static struct peer *find_published(const struct accel_device *from, uint64_t serial)
 {
-	const struct range *range;
-	struct peer *peer = NULL;
+	struct table_read read = { 0 };
+	struct peer *peer;
+	bool again;
 
-	if (!to->mappable)
-		return NULL;
-	table_lock();
-	range = allocation(to, ptr);
-	if (range)
-		peer = find(from, range->serial);
-	if (range && !peer)
-		return make(from, to, range);
-	if (peer)
-		peer->users++;
-	table_unlock();
+	do {
+		table_read_begin(&read);
+		peer = find(from, serial);
+		if (peer && !reference_get(&peer->refs))
+			peer = NULL;
+		again = table_read_retry(&read);
+		if (again && peer)
+			peer_put(peer);
+	} while (again);
 	return peer;
 }
 
-static void put(struct peer *peer)
+/* The link from the source's device to the destination's memory, with a reference; or NULL. */
+static struct peer *get(const struct copy *copy)
 {
-	bool last;
+	struct accel_device *from = copy->src.dev, *to = copy->dst.dev;
+	struct peer *peer;
 
-	table_lock();
-	last = !--peer->users && peer->dead;
-	table_unlock();
-	if (last)
-		peer_end(peer);
+	/* A verified copy has no direct way: the device that writes cannot read back from the other. */
+	if (copy->verify || !to->mappable)
+		return NULL;
+	peer = find_published(from, copy->dst.in.serial);
+	return peer ? peer : make(from, to, &copy->dst.in);
 }
 
 /* The copy as one of the card that writes: the other card's memory is its host memory. */
@@ -242,19 +283,13 @@ static struct copy as_host(const struct copy *copy, const struct peer *peer)
 	return direct;
 }
 
-/* A verified copy has no direct way: the device that writes cannot read back from the other one. */
-static struct peer *get_for(const struct copy *copy)
-{
-	return copy->verify ? NULL : get(copy->src.dev, copy->dst.dev, copy->dst.ptr);
-}
-
 /*
  * -EFAULT: there is no direct way, or perhaps that memory was taken away, as the card is gone or has
  * lost it. Through the host there is either a way or a sentence for it.
  */
 int copy_between(const struct copy *copy)
 {
-	struct peer *peer = get_for(copy);
+	struct peer *peer = get(copy);
 	struct copy direct;
 	int err = -EFAULT;
 
@@ -263,7 +298,7 @@ int copy_between(const struct copy *copy)
 		err = copy_ioctl(copy->src.dev, PACCEL_COPY_D2H, &direct);
 	}
 	if (peer)
-		put(peer);
+		peer_put(peer);
 	if (err == -EFAULT)
 		return copy_staged(copy);
 	return err ? general_error(copy->src.dev, err) : 0;
@@ -272,7 +307,7 @@ int copy_between(const struct copy *copy)
 /* Queued work keeps what it needs: the registration may end before the copy does. */
 int copy_between_queue(const struct copy *copy, bool *queued)
 {
-	struct peer *peer = get_for(copy);
+	struct peer *peer = get(copy);
 	struct submitted done;
 	struct paccel_op op;
 	struct copy direct;
@@ -284,7 +319,7 @@ int copy_between_queue(const struct copy *copy, bool *queued)
 		err = stream_submit(copy->stream, &op, 1, &done);
 	}
 	if (peer)
-		put(peer);
+		peer_put(peer);
 	*queued = err != -EFAULT;
 	return err && *queued ? submit_error(copy->stream, err) : 0;
 }

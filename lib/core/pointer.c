@@ -4,62 +4,76 @@
  */
 #include "private.h"
 
-/* What is registered out of a dma-buf has addresses that are only reserved: the library's own. */
-static bool is_accessible(const struct accel_device *dev, const struct range *range)
+struct finding {
+	struct accel_device *dev; /* with a reference, if there is one */
+	struct extent at; /* size 0: dead addresses of a window */
+};
+
+static void find(uintptr_t ptr, struct finding *found)
 {
-	if (range->kind == ACCEL_MEMORY_DEVICE)
-		return dev->window.mapped;
-	return range->kind != ACCEL_MEMORY_REGISTERED || !range->mapped;
-}
+	struct accel_device *dev;
 
-static void describe(struct accel_device *dev, const struct range *range,
-		     struct accel_pointer_info *info)
-{
-	info->device = dev;
-	info->base = (void *)range->base;
-	info->size = range->size;
-	info->serial = range->serial;
-	info->kind = range->kind;
-	info->flags = is_accessible(dev, range) ? ACCEL_POINTER_ACCESSIBLE : 0;
-}
-
-static const struct range *range_at(const struct accel_device *dev, uintptr_t ptr)
-{
-	const struct range *range = dev->inherited ? NULL : range_below(dev->ranges, ptr);
-
-	return range && range_holds(range, ptr, 1) ? range : NULL;
-}
-
-/* Under the table lock. */
-static int look_up(uintptr_t ptr, struct accel_pointer_info *info)
-{
-	struct accel_device *dev, *owner = window_owner(ptr);
-	const struct range *range;
-
-	for (dev = device_list(); dev; dev = dev->next) {
-		range = range_at(dev, ptr);
-		if (range) {
-			describe(dev, range, info);
-			return 0;
-		}
+	*found = (struct finding){ .dev = NULL };
+	for (dev = device_list(); dev && !found->dev; dev = READ_SHARED(dev->next)) {
+		if (READ_SHARED(dev->inherited))
+			continue;
+		found->at = extent_of(range_below(READ_SHARED(dev->ranges), ptr));
+		if (extent_holds(&found->at, ptr, 1))
+			found->dev = dev;
 	}
-	if (owner)
-		return fail(-ENOENT, "ptr " ADDR ": " DEAD "%s", ptr, owner->name,
-			    owner->inherited ? ", or it is from before a fork" : "");
-	return 0;
+	if (!found->dev) {
+		found->at.size = 0;
+		found->dev = window_owner(ptr);
+	}
+	if (found->dev && !device_try_hold(found->dev))
+		found->dev = NULL;
+}
+
+static void look_up(uintptr_t ptr, struct finding *found)
+{
+	struct table_read read = { 0 };
+	bool again;
+
+	do {
+		table_read_begin(&read);
+		find(ptr, found);
+		again = table_read_retry(&read);
+		if (again && found->dev)
+			device_drop(found->dev);
+	} while (again);
+}
+
+/* What is registered out of a dma-buf has addresses that are only reserved: the library's own. */
+static bool is_accessible(const struct finding *found)
+{
+	if (found->at.kind == ACCEL_MEMORY_DEVICE)
+		return found->dev->window.mapped;
+	return found->at.kind != ACCEL_MEMORY_REGISTERED || !found->at.mapped;
 }
 
 int accel_pointer_info(const void *ptr, struct accel_pointer_info *info)
 {
-	struct accel_pointer_info found = { .kind = ACCEL_MEMORY_PAGEABLE };
-	int err;
+	struct finding found;
+	int err = 0;
 
 	if (!ptr || !info)
 		return fail(-EINVAL, "%s is NULL", ptr ? "info" : "ptr");
-	table_lock();
-	err = look_up((uintptr_t)ptr, &found);
-	table_unlock();
-	if (!err)
-		*info = found;
+	look_up((uintptr_t)ptr, &found);
+	if (!found.dev)
+		*info = (struct accel_pointer_info){ .kind = ACCEL_MEMORY_PAGEABLE };
+	else if (!found.at.size)
+		err = fail(-ENOENT, "ptr " ADDR ": " DEAD "%s", (uintptr_t)ptr, found.dev->name,
+			   found.dev->inherited ? ", or it is from before a fork" : "");
+	else
+		*info = (struct accel_pointer_info){
+			.device = found.dev,
+			.base = (void *)found.at.base,
+			.size = found.at.size,
+			.serial = found.at.serial,
+			.kind = found.at.kind,
+			.flags = is_accessible(&found) ? ACCEL_POINTER_ACCESSIBLE : 0,
+		};
+	if (found.dev)
+		device_drop(found.dev);
 	return err;
 }

@@ -3,10 +3,27 @@
  * What the files of libaccel share. Names without prefix: the linker map and objcopy keep them out
  * of both libraries.
  *
- * One mutex, the table lock, guards every table: the list of handles, their windows and their trees
- * of ranges. A copy has to look its addresses up in all of them (a pointer of another card is an
- * error, not host memory), so finer locks would be taken together anyway. It is held for look-ups
- * and insertions only, never while an ioctl can wait for the card or for user memory.
+ * The tables are the list of handles with their windows, their trees of ranges, and the links
+ * between devices. One mutex, the table lock, serializes changes. It is held for look-ups and
+ * insertions only, never across a system call. A copy looks its addresses up in all tables (a
+ * pointer of another device is an error, not host memory), but takes no lock of the process: it
+ * reads the tables between table_read_begin() and table_read_retry(), and reads again if they
+ * were changed meanwhile. This is a sequence count over nodes whose type is stable. It is right
+ * although nodes are freed:
+ *
+ * - Handles, ranges and links are never returned to the heap. They are reused for their own
+ *   type, so an outdated pointer leads to a node of the same type. The memory is bounded by the
+ *   most that were live.
+ * - All fields that are read without the lock are written with WRITE_SHARED() and read with
+ *   READ_SHARED(). The odd count is stored before each such write, which is a release. A reader
+ *   that sees the written value, by an acquire, also sees that count, and discards what it has
+ *   read.
+ * - What is needed afterwards is copied, or referenced. A reference is taken only where the
+ *   count of references is not 0, and is dropped if the tables were changed.
+ *
+ * Epochs would need a full barrier per copy, a registry of threads, and a tree that is copied
+ * for each change, which can fail for lack of memory. A reader that meets a change 100 times
+ * takes the lock.
  *
  * Streams, events and staged bytes have one lock for each card (accel_device.lock), callbacks one
  * for the process. The order is: table lock, card, callbacks. None is held while anything waits.
@@ -51,8 +68,49 @@ static inline void errno_restore(const int *saved)
 #define ADDR "%#" PRIxPTR
 #define DEAD "%s has no live allocation there (freed before?)"
 
+/* ---- table.c: the tables, with the lock and without ---- */
+
+void table_lock(void);
+void table_unlock(void);
+void table_wait(pthread_cond_t *condition);
+
+#define READ_SHARED(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+#define WRITE_SHARED(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELEASE)
+
+/* Around changes that lead from one state that may be read to another; under the table lock. */
+void table_change_begin(void);
+void table_change_end(void);
+
+/* Starts as { 0 }. What was read is of use only when table_read_retry() has said false. */
+struct table_read {
+	uint64_t changes;
+	unsigned int attempts;
+	bool locked;
+};
+
+void table_read_begin(struct table_read *read);
+bool table_read_retry(struct table_read *read);
+
+/* One more reference, unless there is none: the object is not alive. */
+static inline bool reference_get(unsigned int *count)
+{
+	unsigned int seen = __atomic_load_n(count, __ATOMIC_RELAXED);
+
+	while (seen && !__atomic_compare_exchange_n(count, &seen, seen + 1, true, __ATOMIC_ACQUIRE,
+						    __ATOMIC_RELAXED))
+		;
+	return seen;
+}
+
+/* True: that was the last one. */
+static inline bool reference_put(unsigned int *count)
+{
+	return !__atomic_sub_fetch(count, 1, __ATOMIC_ACQ_REL);
+}
+
 /* ---- range.c: live allocations and registrations, by address ---- */
 
+/* Written with WRITE_SHARED() but for the height and the imports, which only writers need. */
 struct range {
 	struct range *child[2];
 	int height;
@@ -66,8 +124,28 @@ struct range {
 
 void range_insert(struct range **root, struct range *range);
 void range_remove(struct range **root, struct range *range);
-/* The range that starts last at or below addr: the only one that can hold it. */
+/*
+ * The range that starts last at or below addr: the only one that can hold it. May be called
+ * while the tree is changed: any range or NULL is returned then.
+ */
 struct range *range_below(struct range *root, uintptr_t addr);
+
+/* A copy of what is known of a range. */
+struct extent {
+	uintptr_t base;
+	size_t size; /* 0: of none */
+	size_t mapped;
+	uint64_t serial;
+	enum accel_memory_kind kind;
+};
+
+struct extent extent_of(const struct range *range);
+
+static inline bool extent_holds(const struct extent *extent, uintptr_t addr, size_t size)
+{
+	return extent->size && extent->base <= addr && addr - extent->base <= extent->size &&
+	       size <= extent->size - (addr - extent->base);
+}
 
 static inline bool range_holds(const struct range *range, uintptr_t addr, size_t size)
 {
@@ -84,7 +162,7 @@ static inline bool wraps(uintptr_t addr, size_t size)
 
 struct window {
 	uintptr_t base; /* stands for mem_base */
-	uintptr_t map; /* what is reserved, with the guards on both sides */
+	uintptr_t map; /* what is reserved, with the guards on both sides: for WRITE_SHARED() */
 	size_t map_size;
 	size_t mapped; /* bytes from base on that the processor can access, if they are allocated */
 };
@@ -94,11 +172,11 @@ int window_reserve(struct window *window, uint64_t mem_size);
 void window_map(struct window *window, int fd, uint64_t mem_base, size_t mem_size);
 /* In the child of a fork, which has no mapping: keeps the addresses from others. */
 void window_disown(struct window *window);
-void window_release(const struct window *window);
+void window_release(struct window *window);
 
 static inline bool window_spans(const struct window *window, uintptr_t addr)
 {
-	return addr - window->map < window->map_size;
+	return addr - READ_SHARED(window->map) < READ_SHARED(window->map_size);
 }
 
 /* ---- node.c: what is in /dev ---- */
@@ -137,9 +215,14 @@ struct stamps {
 /* ---- device.c: handles ---- */
 
 struct accel_device {
+	/* For READ_SHARED(), as the window is: */
 	struct accel_device *next;
-	struct window window;
 	struct range *ranges; /* of all kinds: the window's addresses are nobody else's */
+	bool inherited; /* through fork(): every call is refused */
+	unsigned int refs; /* 0: not listed, or about to be freed */
+	struct window window;
+
+	/* Used with a reference only: */
 	uint64_t mem_base;
 	uint64_t max_align;
 	uint64_t max_host_bytes;
@@ -150,10 +233,8 @@ struct accel_device {
 	unsigned int node;
 	char name[NODE_PATH]; /* of the node, for sentences */
 	uint64_t created; /* the how manieth handle it is; under the table lock */
-	unsigned int opens; /* by the program; changed under the table lock; 0 after the last close */
-	unsigned int refs; /* atomic */
+	unsigned int opens; /* changed under the table lock; 0 after the last close */
 	int fd;
-	bool inherited; /* through fork(): every call is refused */
 	bool mappable; /* its memory has bus addresses */
 
 	pthread_mutex_t lock; /* of what follows */
@@ -170,10 +251,7 @@ struct accel_device {
 	bool closing; /* callbacks do not wait for the card any more */
 };
 
-void table_lock(void);
-void table_unlock(void);
-
-/* In the order in which they were opened; under the table lock. */
+/* The first one in the order in which they were opened; under the table lock or READ_SHARED(). */
 struct accel_device *device_list(void);
 
 /* 0 if calls on the handle make sense: not NULL, not inherited. */
@@ -183,8 +261,13 @@ int device_alive(struct accel_device *dev);
 
 /* One more open of a handle that is open. */
 void device_open_again(struct accel_device *dev);
-/* One more reference of who has one, or has found the handle in the list under the table lock. */
+/* One more reference. The caller has one, or has found the handle under the table lock. */
 void device_hold(struct accel_device *dev);
+/* The same for a handle that was found without the lock. False: it is about to be freed. */
+static inline bool device_try_hold(struct accel_device *dev)
+{
+	return reference_get(&dev->refs);
+}
 /* With the last one the handle is freed: not under a lock. */
 void device_drop(struct accel_device *dev);
 /* Whether the last close has not come yet. */
@@ -367,7 +450,11 @@ void stage_free(struct accel_device *dev);
 
 /* ---- memory.c: ranges of a handle ---- */
 
+/* A range is freed with range_free() only: see the top of this file. */
 struct range *range_create(size_t size, enum accel_memory_kind kind);
+void range_free(struct range *range);
+/* All ranges of a tree that nobody finds any more, with what they have mapped. */
+void ranges_free(struct range *root);
 /* A range for an allocation to come, so that publishing it cannot fail. */
 int range_prepare(struct accel_device *dev, void **ptr, size_t size, enum accel_memory_kind kind,
 		  struct range **range);
@@ -419,19 +506,21 @@ struct operand {
 	bool written;
 	/* Found out by operand_resolve(): */
 	struct accel_device *dev; /* whose device memory it is; NULL: the processor's to access */
+	struct extent in; /* with dev: the allocation */
 	bool known; /* host memory that is mapped for certain: host or unified */
 	bool pinned; /* wholly in one host range of the card that is asked */
 };
 
 /* What can be said without a look-up: NULL, size 0, wrapping. */
 int operand_check(const struct operand *operand);
-/* Finds out whose memory it is, or says what is wrong; under the table lock. Holds dev. */
-int operand_resolve(struct operand *operand);
-/* Whether host memory lies wholly in one host range of a card; under the table lock. */
-bool operand_is_pinned(const struct operand *operand, const struct accel_device *dev);
+/*
+ * Finds out whose memory it is, or says what is wrong. Holds dev. Takes no lock. pin_dev: NULL,
+ * or the card whose host ranges count as pinned.
+ */
+int operand_resolve(struct operand *operand, const struct accel_device *pin_dev);
 /* 0 if it does not start in a window. */
 int operand_is_host(const struct operand *operand);
-/* The handle in whose window an address lies, or NULL; under the table lock. */
+/* The handle in whose window an address lies, or NULL; under the table lock or READ_SHARED(). */
 struct accel_device *window_owner(uintptr_t ptr);
 
 /* ---- transfer.c: how bytes move ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ranges of addresses that never overlap, in an AVL tree whose nodes are the ranges themselves:
- * neither insertion nor removal can fail.
+ * neither insertion nor removal can fail. It may be read while it is changed (READ_SHARED()).
  */
 #include "private.h"
 
@@ -22,11 +22,11 @@ static void rotate(struct range **root, int side)
 {
 	struct range *top = *root, *up = top->child[side];
 
-	top->child[side] = up->child[!side];
-	up->child[!side] = top;
+	WRITE_SHARED(top->child[side], up->child[!side]);
+	WRITE_SHARED(up->child[!side], top);
 	update(top);
 	update(up);
-	*root = up;
+	WRITE_SHARED(*root, up);
 }
 
 static void rebalance(struct range **root)
@@ -46,7 +46,7 @@ static void rebalance(struct range **root)
 static void insert(struct range **root, struct range *range)
 {
 	if (!*root) {
-		*root = range;
+		WRITE_SHARED(*root, range);
 		return;
 	}
 	insert(&(*root)->child[range->base > (*root)->base], range);
@@ -55,7 +55,8 @@ static void insert(struct range **root, struct range *range)
 
 void range_insert(struct range **root, struct range *range)
 {
-	range->child[0] = range->child[1] = NULL;
+	WRITE_SHARED(range->child[0], NULL);
+	WRITE_SHARED(range->child[1], NULL);
 	range->height = 1;
 	insert(root, range);
 }
@@ -65,7 +66,7 @@ static struct range *take_first(struct range **root)
 	struct range *first = *root;
 
 	if (!first->child[0]) {
-		*root = first->child[1];
+		WRITE_SHARED(*root, first->child[1]);
 		return first;
 	}
 	first = take_first(&(*root)->child[0]);
@@ -78,13 +79,13 @@ static void replace_top(struct range **root)
 	struct range *top = *root, *next;
 
 	if (!top->child[0] || !top->child[1]) {
-		*root = top->child[!top->child[0]];
+		WRITE_SHARED(*root, top->child[!top->child[0]]);
 		return;
 	}
 	next = take_first(&top->child[1]);
-	next->child[0] = top->child[0];
-	next->child[1] = top->child[1];
-	*root = next;
+	WRITE_SHARED(next->child[0], top->child[0]);
+	WRITE_SHARED(next->child[1], top->child[1]);
+	WRITE_SHARED(*root, next);
 	rebalance(root);
 }
 
@@ -98,14 +99,32 @@ void range_remove(struct range **root, struct range *range)
 	rebalance(root);
 }
 
+/* No tree is as high: its nodes are not those of one tree any more. */
+#define MAX_HEIGHT 96
+
 struct range *range_below(struct range *root, uintptr_t addr)
 {
 	struct range *below = NULL;
+	bool right;
 
-	while (root) {
-		if (root->base <= addr)
+	for (int i = 0; root && i < MAX_HEIGHT; i++) {
+		right = READ_SHARED(root->base) <= addr;
+		if (right)
 			below = root;
-		root = root->child[root->base <= addr];
+		root = READ_SHARED(root->child[right]);
 	}
 	return below;
+}
+
+struct extent extent_of(const struct range *range)
+{
+	if (!range)
+		return (struct extent){ .size = 0 };
+	return (struct extent){
+		.base = READ_SHARED(range->base),
+		.size = READ_SHARED(range->size),
+		.mapped = READ_SHARED(range->mapped),
+		.serial = READ_SHARED(range->serial),
+		.kind = READ_SHARED(range->kind),
+	};
 }

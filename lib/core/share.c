@@ -100,13 +100,13 @@ int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *si
 		return err;
 	err = device_ioctl(dev, PACCEL_IOC_MEM_IMPORT, &cmd);
 	if (err) {
-		free(range);
+		range_free(range);
 		return import_failed(dev, err, fd);
 	}
-	range->base = device_pointer(dev, cmd.addr);
-	range->size = cmd.length;
-	*ptr = (void *)range->base;
+	*ptr = (void *)device_pointer(dev, cmd.addr);
 	*size = cmd.length;
+	WRITE_SHARED(range->base, (uintptr_t)*ptr);
+	WRITE_SHARED(range->size, *size);
 	range_publish(dev, range);
 	return 0;
 }
@@ -142,8 +142,8 @@ static int reserve(struct range *range)
 
 	if (map == MAP_FAILED)
 		return fail(-ENOMEM, "cannot reserve %zu bytes of address space", size);
-	range->base = (uintptr_t)map;
-	range->mapped = size;
+	WRITE_SHARED(range->base, (uintptr_t)map);
+	WRITE_SHARED(range->mapped, size);
 	return 0;
 }
 
@@ -185,7 +185,7 @@ int accel_host_register_dmabuf(struct accel_device *dev, int fd, size_t size, un
 	else
 		err = register_dmabuf(dev, range, fd, flags);
 	if (err) {
-		free(range);
+		range_free(range);
 		return err;
 	}
 	*ptr = (void *)range->base;

@@ -205,7 +205,7 @@ void staged_in_child(void)
 	free(take_out());
 }
 
-/* It serves both directions. One for other cards makes room for theirs. */
+/* A pipe serves both directions. A kept pipe of other devices is closed. */
 static bool take_kept(struct pipe *pipe)
 {
 	struct pipe *found = take_out();
@@ -224,8 +224,8 @@ static bool take_kept(struct pipe *pipe)
 }
 
 /*
- * The last close of a card gives up what is kept, and takes no pipe with it that comes later: either
- * it finds this one, or this finds the card closed.
+ * The last close of a device closes the kept pipe. No pipe of that device is kept afterwards:
+ * either the close finds the pipe, or this function finds the device closed.
  */
 static void keep(const struct pipe *pipe)
 {

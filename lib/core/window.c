@@ -51,8 +51,8 @@ int window_reserve(struct window *window, uint64_t mem_size)
 		return reserve_failed(errno, size);
 	/* Best effort: a core dump works with or without it. */
 	madvise(map, size, MADV_DONTDUMP);
-	window->map = (uintptr_t)map;
-	window->map_size = size;
+	WRITE_SHARED(window->map, (uintptr_t)map);
+	WRITE_SHARED(window->map_size, size);
 	window->base = (window->map + GUARD + WINDOW_ALIGN - 1) & ~(WINDOW_ALIGN - 1);
 	return 0;
 }
@@ -87,7 +87,10 @@ void window_disown(struct window *window)
 	window->mapped = 0;
 }
 
-void window_release(const struct window *window)
+void window_release(struct window *window)
 {
 	munmap((void *)window->map, window->map_size);
+	WRITE_SHARED(window->map, 0);
+	WRITE_SHARED(window->map_size, 0);
+	window->base = window->mapped = 0;
 }

@@ -116,8 +116,8 @@ static enum status synchronize_stream(struct place *device, stream_t handle)
 }
 
 /*
- * All streams of Paddle's that have failed are told of at once: the last error stands for them. What
- * libaccel answers for streams that this thread has created may be of another layer.
+ * All streams of Paddle's that have failed are told of at once: the last error stands for them.
+ * What libaccel answers for streams that this thread has created may be of another layer.
  */
 static int synchronize(struct card *card)
 {

@@ -17,7 +17,7 @@ UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh tests
 UNIT_MOCK := $(sort $(wildcard tests/unit/mock*.c))
 
 # Those that are worth it; the engine of the mock is a thread, so all of streams is.
-UNIT_THREADED := threads stream peer staged pool_arena pool_stream resource
+UNIT_THREADED := threads locks stream peer staged pool_arena pool_stream resource
 
 UNIT_ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 UNIT_TSAN := -fsanitize=thread
@@ -29,6 +29,9 @@ UNIT_GCOV := -O0 --coverage -fprofile-update=atomic -fno-builtin-fork
 # What fails on request.
 UNIT_WRAP_no_memory := -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc
+
+# What is counted.
+UNIT_WRAP_locks := -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock
 
 # unit_variant(name, compiler, flags, tests): objects of their own, and a program per test
 define unit_variant

@@ -295,7 +295,7 @@ static void submits(void *data, int status)
 	ok(failed == 0);
 }
 
-/* Operations that are being submitted are nobody else's. */
+/* Operations that are being submitted are not submitted by another call. */
 static void test_callback_submits_the_batch(void)
 {
 	waits_for(submits);

@@ -349,6 +349,19 @@ static int mapped(const void *ptr)
 	return !mincore((void *)((uintptr_t)ptr & ~4095ul), 1, &resident);
 }
 
+static void test_closed_handle(void)
+{
+	struct accel_device *dev = open_card(), *again;
+	struct accel_device_info info;
+
+	expect(accel_device_close(dev), 0);
+	refused(accel_device_close(dev), -EINVAL, "was closed");
+	refused(accel_device_info(dev, &info), -EINVAL, "was closed");
+	expect(accel_device_open(0, &again), 0);
+	expect(accel_device_close(again), 0);
+	refused(accel_device_close(again), -EINVAL, "was closed");
+}
+
 static void test_last_close_frees_all(void)
 {
 	struct accel_device *dev = open_card();
@@ -700,6 +713,7 @@ int main(void)
 	RUN(test_file_is_read_write_and_closed_on_exec);
 	RUN(test_second_open_is_the_same_handle);
 	RUN(test_two_cards_are_two_handles);
+	RUN(test_closed_handle);
 	RUN(test_last_close_frees_all);
 	RUN(test_info);
 	RUN(test_removed_card);

@@ -316,7 +316,7 @@ static void test_no_locked_memory(void)
 	tear_down();
 }
 
-/* The completion page knows what became of the card; before the first stream the driver is asked. */
+/* The completion page has the state of the device. Before the first stream there is no page. */
 static void test_creation_makes_no_call(void)
 {
 	struct accel_batch *batch;

@@ -282,7 +282,7 @@ static void test_fork_while_a_callback_is_due(void)
 	expect(accel_device_close(dev), 0);
 }
 
-/* A pointer into the window of a handle that was being closed is told from host memory, too. */
+/* The window of a handle that was being closed is still no host memory. */
 static void closing_handle_is_inherited(void)
 {
 	inherited_file_is_closed();
@@ -296,7 +296,7 @@ static void forks_during_the_close(void *data, int status)
 	in_child(closing_handle_is_inherited);
 }
 
-/* The last close runs what callbacks there are; a child made meanwhile does not keep the card. */
+/* The last close runs pending callbacks. A child forked meanwhile does not keep the device open. */
 static void test_fork_while_a_close_runs_callbacks(void)
 {
 	set_up();

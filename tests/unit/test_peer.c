@@ -216,7 +216,7 @@ static void closes_the_writer(void)
 	ok(mock_files() == 2);
 }
 
-/* Another thread closes the card that writes, while a free of the other card's memory ends the link. */
+/* The writing device is closed while a free of the other device's memory ends the link. */
 static void test_freed_while_the_writer_is_closed(void)
 {
 	begin(true);

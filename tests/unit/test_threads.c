@@ -2,6 +2,8 @@
 /* Many threads at once; also built with the thread sanitizer. */
 #include "fixture.h"
 
+#include "core/private.h"
+
 #include <pthread.h>
 
 #define THREADS 16
@@ -81,6 +83,127 @@ static void test_host_memory(void)
 
 	in_threads(8, host_memory_comes_and_goes, dev);
 	expect(accel_device_close(dev), 0);
+}
+
+/* ---- Copies while others change the tables ---- */
+
+static struct accel_device *stable;
+static char *place;
+static bool over;
+
+/* What it copies to is there all the time, so no copy may say otherwise. */
+static void *copies_always(void *arg)
+{
+	struct accel_pointer_info info;
+	char in[64], back[64];
+	char *own = place + 64 * (intptr_t)arg;
+	unsigned int wrong = 0;
+
+	for (unsigned char i = 0; !__atomic_load_n(&over, __ATOMIC_RELAXED); i++) {
+		memset(in, i, sizeof(in));
+		wrong += accel_memory_copy(own, in, 64) || accel_memory_copy(back, own, 64) ||
+			 memcmp(in, back, 64) || accel_pointer_info(own + 63, &info) ||
+			 info.device != stable || info.base != place || info.size != 512;
+	}
+	ok(!wrong);
+	return NULL;
+}
+
+/* Ranges around it, in the same tree, and other handles. */
+static void *changes_tables(void *arg)
+{
+	struct accel_device *other;
+	void *ptr[8];
+
+	for (int i = 0; i < 4 * ROUNDS; i++) {
+		for (int j = 0; j < 8; j++)
+			expect(accel_device_memory_allocate(stable, &ptr[j], 64), 0);
+		expect(accel_device_open(1, &other), 0);
+		for (int j = 0; j < 8; j++)
+			expect(accel_device_memory_deallocate(stable, ptr[(j * 3) % 8], 64), 0);
+		expect(accel_device_close(other), 0);
+	}
+	return arg;
+}
+
+#define NODES 31
+
+/* Nothing but changes of the tree, with the range that others look up at any height of it. */
+static void *turns_the_tree(void *arg)
+{
+	const char *first = (const char *)arg;
+	struct range *ranges[NODES], *taken;
+	int err = 0;
+
+	for (int i = 0; i < 100 * ROUNDS; i++) {
+		for (int j = 0; j < NODES; j++) {
+			ranges[j] = range_create(64, ACCEL_MEMORY_DEVICE);
+			WRITE_SHARED(ranges[j]->base, (uintptr_t)first + 64 * (size_t)j);
+			range_publish(stable, ranges[j]);
+		}
+		for (int j = 0; j < NODES; j++) {
+			err |= range_take(stable, (void *)(first + 64 * j), 64, ACCEL_MEMORY_DEVICE,
+					  &taken);
+			if (!err)
+				range_free(taken);
+		}
+	}
+	ok(!err);
+	return arg;
+}
+
+static void *looks_up(void *arg)
+{
+	unsigned int wrong = 0;
+
+	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
+		struct operand operand = { .name = "ptr", .ptr = (uintptr_t)arg, .size = 512 };
+
+		wrong += operand_resolve(&operand, NULL) || operand.in.base != (uintptr_t)arg ||
+			 operand.in.size != 512;
+		if (operand.dev)
+			device_drop(operand.dev);
+	}
+	ok(!wrong);
+	return NULL;
+}
+
+static void test_look_ups_while_a_tree_turns(void)
+{
+	pthread_t readers[2], writers[2];
+
+	mock_add_sized(0, 1 << 20, 1 << 20);
+	expect(accel_device_open(0, &stable), 0);
+	for (int i = 0; i < 100; i++)
+		place = device_memory(stable, 512);
+	over = false;
+	for (int i = 0; i < 2; i++) {
+		pthread_create(&readers[i], NULL, looks_up, place);
+		pthread_create(&writers[i], NULL, turns_the_tree, place + 4096 * (i + 1));
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(writers[i], NULL);
+	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 2; i++)
+		pthread_join(readers[i], NULL);
+	expect(accel_device_close(stable), 0);
+}
+
+static void test_copies_while_tables_change(void)
+{
+	pthread_t threads[4];
+
+	stable = open_card();
+	mock_add(1);
+	place = device_memory(stable, 512);
+	over = false;
+	for (intptr_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, copies_always, (void *)i);
+	in_threads(3, changes_tables, NULL);
+	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	expect(accel_device_close(stable), 0);
 }
 
 static void *opens_and_closes(void *arg)
@@ -205,6 +328,8 @@ int main(void)
 {
 	RUN(test_one_card);
 	RUN(test_host_memory);
+	RUN(test_look_ups_while_a_tree_turns);
+	RUN(test_copies_while_tables_change);
 	RUN(test_opens);
 	RUN(test_nothing_waits_for_a_copy);
 	RUN(test_removal_ends_copies);

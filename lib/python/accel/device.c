@@ -279,7 +279,8 @@ static int own_failure(const struct device *device)
 
 	for (child = device->children; child; child = child->next) {
 		/* Or another object, whose type stands at the same place. */
-		stream = (const struct stream *)((const char *)child - offsetof(struct stream, child));
+		stream = (const struct stream *)((const char *)child -
+						 offsetof(struct stream, child));
 		if (Py_TYPE((PyObject *)stream) != accel_stream_type || !stream->handle)
 			continue;
 		rc = accel_stream_query(stream->handle);

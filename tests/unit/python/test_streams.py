@@ -313,20 +313,16 @@ class Streams(mock.Card):
         self.assertEqual(memory.tobytes(), b"\3" * 8)
 
     def test_failure_of_another_object(self):
-        memory = self.card.allocate(8)
-        with accel.open() as other:
+        with accel.open() as first, accel.open() as other:
             stream = other.stream()
             lib.mock_fail(mock.OPERATION, 1, errno.EIO)
             other.allocate(8).fill(1, stream)
-            self.card.synchronize()
+            first.synchronize()
             self.fails(errno.EIO, other.synchronize)
-            own = self.card.stream()
-            thread = mock.Thread(lambda: memory.fill(1, own))
-            thread.join()
-            self.card.synchronize()
+            own = first.stream()
             lib.mock_fail(mock.OPERATION, 1, errno.EIO)
-            memory.fill(1, own)
-            self.fails(errno.EIO, self.card.synchronize)
+            first.allocate(8).fill(1, own)
+            self.fails(errno.EIO, first.synchronize)
 
     def test_failure_lets_go_of_memory(self):
         memory = self.card.allocate(8)
