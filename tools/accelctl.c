@@ -60,11 +60,12 @@ const struct command commands[] = {
 	  "Shows the quota of a device, or else of all devices; with --set, changes that of a\n"
 	  "device, which has to be named. It applies to each user, root included, and frees\n"
 	  "nothing. Changing it requires root." },
-	{ "reset", command_reset, OPERAND_DEVICE, OPT_DEVICE | OPT_FORCE, "resets a device",
-	  "Resets a device, which has to be named, also if it is out of service. Work in flight\n"
-	  "fails. Without the capability memory-survives-reset (accelctl info) the contents of\n"
-	  "device memory are lost, and processes have to open the device again. Refused while\n"
-	  "processes have the device open. Requires root (CAP_SYS_ADMIN)." },
+	{ "reset", command_reset, OPERAND_DEVICE | DEVICE_REQUIRED, OPT_DEVICE | OPT_FORCE,
+	  "resets a device",
+	  "Resets a device, also if it is out of service. Work in flight fails. Without the\n"
+	  "capability memory-survives-reset (accelctl info) the contents of device memory are\n"
+	  "lost, and processes have to open the device again. Refused while other processes have\n"
+	  "the device open. Requires root (CAP_SYS_ADMIN)." },
 	{ "dump", command_dump, OPERAND_DEVICE, OPT_DEVICE | OPT_OUTPUT | OPT_DELETE,
 	  "saves the core dump of a device that has failed",
 	  "Saves the device core dump, which the driver has recorded when an engine hung or the\n"
@@ -110,7 +111,8 @@ static int print_overview(void)
 	puts("\n"
 	     "DEVICE is the number of a device (0), its node (/dev/paccel0) or its PCI address\n"
 	     "(0000:01:00.0). The number is that of the node, and does not change when another\n"
-	     "device is removed. Without DEVICE it is the device with the lowest number.\n"
+	     "device is removed. Without DEVICE, health, monitor, quota and top show all devices,\n"
+	     "and other subcommands use the device with the lowest number.\n"
 	     "\n"
 	     "accelctl SUBCOMMAND --help describes a subcommand, accelctl(1) all of them.\n"
 	     "Exit status: 0; 1 for a failure; 2 for a wrong command line.");

@@ -40,6 +40,7 @@ enum {
 	OPERAND_DEVICE = 1 << 1,
 	OPERAND_COMMAND = 1 << 2, /* name of a subcommand */
 	OPERAND_WORDS = 1 << 3, /* any words, not parsed */
+	DEVICE_REQUIRED = 1 << 4, /* as operand or option */
 };
 
 struct options {

@@ -13,15 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What changes a device requires its name: the first device is no default for that. */
-static int require_device(const char *command, const struct options *options, unsigned int *number)
-{
-	if (options->has_device)
-		return device_choose(command, options, number);
-	complain("%s: DEVICE is missing: accelctl list shows the devices", command);
-	return USAGE;
-}
-
 /* ---- reset ---- */
 
 /* FAILED after an error message if other processes have the device open. */
@@ -63,7 +54,7 @@ int command_reset(const struct options *options)
 {
 	unsigned int number;
 	char health[32];
-	int status = require_device("reset", options, &number);
+	int status = device_choose("reset", options, &number);
 
 	if (!status && !options->force)
 		status = check_unused(number);
@@ -135,8 +126,14 @@ static int quota_of_one(const struct options *options)
 {
 	struct quota quota;
 	unsigned int number;
-	int status = require_device("quota", options, &number);
+	int status;
 
+	/* What changes a device is not for the first one by default. */
+	if (!options->has_device) {
+		complain("quota: DEVICE is missing, which --set requires");
+		return USAGE;
+	}
+	status = device_choose("quota", options, &number);
 	if (!status && options->has_size)
 		status = quota_set(number, options->size);
 	if (status)

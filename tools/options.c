@@ -55,9 +55,14 @@ static const char *const operand_names[] = {
 
 void options_print_usage(const struct command *command)
 {
-	for (size_t i = 0; i < sizeof(operand_names) / sizeof(operand_names[0]); i++)
-		if (command->operands & 1u << i)
+	for (size_t i = 0; i < sizeof(operand_names) / sizeof(operand_names[0]); i++) {
+		if (!(command->operands & 1u << i))
+			continue;
+		if (1u << i == OPERAND_DEVICE && command->operands & DEVICE_REQUIRED)
+			fputs(" DEVICE", stdout);
+		else
 			fputs(operand_names[i], stdout);
+	}
 	for (size_t i = 0; i < SPECS; i++) {
 		const struct option_spec *spec = &specs[i];
 
@@ -275,6 +280,10 @@ static bool parse_operands(const struct command *command, char **words, struct o
 		options->has_device = true;
 		if (!device_parse(command->name, *words++, &options->device))
 			return false;
+	}
+	if (operands & DEVICE_REQUIRED && !options->has_device) {
+		complain("%s: DEVICE is missing: accelctl list shows the devices", command->name);
+		return false;
 	}
 	if (!*words)
 		return true;

@@ -46,15 +46,81 @@ copies_and_is_seen() {
 	wait $! && [ "$used" = "$block" ]
 }
 
+# In the background, until the caller ends it; with its process number in $!.
+copy_for_long() {
+	truncate -s 100M "$work/long"
+	accelctl copy "$work/long" "$1" > /dev/null &
+	until [ "$(cat "/sys/class/paccel/paccel$1/used")" -gt 0 ]; do
+		kill -0 $! || return 1
+	done
+}
+
+# What shows processes, over two seconds of a copy.
+top_shows_a_copy() {
+	local status=0
+	copy_for_long 1 || return 1
+	json top "[(p['index'], p['pid'], p['command'], p['user'], p['memory'], p['busy_percent'] > 10)
+		for p in d['processes']] == [(1, $!, 'accelctl', 'root', $block, True)]" \
+		accelctl top -i 2 -n 1 --json || status=1
+	json monitor "[c['index'] for c in d['devices'] if c['requests_per_second'] > 0.4] == [1]" \
+		accelctl monitor -i 2 -n 1 --json || status=1
+	! accelctl reset 1 2> "$work/err" || status=1
+	grep "device 1 is in use by process $!:" "$work/err" || status=1
+	kill $!
+	wait $!
+	return "$status"
+}
+
+unused_again() {
+	until [ "$(cat /sys/class/paccel/paccel1/used)" = 0 ]; do
+		:
+	done
+	accelctl reset 1 | grep -x 'device 1 was reset: health is ok' && [ "$(cat /sys/class/paccel/paccel1/resets)" = 1 ]
+}
+
+quota_works() {
+	accelctl quota 1 --set "$1" && accelctl copy "$work/file" 1 | grep "in pieces of $2\$" &&
+		accelctl stats 1 | grep "^quota of each user  *$1 B\$" && accelctl quota 1 --set none
+}
+
+# A DMA request takes longer than the watchdog allows.
+dumps() {
+	local parameter=/sys/module/paccel/parameters/watchdog_ms status=0
+	echo 10 > "$parameter"
+	! accelctl copy "$work/file" 1 2> "$work/err" || status=1
+	echo 10000 > "$parameter"
+	cat "$work/err"
+	accelctl dump 1 -o "$work/dump" --delete && grep '^why:' "$work/dump" || status=1
+	# The kernel deletes it a little later.
+	while accelctl dump 1 -o - > /dev/null 2> "$work/err"; do
+		:
+	done
+	grep 'there is no core dump of device 1' "$work/err" || status=1
+	return "$status"
+}
+
+health_explains() { accelctl health 1 | grep -E '^  timeouts +[1-9].* exceeded watchdog_ms'; }
+
+# Device 0 is removed, and is not replaced by the other one.
+keeps_its_number() {
+	local address
+	address=$(sed -n 's/^PCI_SLOT_NAME=//p' /sys/class/paccel/paccel0/device/uevent)
+	echo "$address" > /sys/bus/pci/drivers/paccel/unbind || return 1
+	accelctl info 1 | grep -x 'device 1' && accelctl stats | grep '^device 1: ' &&
+		! accelctl info 0 2> "$work/err" && grep 'there is no device 0: there is 1' "$work/err" &&
+		! accelctl info "$address" 2> "$work/err" && grep "no device at PCI address $address" "$work/err"
+}
+
 without_driver() {
 	rmmod paccel && ! accelctl list > "$work/out" 2>&1 && grep 'modprobe paccel' "$work/out"
 }
 
-# How much a card has, as a number and as it is shown, and how much of it a copy takes.
+# How much a card has, as a number and as it is shown, how much of it a copy takes, and the piece of one with
+# a quota of four granules.
 set -- /sys/class/paccel/*
 case $(cat "$1/backend") in
-edu) card=edu memory=4032 shown='4032 B' granule=64 block=4032 ;;
-ring) card=ring memory=15728640 shown='15\.0 MiB' granule=4096 block=8388608 ;;
+edu) card=edu memory=4032 shown='4032 B' granule=64 block=4032 quota_piece=126 ;;
+ring) card=ring memory=15728640 shown='15\.0 MiB' granule=4096 block=8388608 quota_piece=8192 ;;
 esac
 head -c 2500 /dev/urandom > "$work/file"
 check 'list' prints "^1 +/dev/paccel[0-9]+ +$card +[0-9a-f:.]+ +$shown +$shown$" accelctl list
@@ -63,10 +129,15 @@ if /usr/bin/python3 -c 'import jsonschema' 2> /dev/null; then
 	check 'list --json' json list "[c['memory_size'] for c in d] == [$memory, $memory]" accelctl list --json
 	check 'info --json' json info "d['name'] == '$card' and d['granule'] == $granule" accelctl info 1 --json
 	check 'stats --json' json stats "d['total'] == $memory and d['used'] == 0" accelctl stats --json
+	check 'topo --json' json topo "[p['path'] for p in d['pairs']] == ['self', 'host', 'host', 'self']" \
+		accelctl topo --json
+	check 'bench --json' json bench "d['index'] == 1 and all(p[k] > 0 for p in d['points'] for k in p)" \
+		accelctl bench 1 --max-size "$granule" --json
+	check 'top, monitor and reset during a copy' top_shows_a_copy
 	check 'copy --json' json copy "d['ok'] and d['bytes'] == 2500 and d['piece'] == $((block / 2))" \
 		accelctl copy "$work/file" --json --device=1
 else
-	for name in list info stats copy; do
+	for name in list info stats topo bench top copy; do
 		skip "$name --json" 'there is no python3-jsonschema'
 	done
 fi
@@ -83,5 +154,14 @@ check 'example overlap' prints '^4 blocks came back right$' "$build/examples/ove
 check 'example pollloop' prints '^there was time for something else$' "$build/examples/pollloop"
 check 'example uring' prints '^the copy is done, the last byte is u$' "$build/examples/uring"
 check 'example share' prints '^written by the other process$' "$build/examples/share"
+check 'reset' unused_again
+check 'quota' quota_works "$((4 * granule))" "$quota_piece"
+if [ -d /sys/class/devcoredump ]; then
+	check 'dump' dumps
+else
+	skip 'dump' 'there is no CONFIG_DEV_COREDUMP'
+fi
+check 'health explains a timeout' health_explains
+check 'a device keeps its number' keeps_its_number
 check 'without driver the tool says what to do' without_driver
 tap_end

@@ -316,6 +316,7 @@ client() {
 }
 client 4001 3 7 0000:01:00.0
 echo 'drm-driver:	other' > "$work/proc/4001/fdinfo/4"
+check 'the usage line says so' prints '^usage: accelctl reset DEVICE \[--force\]$' "$tool" reset --help
 check 'reset requires a device' fails 2 'DEVICE is missing' admin "$tool" reset
 check 'reset' prints '^device 10 was reset: health is failed$' admin "$tool" reset 10
 check 'reset of a device in use' fails 1 'device 0 is in use by process 4001: ' admin "$tool" reset 0
