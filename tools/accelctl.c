@@ -54,7 +54,7 @@ const struct command commands[] = {
 	  "Measures copies from the host to the device (h2d), back (d2h), inside the device (d2d)\n"
 	  "and fills, for sizes up to a half of the free device memory. Host memory is\n"
 	  "page-locked; that of h2d_pageable and d2h_pageable (pg.) is not. Each value is the\n"
-	  "mean of at least 0.2 seconds and two copies." },
+	  "median of the copies of 0.2 seconds, or of three." },
 	{ "quota", command_quota, OPERAND_DEVICE, OPT_DEVICE | OPT_SET | OPT_JSON,
 	  "how much device memory each user may allocate",
 	  "Shows the quota of a device, or else of all devices; with --set, changes that of a\n"

@@ -13,7 +13,7 @@
 #define SIZE_MIN ((size_t)4096)
 #define SIZE_DEFAULT ((size_t)16 << 20)
 #define POINT_SECONDS 0.2
-#define POINT_COPIES 2 /* at least, after one that is not counted */
+enum { COPIES_MIN = 3, COPIES_MAX = 4096 };
 
 enum kind { H2D, D2H, H2D_PAGEABLE, D2H_PAGEABLE, D2D, FILL };
 
@@ -40,7 +40,8 @@ struct bench {
 	struct accel_device_info info;
 	size_t size; /* the largest that is measured */
 	char *device; /* twice as many bytes */
-	void *pinned; /* NULL if it cannot be allocated */
+	void *pinned;
+	size_t pinned_size; /* less than @size if RLIMIT_MEMLOCK is */
 	void *pageable;
 	bool progress;
 	int points, point; /* all, and the one that is measured */
@@ -65,25 +66,36 @@ static int copy(const struct bench *bench, enum kind kind, size_t size)
 	}
 }
 
+static int by_duration(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* The median, since a copy that other work of the machine interrupts takes many times as long. */
 static int measure(struct bench *bench, enum kind kind, size_t size, double *rate)
 {
-	unsigned long copies = 0;
-	double start, seconds = 0;
+	double durations[COPIES_MAX], start = time_now(), before, now = start;
+	int copies = -1; /* the first one is not counted */
 
 	*rate = 0;
 	if (bench->progress)
 		fprintf(stderr, "\r\033[K%d of %d: %s, %s", ++bench->point, bench->points,
 			bench_names[kind], size_text((double)size));
-	if (!bench->pinned && (kind == H2D || kind == D2H))
+	if (size > bench->pinned_size && (kind == H2D || kind == D2H))
 		return DONE;
-	if (copy(bench, kind, size))
-		return complain_last("bench");
-	for (start = time_now(); copies < POINT_COPIES || seconds < POINT_SECONDS; copies++) {
+	while (copies < COPIES_MIN || (copies < COPIES_MAX && now - start < POINT_SECONDS)) {
+		before = now;
 		if (copy(bench, kind, size))
 			return complain_last("bench");
-		seconds = time_now() - start;
+		now = time_now();
+		if (copies >= 0)
+			durations[copies] = now - before;
+		copies++;
 	}
-	*rate = (double)size * (double)copies / seconds;
+	qsort(durations, (size_t)copies, sizeof(durations[0]), by_duration);
+	*rate = (double)size / durations[copies / 2];
 	return DONE;
 }
 
@@ -130,6 +142,20 @@ static void print_json(const struct bench *bench, const struct bench_point *poin
 
 /* ---- What is done ---- */
 
+/* As much of it as may be locked. */
+static void take_pinned(struct bench *bench)
+{
+	size_t size = bench->size;
+
+	while (size && accel_host_memory_allocate(bench->dev, &bench->pinned, size) == -ENOMEM)
+		size /= 2;
+	bench->pinned_size = bench->pinned ? size : 0;
+	if (bench->pinned_size < bench->size)
+		complain("bench: h2d and d2h are measured up to %s only, which may be page-locked: "
+			 "see ulimit -l",
+			 size_text((double)bench->pinned_size));
+}
+
 /* Others may use the device, too: half as much, until there is room. */
 static int take_memory(struct bench *bench, const struct options *options)
 {
@@ -155,8 +181,7 @@ static int take_memory(struct bench *bench, const struct options *options)
 	bench->pageable = xcalloc(1, size);
 	/* Written once: pages that were never touched are not memory yet. */
 	memset(bench->pageable, 1, size);
-	if (accel_host_memory_allocate(bench->dev, &bench->pinned, size))
-		complain("bench: without page-locked memory: %s", accel_last_error());
+	take_pinned(bench);
 	return DONE;
 }
 

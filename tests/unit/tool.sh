@@ -367,7 +367,14 @@ check 'bench --json' json bench \
 	two_cards "$tool" bench --json -d 10 --max-size 256
 check 'bench of larger sizes' json bench '[p["size"] for p in d["points"]] == [4096, 16384]' \
 	with MOCK_CARDS=0 MOCK_BYTES=4194304 "$tool" bench --json --max-size 16K
-check 'bench with a quota' json bench '[p["size"] for p in d["points"]] == [64, 256, 504]' \
+locks_less() {
+	(ulimit -l 64 && fails 0 'up to 64.0 KiB only' with MOCK_CARDS=0 MOCK_BYTES=4194304 "$tool" bench --json -m 256K &&
+		cp "$work/out" "$work/less" && json bench \
+			'[(p["h2d"] is None, p["fill"] is None) for p in d["points"]][2:] == [(False, False), (True, False)]' \
+			cat "$work/less")
+}
+check 'bench where less may be locked' locks_less
+check 'bench with a quo' json bench '[p["size"] for p in d["points"]] == [64, 256, 504]' \
 	with MOCK_CARDS=0 MOCK_QUOTA=1024 "$tool" bench --json
 draws() {
 	one_card "$tool" bench -m 256 --svg "$work/chart.svg" && python3 - "$work/chart.svg" <<-'PROGRAM'
