@@ -3,8 +3,9 @@
 # accelctl. Included by ../Makefile after lib/rules.mk.
 
 TOOL_SRC := $(sort $(wildcard tools/*.c))
-TOOL_CFLAGS := $(shell pkg-config --cflags json-c)
-TOOL_LIBS := $(shell pkg-config --libs json-c) -lm
+# Silent where json-c is missing: make help needs none.
+TOOL_CFLAGS := $(shell pkg-config --cflags json-c 2>/dev/null)
+TOOL_LIBS := $(or $(shell pkg-config --libs json-c 2>/dev/null),-ljson-c) -lm
 ifneq ($(DRM),)
 TOOL_CFLAGS += -DHAVE_DRM
 TOOL_LIBS += -laccel_drm -Wl,-rpath-link,$(BUILD)/lib
