@@ -77,7 +77,7 @@ static int close_log(struct accel_adaptor *adaptor)
 	if (close(logging->fd) && !logging->err)
 		logging->err = -errno;
 	return logging->err ? fail(logging->err, "the log is not complete: %s",
-				   accel_strerror(logging->err))
+				   strerrordesc_np(-logging->err))
 			    : 0;
 }
 

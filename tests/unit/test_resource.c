@@ -362,7 +362,7 @@ static void test_log_of_a_full_disk(void)
 	expect(accel_adaptor_resource(adaptor, &logged), 0);
 	a = take(&logged, 100);
 	give(&logged, a, 100);
-	refused(accel_adaptor_destroy(adaptor), -ENOSPC, "not complete");
+	refused(accel_adaptor_destroy(adaptor), -ENOSPC, "No space left on device");
 }
 
 /* What did not come through an adaptor is not its to free: upstream is not asked. */
