@@ -422,14 +422,16 @@ int accel_pool_create(struct accel_device *dev, const struct accel_resource *ups
 static void wait_for_work(struct accel_pool *pool)
 {
 	const struct space *space;
-	uint32_t index;
+	uint32_t newest;
 
 	for (unsigned int i = 0; i < pool->nr_arenas; i++) {
 		space = &pool->arenas[i].space;
-		for (uint32_t stream = 1; stream < SPACE_STREAMS; stream++)
-			for (index = space->waiting[stream] ? space->waiting[stream]->newest : 0;
-			     index; index = space->waits[index].older)
-				ticket_wait(pool->dev, space->waits[index].ticket, NEVER);
+		/* A stream completes its work in order. */
+		for (uint32_t stream = 1; stream < SPACE_STREAMS; stream++) {
+			newest = space->waiting[stream] ? space->waiting[stream]->newest : 0;
+			if (newest)
+				ticket_wait(pool->dev, space->waits[newest].ticket, NEVER);
+		}
 	}
 }
 

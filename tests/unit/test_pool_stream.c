@@ -227,6 +227,35 @@ static void test_destroy_waits(void)
 	expect(accel_device_close(dev), 0);
 }
 
+/* One WAIT for each stream, however many blocks wait for it. */
+static void test_destroy_waits_once(void)
+{
+	pthread_t thread;
+	char *blocks[8];
+	unsigned int calls;
+
+	set_up(1024);
+	for (int i = 0; i < 8; i++)
+		blocks[i] = block(one, 128);
+	mock_hold(0);
+	/* Each free has a sequence number of its own, and no two neighbours become one block. */
+	for (int i = 0; i < 8; i += 2) {
+		keep_busy(one, blocks[i]);
+		give(one, blocks[i], 128);
+	}
+	mock_wait_held(0, 1);
+	for (int i = 1; i < 8; i += 2)
+		give(NULL, blocks[i], 128);
+	ok(stats_of().waiting_bytes == 4 * 128);
+	calls = mock_calls(PACCEL_NR_WAIT);
+	pthread_create(&thread, NULL, release_later, NULL);
+	expect(accel_pool_destroy(pool), 0);
+	pthread_join(thread, NULL);
+	ok(mock_calls(PACCEL_NR_WAIT) == calls + 1);
+	ok(!accel_stream_query(one));
+	expect(accel_device_close(dev), 0);
+}
+
 /* With room upstream it still waits, and does not grow; with too little it grows. */
 static void test_grows_if_waiting_does_not_help(void)
 {
@@ -644,6 +673,7 @@ int main(void)
 	RUN(test_rest_after_take_over);
 	RUN(test_caller_takes_over);
 	RUN(test_destroy_waits);
+	RUN(test_destroy_waits_once);
 	RUN(test_grows_if_waiting_does_not_help);
 	RUN(test_neighbours);
 	RUN(test_aligned_of_those_that_wait);
