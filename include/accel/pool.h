@@ -148,7 +148,8 @@ int accel_pool_create(struct accel_device *dev, const struct accel_resource *ups
  * Waits for work that was queued before a free, and gives all chunks back. In the child of a fork()
  * it only forgets them. No other thread may use the pool at the same time, or later.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-EBUSY`` (blocks are allocated: it goes on).
+ * Return: 0; ``-EINVAL`` (NULL); ``-EBUSY`` (blocks are allocated) and ``-EDEADLK`` (in a callback, if
+ * only the pool keeps the device open): the pool stays as it is.
  */
 int accel_pool_destroy(struct accel_pool *pool);
 

@@ -349,6 +349,12 @@ static bool may_close(const struct accel_device *dev)
 	return dev->opens > 1 || !in_callbacks();
 }
 
+static int callback_close_error(void)
+{
+	return fail(-EDEADLK, "a callback cannot close the last handle of a card: the close waits "
+			      "for callbacks");
+}
+
 int accel_device_close(struct accel_device *dev)
 {
 	KEEP_ERRNO;
@@ -370,13 +376,26 @@ int accel_device_close(struct accel_device *dev)
 		staged_give_up();
 		device_drop(dev);
 	}
-	return allowed ? 0 : fail(-EDEADLK, "a callback cannot close the last handle of a card: "
-					    "the close waits for callbacks");
+	return allowed ? 0 : callback_close_error();
 }
 
 void device_open_again(struct accel_device *dev)
 {
 	open_again(dev);
+}
+
+int device_open_to_hold(struct accel_device *dev)
+{
+	bool allowed;
+
+	table_lock();
+	allowed = dev->opens > 1;
+	if (allowed) {
+		__atomic_sub_fetch(&dev->opens, 1, __ATOMIC_SEQ_CST);
+		device_hold(dev);
+	}
+	table_unlock();
+	return allowed ? 0 : callback_close_error();
 }
 
 void device_hold(struct accel_device *dev)

@@ -261,6 +261,11 @@ int device_alive(struct accel_device *dev);
 
 /* One more open of a handle that is open. */
 void device_open_again(struct accel_device *dev);
+/*
+ * Turns one open of a handle into a reference, for a close in a callback with work to do before it
+ * ends. -EDEADLK, with a sentence: it is the last open, whose close would wait for the callback.
+ */
+int device_open_to_hold(struct accel_device *dev);
 /* One more reference. The caller has one, or has found the handle under the table lock. */
 void device_hold(struct accel_device *dev);
 /* The same for a handle that was found without the lock. False: it is about to be freed. */

@@ -341,12 +341,10 @@ static void init(struct accel_pool *pool, struct accel_device *dev,
 	pool->dev = dev;
 }
 
-static void destroy(struct accel_pool *pool)
+static void pool_free(struct accel_pool *pool)
 {
 	for (unsigned int i = 0; i < POOL_ARENAS; i++)
 		space_destroy(&pool->arenas[i].space);
-	if (pool->dev)
-		accel_device_close(pool->dev);
 	free(pool);
 }
 
@@ -411,10 +409,14 @@ int accel_pool_create(struct accel_device *dev, const struct accel_resource *ups
 		return fail(-ENOMEM, "out of memory");
 	init(made, dev, &from);
 	err = set_up(made, options);
-	if (err)
-		destroy(made);
-	else
+	if (err) {
+		/* In a callback the open of the caller keeps it from being the last one. */
+		if (dev)
+			accel_device_close(dev);
+		pool_free(made);
+	} else {
 		*pool = made;
+	}
 	return err;
 }
 
@@ -439,7 +441,8 @@ int accel_pool_destroy(struct accel_pool *pool)
 {
 	KEEP_ERRNO;
 	uint64_t used = 0;
-	bool ours;
+	bool ours, held;
+	int err;
 
 	if (!pool)
 		return fail(-EINVAL, "pool is NULL: it has to be from accel_pool_create()");
@@ -449,9 +452,17 @@ int accel_pool_destroy(struct accel_pool *pool)
 	if (used)
 		return fail(-EBUSY, "%" PRIu64 " blocks of the pool are allocated: free them first",
 			    used);
+	held = ours && pool->dev && in_callbacks();
+	err = held ? device_open_to_hold(pool->dev) : 0;
+	if (err)
+		return err;
 	if (ours)
 		wait_for_work(pool);
 	pool_drop_chunks(pool, ours);
-	destroy(pool);
+	if (held)
+		device_drop(pool->dev);
+	else if (pool->dev)
+		accel_device_close(pool->dev);
+	pool_free(pool);
 	return 0;
 }

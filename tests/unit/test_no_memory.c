@@ -311,6 +311,45 @@ SWEEP(submit_batch)
 SWEEP(pool)
 SWEEP(adaptors)
 
+#define BLOCKS 1000
+
+/* An allocation for whose tables there is no host memory is not told as one without device memory. */
+static void test_tables_of_a_pool(void)
+{
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	unsigned int refusals = 0, nr = 0;
+	struct accel_pool_stats stats;
+	struct accel_pool *made;
+	void *ptr[BLOCKS];
+	int err;
+
+	mock_reset();
+	mock_add_sized(0, BLOCKS * 64, BLOCKS * 64);
+	expect(accel_device_open(0, &dev), 0);
+	options.initial_size = options.maximum_size = BLOCKS * 64;
+	options.granule = 64;
+	expect(accel_pool_create(dev, NULL, &options, &made), 0);
+	while (nr < BLOCKS) {
+		fail_in = 1;
+		err = accel_pool_allocate(made, NULL, 64, nr % 2 ? 64 : 1, &ptr[nr]);
+		fail_in = 0;
+		nr += !err;
+		if (!err)
+			continue;
+		ok(err == -ENOMEM && strstr(accel_last_error(), "out of memory"));
+		refusals++;
+		expect(accel_pool_allocate(made, NULL, 64, 1, &ptr[nr++]), 0);
+	}
+	ok(refusals > 0);
+	expect(accel_pool_stats(made, &stats), 0);
+	ok(stats.failures == refusals && stats.count == BLOCKS);
+	expect(accel_pool_check(made), 0);
+	while (nr--)
+		expect(accel_pool_deallocate(made, NULL, ptr[nr], 64, 1), 0);
+	expect(accel_pool_destroy(made), 0);
+	expect(accel_device_close(dev), 0);
+}
+
 int main(void)
 {
 	RUN(test_open_another);
@@ -324,6 +363,7 @@ int main(void)
 	RUN(test_call_back);
 	RUN(test_submit_batch);
 	RUN(test_pool);
+	RUN(test_tables_of_a_pool);
 	RUN(test_adaptors);
 	return tap_end();
 }

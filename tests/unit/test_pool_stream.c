@@ -429,6 +429,38 @@ static void test_callback(void)
 	tear_down();
 }
 
+static void destroy_in_callback(void *data, int status)
+{
+	expect(status, 0);
+	if (data)
+		refused(accel_pool_destroy(pool), -EDEADLK, "callback");
+	else
+		expect(accel_pool_destroy(pool), 0);
+}
+
+/* The pool has the last open of its device: the close would wait for the callback. */
+static void test_destroy_in_callback(void)
+{
+	struct accel_stream *stream;
+
+	set_up(1024);
+	stream = one;
+	expect(accel_device_close(dev), 0);
+	expect(accel_stream_add_callback(stream, destroy_in_callback, stream), 0);
+	expect(accel_stream_synchronize(stream), 0);
+	/* It goes on. */
+	give(NULL, block(NULL, 64), 64);
+	expect(accel_pool_destroy(pool), 0);
+	ok(!mock_files());
+	mock_reset();
+	set_up(1024);
+	expect(accel_stream_add_callback(one, destroy_in_callback, NULL), 0);
+	expect(accel_stream_synchronize(one), 0);
+	ok(mock_files() == 1);
+	expect(accel_device_close(dev), 0);
+	ok(!mock_files());
+}
+
 /* ---- Random: work really overlaps, and every byte is that of the last who may write ---- */
 
 #define LIVE 24
@@ -681,6 +713,7 @@ int main(void)
 	RUN(test_refused_streams);
 	RUN(test_destroyed_stream);
 	RUN(test_callback);
+	RUN(test_destroy_in_callback);
 	RUN(test_random);
 	RUN(test_threads);
 	RUN(test_passed_on);
