@@ -168,8 +168,9 @@ int accel_pool_destroy(struct accel_pool *pool);
  * Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another card or was destroyed);
- * ``-ENOMEM`` (no such block is free, and the pool cannot grow); ``-EFAULT`` (ACCEL_POOL_DEBUG: the
- * block was written to after it had been freed); ``-EDEADLK`` (in a callback of @stream); ``-EPERM``
+ * ``-ENOMEM`` (no such block is free, and the pool cannot grow; or the host has no memory for the
+ * tables of the pool: accel_last_error() says which); ``-EFAULT`` (ACCEL_POOL_DEBUG: the block was
+ * written to after it had been freed); ``-EDEADLK`` (in a callback of @stream); ``-EPERM``
  * (from before a fork); ``-ENODEV``, ``-ESTALE`` (what @stream knows about its card).
  */
 int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, size_t size,

@@ -76,20 +76,6 @@ static void say_no_memory(char *text, size_t size, const uint64_t numbers[SENTEN
 			 numbers[0], numbers[1], numbers[2], numbers[3]);
 }
 
-static int no_memory(struct accel_pool *pool, struct arena *arena, size_t size, size_t alignment)
-{
-	const uint64_t numbers[SENTENCE_NUMBERS] = {
-		size,
-		alignment,
-		pool_bytes(pool, arena->space.free_granules),
-		POOL_LOAD(pool->chunk_bytes),
-		POOL_LOAD(pool->refused_size),
-	};
-
-	arena->failures++;
-	return fail_later(-ENOMEM, say_no_memory, numbers);
-}
-
 /* ---- Blocks that wait ---- */
 
 /* One whose work has failed has ended too. */
@@ -133,18 +119,38 @@ static bool collect_points(const struct arena *arena, uint64_t points[SPACE_STRE
 /* ---- Allocation ---- */
 
 struct demand {
+	bool *no_room; /* set where the host has no memory for the tables */
 	struct accel_stream *stream;
 	uint32_t number; /* of the stream, or 0 */
 	size_t size, alignment;
 	struct request request;
 };
 
+static int no_memory(struct accel_pool *pool, struct arena *arena,
+		     const struct demand *demand)
+{
+	const uint64_t numbers[SENTENCE_NUMBERS] = {
+		demand->size,
+		demand->alignment,
+		pool_bytes(pool, arena->space.free_granules),
+		POOL_LOAD(pool->chunk_bytes),
+		POOL_LOAD(pool->refused_size),
+	};
+
+	arena->failures++;
+	if (*demand->no_room)
+		return fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
+	return fail_later(-ENOMEM, say_no_memory, numbers);
+}
+
 static void *take(struct accel_pool *pool, struct arena *arena, const struct demand *demand)
 {
 	uint32_t index;
 
-	if (space_reserve(&arena->space, 2))
+	if (space_reserve(&arena->space, 2)) {
+		*demand->no_room = true;
 		return NULL;
+	}
 	index = space_take(&arena->space, &demand->request, demand->number);
 	if (!index)
 		return NULL;
@@ -263,9 +269,9 @@ static int allocate_slowly(struct accel_pool *pool, const struct demand *demand,
 	int err = 0;
 
 	*ptr = POOL_LOAD(pool->nr_arenas) > 1 ? take_elsewhere(pool, demand) : NULL;
-	if (!*ptr)
+	if (!*ptr && !*demand->no_room)
 		*ptr = take_anywhere(pool, demand);
-	while (!*ptr && !err && growth_for(pool, demand, &growth) && pool_may_grow(pool, growth)) {
+	while (!*ptr && !err && !*demand->no_room && growth_for(pool, demand, &growth) && pool_may_grow(pool, growth)) {
 		err = pool_grow(pool, growth);
 		if (!err)
 			*ptr = take_anywhere(pool, demand);
@@ -273,7 +279,7 @@ static int allocate_slowly(struct accel_pool *pool, const struct demand *demand,
 	if (*ptr || (err && err != -ENOMEM && err != -EDQUOT))
 		return err;
 	arena = pool_lock(pool);
-	err = no_memory(pool, arena, demand->size, demand->alignment);
+	err = no_memory(pool, arena, demand);
 	lock_give(&arena->lock);
 	return err;
 }
@@ -284,8 +290,9 @@ static bool is_hopeless(struct accel_pool *pool, const struct arena *arena,
 {
 	size_t growth;
 
-	return POOL_LOAD(pool->nr_arenas) == 1 && !arena->space.nr_waiting &&
-	       !(growth_for(pool, demand, &growth) && pool_may_grow(pool, growth));
+	return *demand->no_room ||
+	       (POOL_LOAD(pool->nr_arenas) == 1 && !arena->space.nr_waiting &&
+		!(growth_for(pool, demand, &growth) && pool_may_grow(pool, growth)));
 }
 
 static int allocate(struct accel_pool *pool, const struct demand *demand, void **ptr)
@@ -297,7 +304,7 @@ static int allocate(struct accel_pool *pool, const struct demand *demand, void *
 		pool_settle(pool, arena, SETTLE_BY_THE_WAY);
 	*ptr = take(pool, arena, demand);
 	if (!*ptr && is_hopeless(pool, arena, demand))
-		err = no_memory(pool, arena, demand->size, demand->alignment);
+		err = no_memory(pool, arena, demand);
 	lock_give(&arena->lock);
 	return *ptr || err ? err : allocate_slowly(pool, demand, ptr);
 }
@@ -379,7 +386,9 @@ static __attribute__((noinline)) int
 allocate_carefully(struct accel_pool *pool, struct accel_stream *stream, size_t size,
 		   size_t alignment, void **ptr)
 {
-	struct demand demand = { .stream = stream, .size = size, .alignment = alignment };
+	bool no_room = false;
+	struct demand demand = { .no_room = &no_room, .stream = stream, .size = size,
+				 .alignment = alignment };
 	int err;
 
 	if (!ptr)
