@@ -313,7 +313,7 @@ SWEEP(adaptors)
 
 #define BLOCKS 1000
 
-/* An allocation for whose tables there is no host memory is not told as one without device memory. */
+/* Lack of host memory for the tables has an error message of its own. */
 static void test_tables_of_a_pool(void)
 {
 	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
