@@ -60,7 +60,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian \
-	run-paddle bench coverage install install-module clean FORCE
+	run-paddle bench bench-pool coverage install install-module clean FORCE
 
 all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
 
@@ -168,6 +168,8 @@ coverage: ## lines and branches of driver and libraries that tests reach: build/
 fuzz: ## random programs against the driver: SECONDS=60 KERNEL=debug
 
 bench: $(MODULE) ## ratios against the card's limit, a table and build/bench.json
+
+bench-pool: ## pools beside other allocators, on the host: OFFSETALLOCATOR_SRC= VMA_SRC=
 
 install: install-lib ## library, headers and tools: make install DESTDIR= PREFIX=
 

@@ -12,13 +12,18 @@ BENCH_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wmissing-prototy
 BENCH_STANDIN := $(BENCH_OUT)/paddle/libpaddle_accel.so
 
 .PHONY: bench-programs
-bench-programs: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/pairs $(BENCH_OUT)/acl \
+bench-programs: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/race $(BENCH_OUT)/pairs $(BENCH_OUT)/acl \
 		$(BENCH_STANDIN) $(BENCH_OUT)/libcalls.so ringdev python lib tools
 
 # Without the disk of PaddlePaddle all but its rows is measured.
 bench: bench-programs
 	-@qemu/setup paddle 3.3.1
 	@tests/bench/run
+
+# Other allocators take part where their source is there: OffsetAllocator's in the folder
+# OFFSETALLOCATOR_SRC, and the headers of VMA and Vulkan in VMA_SRC.
+bench-pool: $(BENCH_OUT)/race
+	@$<
 
 # Not a part of `bench`, for its kernel is built first: some minutes.
 .PHONY: bench-irqsoff
@@ -37,6 +42,37 @@ $(BENCH_OUT)/query $(BENCH_OUT)/pool: $(BENCH_OUT)/%: tests/bench/host/%.c $(LIB
 	@mkdir -p $(@D)
 	$(call step,CC)$(CC) $(USER_CFLAGS) -Iinclude/uapi $(CFLAGS) -o $@ $< -L$(UNIT_OUT) -lmock -L$(BUILD)/lib -laccel \
 		-pthread -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../unit:$$ORIGIN/../../lib' $(LDFLAGS)
+
+# The list makes it link again when other allocators take part.
+VMA_SRC ?= /usr/include
+RACE_OBJ := $(patsubst tests/bench/race/%.c,$(BENCH_OUT)/race.%.o,$(wildcard tests/bench/race/*.c))
+ifneq ($(wildcard $(OFFSETALLOCATOR_SRC)/offsetAllocator.cpp),)
+RACE_OBJ += $(BENCH_OUT)/race.offset.o $(BENCH_OUT)/race.offsetAllocator.o
+endif
+ifneq ($(wildcard $(VMA_SRC)/vk_mem_alloc.h),)
+RACE_OBJ += $(BENCH_OUT)/race.vma.o
+endif
+
+$(BENCH_OUT)/race.list: FORCE
+	@mkdir -p $(@D)
+	@echo '$(RACE_OBJ)' | cmp -s - $@ || echo '$(RACE_OBJ)' >$@
+
+$(BENCH_OUT)/race.%.o: tests/bench/race/%.c tests/bench/race/race.h tests/bench/rules.mk
+	@mkdir -p $(@D)
+	$(call step,CC)$(CC) $(USER_CFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(BENCH_OUT)/race.%.o: tests/bench/race/%.cpp tests/bench/race/race.h tests/bench/rules.mk
+	@mkdir -p $(@D)
+	$(call step,CXX)$(CXX) -std=c++17 -O2 -w -DNDEBUG \
+		$(addprefix -I,$(OFFSETALLOCATOR_SRC) $(filter-out /usr/include,$(VMA_SRC))) $(CXXFLAGS) -c -o $@ $<
+
+$(BENCH_OUT)/race.offsetAllocator.o: $(OFFSETALLOCATOR_SRC)/offsetAllocator.cpp
+	@mkdir -p $(@D)
+	$(call step,CXX)$(CXX) -std=c++17 -O2 -w -DNDEBUG $(CXXFLAGS) -c -o $@ $<
+
+$(BENCH_OUT)/race: $(RACE_OBJ) $(BENCH_OUT)/race.list $(LIB_FILES)
+	$(call step,LD)$(CXX) -o $@ $(RACE_OBJ) -L$(BUILD)/lib -laccel -pthread \
+		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
 
 # In a guest, with the shared library and the driver.
 $(BENCH_OUT)/pairs: tests/bench/library/pairs.c $(LIB_FILES) tests/bench/rules.mk

@@ -105,6 +105,26 @@ def test_table(output, rows):
         assert re.search(rf"^{re.escape(row['name'])} .*{row['goal']}", output, re.MULTILINE), row
 
 
+def race(*words):
+    return subprocess.run([os.path.join(TOP, os.environ.get("BUILD") or "build", "tests/bench/race"),
+                           *words], capture_output=True, text=True, check=False)
+
+
+def test_race():
+    """`make bench-pool`: who does not take part is named, and every goal has a verdict."""
+    result = race("1")
+    assert result.returncode == 0, result.stderr
+    rows = dict(re.findall(r"^(\S.*?)  +([\d. -]+)$", result.stdout, re.MULTILINE))
+    for name in "accel_pool", "mutex + bins":
+        assert len(rows[name].split()) == 5 and min(map(float, rows[name].split())) > 0
+    # The failures do not depend on the machine, and the reference cannot be skipped.
+    assert 0 < int(rows["accel_pool"].split()[3]) <= 1.1 * int(rows["best fit as RMM's"].split()[3])
+    for name, word in ("OffsetAllocator", "OFFSETALLOCATOR_SRC="), ("VMA", "VMA_SRC="):
+        assert re.search(rf"^(mutex \+ {name}|without {name}: {word})", result.stdout, re.MULTILINE)
+    assert len(re.findall(r" (?:ok|MISSED)$", result.stdout, re.MULTILINE)) == 4
+    assert race("0").returncode == 2
+
+
 def test_drawing_of_rows(rows):
     svg = drawing("bench.svg")
     # The first rectangle is the background.
