@@ -85,8 +85,8 @@ struct accel_pool_options {
  * @used_bytes: bytes in blocks that are allocated, in whole granules
  * @free_bytes: the others
  * @waiting_bytes: those of @free_bytes that only one stream can have at once
- * @largest_free: longest block that any stream can have at once, in bytes; whether there is a longer
- *	one with some waiting, nobody knows
+ * @largest_free: longest block that any stream can have at once, in bytes. Blocks that wait for a
+ *	stream are not in it, although one of them and its neighbours may be longer together
  * @bytes: bytes that are allocated, as they were asked for
  * @peak_bytes: most that were at a time
  * @total_bytes: all that were ever allocated
@@ -224,7 +224,8 @@ int accel_pool_trim(struct accel_pool *pool, size_t keep);
  * @pool: pool
  * @stats: filled whole; one consistent snapshot
  *
- * Takes longer the more streams have freed blocks. Thread-safe.
+ * Reads counters. Blocks whose streams have passed the free are released first, which takes longer the
+ * more there are. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-EPERM`` (from before a fork).
  */

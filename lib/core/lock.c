@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPINS 100
+#define MOST_PAUSES 1024
 
 static void futex(int *at, int op, int value)
 {
@@ -22,12 +22,14 @@ static void futex(int *at, int op, int value)
 
 void lock_wait(struct lock *lock)
 {
-	for (int i = 0; i < SPINS; i++) {
+	for (int pauses = 1; pauses <= MOST_PAUSES; pauses *= 2) {
+		for (int i = 0; i < pauses; i++) {
+#if defined(__x86_64__) || defined(__i386__)
+			__builtin_ia32_pause();
+#endif
+		}
 		if (!__atomic_load_n(&lock->state, __ATOMIC_RELAXED) && lock_try(lock))
 			return;
-#if defined(__x86_64__) || defined(__i386__)
-		__builtin_ia32_pause();
-#endif
 	}
 	while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE))
 		futex(&lock->state, FUTEX_WAIT, 2);

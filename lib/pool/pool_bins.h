@@ -1,61 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Free blocks by size: a list for each size, and a bitmap of three levels that finds the next list
- * that is not empty in three steps. So the best fit is found in a time that does not depend on the
- * number of blocks. Blocks of BINS_EXACT granules and more lie in lists that are in order; there are
- * at most as many as the memory has room for, and a few in practice.
+ * Bins: lists of free blocks by size, with a bitmap of two levels that finds the next list with a
+ * block. A size below BINS_EXACT granules has a list of its own; larger sizes share a list with those
+ * that differ by at most one part in BINS_PER_POWER. Shared lists are in order of size, so that every
+ * search finds an exact best fit. Few blocks can be that large.
  *
- * What sizes come next nobody can foretell, the processor neither: where both ways of a branch are
- * short, there is none. Block 0 takes what is written for a neighbour that is not there.
- *
- * The kernel gives the pages of the tables when they are touched: a small pool touches three.
+ * Which sizes come next cannot be predicted, and a mispredicted branch costs more than both of its
+ * ways here: so there is none. Block 0 takes what is written for a neighbour that does not exist.
  */
 #ifndef LIBACCEL_POOL_BINS_H
 #define LIBACCEL_POOL_BINS_H
 
 #include "pool_space.h"
 
-#define BINS_WORDS (BINS_EXACT / 64)
-#define BINS_CLASS_SHIFT 18
-#define BINS_CLASSES 4096
+#define BINS_EXACT_SHIFT 16
+#define BINS_EXACT (1u << BINS_EXACT_SHIFT)
+#define BINS_POWER_SHIFT 8
+#define BINS_PER_POWER (1u << BINS_POWER_SHIFT)
+#define BINS (BINS_EXACT + (32 - BINS_EXACT_SHIFT) * BINS_PER_POWER)
+#define BINS_WORDS (BINS / 64)
+#define BINS_MID (BINS_WORDS / 64)
 
+/* The kernel provides the pages of the tables when they are touched: a small pool touches three. */
 struct bins {
-	/*
-	 * Which lists of small are not empty; which words of low are not 0; and which of mid have not
-	 * been 0 since somebody looked.
-	 */
-	uint64_t top;
-	uint64_t mid[64];
-	uint64_t low[BINS_WORDS];
-	uint64_t large_top;
-	uint64_t large_low[BINS_CLASSES / 64];
-	uint32_t large[BINS_CLASSES];
-	uint32_t small[BINS_EXACT];
+	uint32_t top; /* which words of mid have not been 0 since a search looked */
+	uint64_t mid[BINS_MID]; /* which words of low are not 0 */
+	uint64_t low[BINS_WORDS]; /* which lists are not empty */
+	uint32_t first[BINS];
 };
 
-_Static_assert(BINS_WORDS == 64 * 64, "three levels of 64");
-_Static_assert(BINS_CLASSES == 64 * 64, "two levels of 64");
+_Static_assert(BINS_MID <= 32, "a bit for each word");
+_Static_assert(BINS_WORDS % 64 == 0, "whole words on both levels");
 
-struct bins *bins_create(void);
-void bins_free(struct bins *bins);
-void bins_add_large(struct space *space, struct bins *bins, uint32_t index);
-void bins_remove_large(struct space *space, struct bins *bins, uint32_t index);
-/* The block that was added last among the smallest with at least so many granules; 0: none. */
-uint32_t bins_find_large(const struct space *space, const struct bins *bins, uint32_t size);
-/* The next one in the order of sizes. */
-uint32_t bins_next(const struct space *space, struct bins *bins, uint32_t index);
-uint32_t bins_largest(const struct space *space, struct bins *bins);
-
-/* Bits from one on; a shift by 64 would be undefined. */
+/* A shift by 64 would be undefined. */
 static inline uint64_t bits_above(unsigned int bit)
 {
 	return ~UINT64_C(1) << bit;
-}
-
-/* All bits, or none: compilers make a branch of ?: */
-static inline uint64_t if_so(bool condition)
-{
-	return -(uint64_t)condition;
 }
 
 static inline unsigned int lowest_bit(uint64_t word)
@@ -63,10 +43,21 @@ static inline unsigned int lowest_bit(uint64_t word)
 	return (unsigned int)__builtin_ctzll(word);
 }
 
-/* The first size with a block out of the groups of words behind that of a size; 0: none. */
-static inline uint32_t bins_next_far(struct bins *bins, uint32_t size)
+static inline uint32_t bin_of(uint32_t size)
 {
-	uint64_t groups = bins->top & bits_above(size / 4096);
+	unsigned int power;
+
+	if (size < BINS_EXACT)
+		return size;
+	power = 31 - (unsigned int)__builtin_clz(size);
+	return BINS_EXACT + (power - BINS_EXACT_SHIFT) * BINS_PER_POWER +
+	       (size >> (power - BINS_POWER_SHIFT)) - BINS_PER_POWER;
+}
+
+/* The first bin with a block from a bin on, in words that are not beside its own; 0: none. */
+static inline uint32_t bins_next_far(struct bins *bins, uint32_t bin)
+{
+	uint64_t groups = bins->top & bits_above(bin / 4096);
 	uint32_t group, word;
 
 	for (; groups; groups &= groups - 1) {
@@ -75,63 +66,66 @@ static inline uint32_t bins_next_far(struct bins *bins, uint32_t size)
 			word = group * 64 + lowest_bit(bins->mid[group]);
 			return word * 64 + lowest_bit(bins->low[word]);
 		}
-		bins->top &= ~(UINT64_C(1) << group);
+		bins->top &= ~(1u << group);
 	}
 	return 0;
 }
 
-/* The same from a size on. It is a guess which word has one: so there is no branch. */
-static inline uint32_t bins_next_size(struct bins *bins, uint32_t size)
+/* The first bin with a block from a bin on; 0: none. */
+static inline uint32_t bins_next(struct bins *bins, uint32_t bin)
 {
-	uint32_t word = size / 64, group = size / 4096, next;
-	uint64_t bits = bins->low[word] & ~UINT64_C(0) << size % 64;
-	uint64_t words = bins->mid[group] & bits_above(word % 64), beyond;
+	uint32_t word = bin / 64, next;
+	uint64_t bits = bins->low[word] & ~UINT64_C(0) << bin % 64;
+	uint64_t words = bins->mid[word / 64] & bits_above(word % 64), beyond;
 
 	if (!(bits | words))
-		return bins_next_far(bins, size);
-	next = group * 64 + lowest_bit(words | UINT64_C(1) << 63);
-	beyond = if_so(!bits);
+		return bins_next_far(bins, bin);
+	next = word / 64 * 64 + lowest_bit(words | UINT64_C(1) << 63);
+	beyond = -(uint64_t)!bits;
 	bits |= bins->low[next] & beyond;
 	word += (next - word) & (uint32_t)beyond;
 	return word * 64 + lowest_bit(bits);
 }
 
+/* The block that was added last among the smallest with at least so many granules; 0: none. */
 static inline uint32_t bins_find(const struct space *space, struct bins *bins, uint32_t size)
 {
-	uint32_t found = size < BINS_EXACT ? bins_next_size(bins, size) : 0;
+	uint32_t bin = bins_next(bins, bin_of(size)), index = bins->first[bin];
 
-	if (found)
-		return bins->small[found];
-	if (!bins->large_top)
-		return 0;
-	return bins_find_large(space, bins, size);
+	/* Only the bin of the size itself can have smaller blocks. */
+	while (index && space->blocks[index].size < size)
+		index = space->blocks[index].bin_next;
+	if (bin && !index && bin + 1 < BINS)
+		index = bins->first[bins_next(bins, bin + 1)];
+	return index;
 }
 
-/* Whether a list is empty, in the bitmaps. To ask whether they change would cost more. */
-static inline void bins_mark(struct bins *bins, uint32_t size)
+static inline void bins_mark(struct bins *bins, uint32_t bin)
 {
-	bins->low[size / 64] |= UINT64_C(1) << size % 64;
-	bins->mid[size / 4096] |= UINT64_C(1) << size / 64 % 64;
-	bins->top |= UINT64_C(1) << size / 4096;
+	bins->low[bin / 64] |= UINT64_C(1) << bin % 64;
+	bins->mid[bin / 4096] |= UINT64_C(1) << bin / 64 % 64;
+	bins->top |= 1u << bin / 4096;
 }
 
-static inline void bins_unmark_if(struct bins *bins, uint32_t size, bool empty)
+static inline void bins_unmark_if(struct bins *bins, uint32_t bin, bool empty)
 {
-	uint64_t *low = &bins->low[size / 64], *mid = &bins->mid[size / 4096];
+	uint64_t *low = &bins->low[bin / 64];
 
-	*low &= ~((uint64_t)empty << size % 64);
-	*mid &= ~((uint64_t)!*low << size / 64 % 64);
+	*low &= ~((uint64_t)empty << bin % 64);
+	bins->mid[bin / 4096] &= ~((uint64_t)!*low << bin / 64 % 64);
 }
 
-static inline void bins_add_small(struct space *space, struct bins *bins, uint32_t index,
+/* In a list that several sizes share. */
+void bins_add_ordered(struct space *space, struct bins *bins, uint32_t index);
+
+static inline void bins_add_exact(struct space *space, struct bins *bins, uint32_t index,
 				  uint32_t size)
 {
-	struct block *block = &space->blocks[index];
-	uint32_t next = bins->small[size];
+	uint32_t next = bins->first[size];
 
-	block->bin_next = next;
+	space->blocks[index].bin_next = next;
 	space->blocks[next].bin_prev = index;
-	bins->small[size] = index;
+	bins->first[size] = index;
 	bins_mark(bins, size);
 }
 
@@ -140,35 +134,24 @@ static inline void bins_add(struct space *space, struct bins *bins, uint32_t ind
 	uint32_t size = space->blocks[index].size;
 
 	if (size < BINS_EXACT)
-		bins_add_small(space, bins, index, size);
+		bins_add_exact(space, bins, index, size);
 	else
-		bins_add_large(space, bins, index);
+		bins_add_ordered(space, bins, index);
 }
 
-/* The bin_prev of a first block means nothing: so what is next need not be touched. */
-static inline void bins_remove_first(struct bins *bins, uint32_t size, uint32_t next)
-{
-	bins->small[size] = next;
-	bins_unmark_if(bins, size, !next);
-}
-
+/* The bin_prev of a first block means nothing: so the next block need not be touched. */
 static inline void bins_remove(struct space *space, struct bins *bins, uint32_t index)
 {
 	const struct block *block = &space->blocks[index];
-	uint32_t size = block->size, prev, next;
+	uint32_t bin = bin_of(block->size), next = block->bin_next;
 
-	if (size >= BINS_EXACT) {
-		bins_remove_large(space, bins, index);
+	if (bins->first[bin] == index) {
+		bins->first[bin] = next;
+		bins_unmark_if(bins, bin, !next);
 		return;
 	}
-	next = block->bin_next;
-	if (bins->small[size] == index) {
-		bins_remove_first(bins, size, next);
-		return;
-	}
-	prev = block->bin_prev;
-	space->blocks[prev].bin_next = next;
-	space->blocks[next].bin_prev = prev;
+	space->blocks[block->bin_prev].bin_next = next;
+	space->blocks[next].bin_prev = block->bin_prev;
 }
 
 #endif

@@ -96,13 +96,13 @@ static int check_block(struct accel_pool *pool, const struct block *block)
 		return expect(pool, block->addr, room, FREE_BYTE, AFTER_FREE, block->addr);
 	if (block->state != BLOCK_USED)
 		return 0;
-	size = block_bytes(pool, block);
+	size = pool_block_bytes(pool, block);
 	return expect(pool, block->addr + size, room - size, GUARD_BYTE, BEHIND, block->addr);
 }
 
 int debug_check(struct accel_pool *pool)
 {
-	const struct space *space = &pool->arenas[0].space;
+	const struct space *space = &pool->space;
 	int err = 0;
 
 	for (uint32_t i = 1; i < space->nr_blocks && !err; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks: had from upstream, given back, and the pool from beginning to end.
+ * Chunks: requested from upstream and given back; pools: created and destroyed.
  */
 #include "pool_private.h"
 
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define REFUSED_MS 100
 #define DEFAULT_GRANULE 256
@@ -17,7 +16,7 @@
 #define DEFAULT_GROWTH ((size_t)64 << 20)
 #define GROWTHS_OF_CARD 32
 
-/* What a region can count. */
+/* A region counts its granules in 32 bits. */
 static size_t largest_chunk(const struct accel_pool *pool)
 {
 	size_t granules = UINT32_MAX - 1;
@@ -36,191 +35,156 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-bool pool_may_grow(struct accel_pool *pool, size_t bytes)
+/* Bytes that maximum_size leaves, and a chunk can have; under the lock. */
+static size_t growth_left(const struct accel_pool *pool)
 {
-	size_t refused = POOL_LOAD(pool->refused_size);
+	size_t most = largest_chunk(pool), left;
 
-	if (bytes > largest_chunk(pool))
-		return false;
-	if (pool->maximum_size && (bytes > pool->maximum_size ||
-				   POOL_LOAD(pool->chunk_bytes) > pool->maximum_size - bytes))
-		return false;
-	return !refused || bytes < refused || now_ms() >= POOL_LOAD(pool->refused_until);
+	if (!pool->maximum_size)
+		return most;
+	left = (pool->maximum_size - pool->chunk_bytes - pool->moving_bytes) &
+	       ~(((size_t)1 << pool->granule_shift) - 1);
+	return left < most ? left : most;
 }
 
-/* ---- One more ---- */
-
-/* So that two threads that grow at once stay below the maximum. */
-static bool charge(struct accel_pool *pool, size_t bytes)
+bool pool_may_grow(const struct accel_pool *pool, size_t bytes)
 {
-	bool room;
-
-	lock_take(&pool->lock);
-	room = !pool->maximum_size || (bytes <= pool->maximum_size &&
-				       pool->chunk_bytes <= pool->maximum_size - bytes);
-	if (room)
-		POOL_STORE(pool->chunk_bytes, pool->chunk_bytes + bytes);
-	lock_give(&pool->lock);
-	return room;
+	return bytes <= growth_left(pool) &&
+	       (!pool->refused_size || bytes < pool->refused_size ||
+		now_ms() >= pool->refused_until);
 }
 
-/* What was given back may serve where something was refused. */
-static void discharge(struct accel_pool *pool, size_t bytes, bool given_back)
-{
-	lock_take(&pool->lock);
-	POOL_STORE(pool->chunk_bytes, pool->chunk_bytes - bytes);
-	if (given_back)
-		POOL_STORE(pool->refused_size, 0);
-	lock_give(&pool->lock);
-}
+/* ---- One more chunk ---- */
 
-/* Under all locks. Chunks are in no order; the regions of each follow each other. */
-static bool publish(struct accel_pool *pool, struct chunk *chunk, struct region *region)
+/* Under the lock. */
+static int chunk_insert(struct accel_pool *pool, struct chunk *chunk)
 {
-	uint32_t granules = (uint32_t)(chunk->size >> pool->granule_shift);
-
-	*region = (struct region){
-		.next = pool->regions,
-		.chunk = chunk,
-		.base = (uintptr_t)chunk->base,
-		.size = granules,
-		.edge = space_add_region(&pool->arenas[0].space, (uintptr_t)chunk->base, granules),
-	};
-	if (!region->edge)
-		return false;
-	pool->regions = region;
+	chunk->edge = space_add_region(&pool->space, (uintptr_t)chunk->base,
+				       (uint32_t)(chunk->size >> pool->granule_shift));
+	if (!chunk->edge)
+		return fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
 	chunk->next = pool->chunks;
 	pool->chunks = chunk;
+	pool->nr_chunks++;
 	pool->grown++;
+	pool->moving_bytes -= chunk->size;
+	pool->chunk_bytes += chunk->size;
 	if (pool->chunk_bytes > pool->peak_chunk_bytes)
-		POOL_STORE(pool->peak_chunk_bytes, pool->chunk_bytes);
-	return true;
+		pool->peak_chunk_bytes = pool->chunk_bytes;
+	return 0;
 }
 
-static int insert_chunk(struct accel_pool *pool, void *base, size_t size)
-{
-	struct chunk *chunk = malloc(sizeof(*chunk));
-	struct region *region = malloc(sizeof(*region));
-	bool done = false;
-
-	if (chunk && region) {
-		*chunk = (struct chunk){ .base = base, .size = size };
-		pool_lock_all(pool);
-		done = publish(pool, chunk, region);
-		pool_unlock_all(pool);
-	}
-	if (done)
-		return 0;
-	free(chunk);
-	free(region);
-	return fail(-ENOMEM, "out of memory");
-}
-
-static int take_chunk(struct accel_pool *pool, size_t bytes)
+/* -EAGAIN: upstream does not have so much. */
+static int chunk_request(struct accel_pool *pool, struct chunk *chunk)
 {
 	size_t granule = (size_t)1 << pool->granule_shift;
-	void *base;
 	int err;
 
-	err = accel_resource_allocate(&pool->upstream, NULL, bytes, granule, &base);
+	err = accel_resource_allocate(&pool->upstream, NULL, chunk->size, granule, &chunk->base);
 	if (err)
-		return err;
-	if ((uintptr_t)base & (granule - 1))
+		return err == -ENOMEM || err == -EDQUOT ? -EAGAIN : err;
+	if ((uintptr_t)chunk->base & (granule - 1))
 		err = fail(-EINVAL,
-			   "upstream gave %p where an address aligned to %zu was asked for", base,
-			   granule);
+			   "upstream gave %p where an address aligned to %zu was asked for",
+			   chunk->base, granule);
 	if (!err && pool->debug)
-		err = debug_fill_free(base, bytes);
+		err = debug_fill_free(chunk->base, chunk->size);
+	lock_take(&pool->lock);
 	if (!err)
-		err = insert_chunk(pool, base, bytes);
+		err = chunk_insert(pool, chunk);
+	lock_give(&pool->lock);
 	if (err)
-		accel_resource_deallocate(&pool->upstream, NULL, base, bytes, granule);
+		accel_resource_deallocate(&pool->upstream, NULL, chunk->base, chunk->size, granule);
 	return err;
 }
 
-int pool_add_chunk(struct accel_pool *pool, size_t bytes)
+/* The bytes are counted already, so that two threads stay below maximum_size. */
+static int chunk_create(struct accel_pool *pool, size_t bytes)
 {
+	struct chunk *chunk = calloc(1, sizeof(*chunk));
 	int err;
 
-	if (!charge(pool, bytes))
-		return fail(-ENOMEM, "maximum_size does not let the pool grow by %zu bytes", bytes);
-	err = take_chunk(pool, bytes);
-	if (err)
-		discharge(pool, bytes, false);
+	if (chunk) {
+		chunk->size = bytes;
+		err = chunk_request(pool, chunk);
+	} else {
+		err = fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
+	}
+	if (!err)
+		return 0;
+	free(chunk);
+	lock_take(&pool->lock);
+	pool->moving_bytes -= bytes;
+	lock_give(&pool->lock);
 	return err;
 }
 
-/* How much to ask for, where so much is needed. */
-static size_t generous(struct accel_pool *pool, size_t bytes)
+/* Counts as many bytes as maximum_size leaves, from least to wish; how many, or 0. */
+static size_t chunk_charge(struct accel_pool *pool, size_t least, size_t wish)
 {
-	size_t most = largest_chunk(pool), granule = (size_t)1 << pool->granule_shift;
-	size_t wish = bytes > pool->growth_size ? bytes : pool->growth_size;
+	size_t bytes;
 
-	if (pool->maximum_size && pool->maximum_size - POOL_LOAD(pool->chunk_bytes) < most)
-		most = pool->maximum_size - POOL_LOAD(pool->chunk_bytes);
-	most &= ~(granule - 1);
-	return wish < most ? wish : most;
+	lock_take(&pool->lock);
+	bytes = growth_left(pool);
+	if (bytes > wish)
+		bytes = wish;
+	if (bytes < least)
+		bytes = 0;
+	pool->moving_bytes += bytes;
+	lock_give(&pool->lock);
+	return bytes;
 }
 
 int pool_grow(struct accel_pool *pool, size_t bytes)
 {
-	size_t wish = generous(pool, bytes);
-	int err = wish > bytes ? pool_add_chunk(pool, wish) : -ENOMEM;
+	size_t wish = bytes > pool->growth_size ? bytes : pool->growth_size;
+	size_t charged = chunk_charge(pool, bytes, wish);
+	int err = charged ? chunk_create(pool, charged) : -EAGAIN;
 
-	if (err == -ENOMEM || err == -EDQUOT)
-		err = pool_add_chunk(pool, bytes);
-	if (err != -ENOMEM && err != -EDQUOT)
+	if (err == -EAGAIN && charged > bytes && chunk_charge(pool, bytes, bytes))
+		err = chunk_create(pool, bytes);
+	if (err != -EAGAIN)
 		return err;
 	lock_take(&pool->lock);
-	POOL_STORE(pool->refused_until, now_ms() + REFUSED_MS);
-	POOL_STORE(pool->refused_size, bytes);
+	pool->refused_until = now_ms() + REFUSED_MS;
+	pool->refused_size = bytes;
 	lock_give(&pool->lock);
 	return err;
 }
 
-/* ---- Back ---- */
+/* ---- Back to upstream ---- */
 
-static uint64_t free_granules(const struct accel_pool *pool)
+/* Takes the largest chunk that is free and not needed out of the lists; NULL: there is none. */
+static struct chunk *chunk_pick(struct accel_pool *pool, size_t keep)
 {
-	uint64_t sum = 0;
+	struct chunk **at, **found = NULL, *chunk;
+	size_t left = pool_bytes(pool, pool->space.free_granules);
 
-	for (unsigned int i = 0; i < pool->nr_arenas; i++)
-		sum += pool->arenas[i].space.free_granules;
-	return sum;
-}
-
-/* The largest chunk that is wholly free and can be done without, out of all lists; or NULL. */
-static struct chunk *pick(struct accel_pool *pool, size_t keep)
-{
-	struct region **at, **found = NULL, *region;
-	size_t left = pool_bytes(pool, free_granules(pool));
-	struct chunk *chunk, **link;
-
-	for (at = &pool->regions; (region = *at); at = &region->next)
-		if (region->chunk->size == pool_bytes(pool, region->size) &&
-		    space_whole(&pool->arenas[region->arena].space, region->edge) &&
-		    left - region->chunk->size >= keep &&
-		    (!found || region->size > (*found)->size))
+	for (at = &pool->chunks; (chunk = *at); at = &chunk->next)
+		if (space_region_free(&pool->space, chunk->edge) && left - chunk->size >= keep &&
+		    (!found || chunk->size > (*found)->size))
 			found = at;
 	if (!found)
 		return NULL;
-	region = *found;
-	chunk = region->chunk;
-	*found = region->next;
-	space_remove_region(&pool->arenas[region->arena].space, region->edge);
-	free(region);
-	for (link = &pool->chunks; *link != chunk; link = &(*link)->next)
-		;
-	*link = chunk->next;
+	chunk = *found;
+	*found = chunk->next;
+	pool->nr_chunks--;
+	pool->chunk_bytes -= chunk->size;
+	pool->moving_bytes += chunk->size;
+	space_remove_region(&pool->space, chunk->edge);
 	return chunk;
 }
 
-static void give_back(struct accel_pool *pool, struct chunk *chunk)
+/* An error of upstream cannot be handled here: the chunk is not the pool's any more. */
+static void chunk_give_back(struct accel_pool *pool, struct chunk *chunk)
 {
-	/* It has come from there; what upstream may have against it, nobody can help. */
 	accel_resource_deallocate(&pool->upstream, NULL, chunk->base, chunk->size,
 				  (size_t)1 << pool->granule_shift);
-	discharge(pool, chunk->size, true);
+	lock_take(&pool->lock);
+	pool->moving_bytes -= chunk->size;
+	/* What was given back may serve where something was refused. */
+	pool->refused_size = 0;
+	lock_give(&pool->lock);
 	free(chunk);
 }
 
@@ -229,13 +193,12 @@ void pool_shrink(struct accel_pool *pool, size_t keep)
 	struct chunk *chunk;
 
 	do {
-		pool_lock_all(pool);
-		pool_fold(pool);
-		pool_settle(pool, &pool->arenas[0], UINT32_MAX);
-		chunk = pick(pool, keep);
-		pool_unlock_all(pool);
+		lock_take(&pool->lock);
+		pool_settle(pool, POOL_SETTLE_ALL);
+		chunk = chunk_pick(pool, keep);
+		lock_give(&pool->lock);
 		if (chunk)
-			give_back(pool, chunk);
+			chunk_give_back(pool, chunk);
 	} while (chunk);
 }
 
@@ -248,25 +211,7 @@ int accel_pool_trim(struct accel_pool *pool, size_t keep)
 	return err;
 }
 
-void pool_drop_chunks(struct accel_pool *pool, bool give_them_back)
-{
-	struct region *region;
-	struct chunk *chunk;
-
-	while ((region = pool->regions)) {
-		pool->regions = region->next;
-		free(region);
-	}
-	while ((chunk = pool->chunks)) {
-		pool->chunks = chunk->next;
-		if (give_them_back)
-			give_back(pool, chunk);
-		else
-			free(chunk);
-	}
-}
-
-/* ---- From beginning to end ---- */
+/* ---- Create and destroy ---- */
 
 static const struct accel_pool_options defaults = ACCEL_POOL_OPTIONS_INIT;
 
@@ -299,11 +244,10 @@ static size_t round_up(size_t size, size_t granule)
 					 : (size + granule - 1) & ~(granule - 1);
 }
 
-/* What depends on the card. */
+/* Some defaults depend on the device. */
 static int configure(struct accel_pool *pool, const struct accel_pool_options *options)
 {
 	struct accel_device_info info = { .granule = DEFAULT_GRANULE };
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t granule;
 	int err = pool->dev ? accel_device_info(pool->dev, &info) : 0;
 
@@ -321,9 +265,6 @@ static int configure(struct accel_pool *pool, const struct accel_pool_options *o
 	pool->growth_size = round_up(pool->growth_size, granule);
 	pool->maximum_size = options->maximum_size;
 	pool->release_threshold = options->release_threshold;
-	pool->max_arenas = POOL_ARENAS;
-	if (processors < POOL_ARENAS / 2)
-		pool->max_arenas = processors < 2 ? 1 : (unsigned int)processors * 2;
 	return 0;
 }
 
@@ -333,8 +274,6 @@ static void init(struct accel_pool *pool, struct accel_device *dev,
 	memset(pool, 0, sizeof(*pool));
 	pool->upstream = *upstream;
 	pool->generation = fork_generation();
-	pool->nr_arenas = 1;
-	pool->tolerance = POOL_TOLERANCE;
 	if (!dev)
 		return;
 	device_open_again(dev);
@@ -343,8 +282,7 @@ static void init(struct accel_pool *pool, struct accel_device *dev,
 
 static void pool_free(struct accel_pool *pool)
 {
-	for (unsigned int i = 0; i < POOL_ARENAS; i++)
-		space_destroy(&pool->arenas[i].space);
+	space_destroy(&pool->space);
 	free(pool);
 }
 
@@ -356,9 +294,9 @@ static int set_up(struct accel_pool *pool, const struct accel_pool_options *opti
 	if (err)
 		return err;
 	pool->debug = options->flags & ACCEL_POOL_DEBUG;
-	pool->simple_in = pool->debug ? UINT_MAX : pool->generation;
-	if (space_init(&pool->arenas[0].space, pool->granule_shift) ||
-	    space_reserve(&pool->arenas[0].space, options->reserve_blocks))
+	pool->quick_generation = pool->debug ? UINT_MAX : pool->generation;
+	if (space_init(&pool->space, pool->granule_shift) ||
+	    space_reserve(&pool->space, options->reserve_blocks))
 		return fail(-ENOMEM, "out of memory");
 	if (!options->initial_size)
 		return 0;
@@ -369,7 +307,9 @@ static int set_up(struct accel_pool *pool, const struct accel_pool_options *opti
 	if (pool->maximum_size && initial > pool->maximum_size)
 		return fail(-EINVAL, "options: initial_size is %zu in whole granules, more than "
 				     "maximum_size, %zu", initial, pool->maximum_size);
-	return pool_add_chunk(pool, initial);
+	pool->moving_bytes = initial;
+	err = chunk_create(pool, initial);
+	return err == -EAGAIN ? -ENOMEM : err;
 }
 
 static int check_upstream(struct accel_device *dev, const struct accel_resource *upstream,
@@ -404,7 +344,7 @@ int accel_pool_create(struct accel_device *dev, const struct accel_resource *ups
 		err = fork_watch();
 	if (err)
 		return err;
-	made = aligned_alloc(_Alignof(struct accel_pool), sizeof(*made));
+	made = aligned_alloc(POOL_LINE, sizeof(*made));
 	if (!made)
 		return fail(-ENOMEM, "out of memory");
 	init(made, dev, &from);
@@ -420,45 +360,45 @@ int accel_pool_create(struct accel_device *dev, const struct accel_resource *ups
 	return err;
 }
 
-/* Upstream may know nothing of streams. */
+/* Upstream may not order memory by streams. */
 static void wait_for_work(struct accel_pool *pool)
 {
-	const struct space *space;
-	uint32_t newest;
+	uint64_t points[SPACE_STREAMS];
 
-	for (unsigned int i = 0; i < pool->nr_arenas; i++) {
-		space = &pool->arenas[i].space;
-		/* A stream completes its work in order. */
-		for (uint32_t stream = 1; stream < SPACE_STREAMS; stream++) {
-			newest = space->waiting[stream] ? space->waiting[stream]->newest : 0;
-			if (newest)
-				ticket_wait(pool->dev, space->waits[newest].ticket, NEVER);
-		}
-	}
+	/* A stream completes its work in order: its newest point is enough. */
+	space_points(&pool->space, points, 0);
+	for (uint32_t stream = 1; stream < SPACE_STREAMS; stream++)
+		if (points[stream])
+			ticket_wait(pool->dev, ticket_make(stream, points[stream]), NEVER);
 }
 
 int accel_pool_destroy(struct accel_pool *pool)
 {
 	KEEP_ERRNO;
-	uint64_t used = 0;
+	struct chunk *chunk;
 	bool ours, held;
 	int err;
 
 	if (!pool)
 		return fail(-EINVAL, "pool is NULL: it has to be from accel_pool_create()");
 	ours = pool->generation == fork_generation();
-	for (unsigned int i = 0; ours && i < pool->nr_arenas; i++)
-		used += pool->arenas[i].space.nr_used;
-	if (used)
-		return fail(-EBUSY, "%" PRIu64 " blocks of the pool are allocated: free them first",
-			    used);
+	if (ours && pool->space.nr_used)
+		return fail(-EBUSY, "%u blocks of the pool are allocated: free them first",
+			    pool->space.nr_used);
 	held = ours && pool->dev && in_callbacks();
 	err = held ? device_open_to_hold(pool->dev) : 0;
 	if (err)
 		return err;
 	if (ours)
 		wait_for_work(pool);
-	pool_drop_chunks(pool, ours);
+	while ((chunk = pool->chunks)) {
+		pool->chunks = chunk->next;
+		pool->moving_bytes += chunk->size;
+		if (ours)
+			chunk_give_back(pool, chunk);
+		else
+			free(chunk);
+	}
 	if (held)
 		device_drop(pool->dev);
 	else if (pool->dev)

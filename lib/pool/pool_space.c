@@ -1,35 +1,97 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks of a space: taken, split, released, merged. What an operation costs does not depend on how
- * many there are, but for the tables, which double now and then.
+ * Blocks of a space: taken, split, released, merged. The time of an operation does not depend on the
+ * number of blocks, except when the tables double.
  */
 #include "pool_quick.h"
 #include "core/private.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define FIRST_BLOCKS 64
 #define FIRST_HASH_BITS 6
 #define MAX_BLOCKS (UINT32_C(1) << 30)
 #define CACHE_LINE 64
 /*
- * Blocks that an aligned request looks at before it takes one that is large enough for certain.
- * Where there is none it looks at all that may serve, so that it does not fail if one does.
+ * Blocks that an aligned request looks at before it takes one that is large enough for certain. Where
+ * there is none it looks at all that may serve, so that it fails only if none does.
  */
 #define ALIGN_TRIES 64
 
-/* ---- Blocks that stand for nothing ---- */
+/* ---- Bins ---- */
 
-static int grow_blocks(struct space *space, uint32_t nr)
+static struct bins *bins_create(void)
+{
+	void *map = mmap(NULL, sizeof(struct bins), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static void bins_free(struct bins *bins)
+{
+	if (bins)
+		munmap(bins, sizeof(*bins));
+}
+
+void bins_add_ordered(struct space *space, struct bins *bins, uint32_t index)
+{
+	struct block *blocks = space->blocks;
+	uint32_t bin = bin_of(blocks[index].size), next = bins->first[bin], before = 0;
+
+	while (next && blocks[next].size < blocks[index].size) {
+		before = next;
+		next = blocks[next].bin_next;
+	}
+	blocks[index].bin_prev = before;
+	blocks[index].bin_next = next;
+	blocks[next].bin_prev = index;
+	if (before)
+		blocks[before].bin_next = index;
+	else
+		bins->first[bin] = index;
+	bins_mark(bins, bin);
+}
+
+/* The next block in the order of sizes; 0: none. */
+static uint32_t bins_after(const struct space *space, struct bins *bins, uint32_t index)
+{
+	const struct block *block = &space->blocks[index];
+	uint32_t bin = bin_of(block->size) + 1;
+
+	if (block->bin_next)
+		return block->bin_next;
+	return bin < BINS ? bins->first[bins_next(bins, bin)] : 0;
+}
+
+uint32_t space_largest(const struct space *space)
+{
+	const struct bins *bins = space->free;
+	uint32_t word, index;
+
+	for (uint32_t i = BINS_MID; i--;) {
+		if (!bins->mid[i])
+			continue;
+		word = i * 64 + 63 - (uint32_t)__builtin_clzll(bins->mid[i]);
+		index = bins->first[word * 64 + 63 - (uint32_t)__builtin_clzll(bins->low[word])];
+		while (space->blocks[index].bin_next)
+			index = space->blocks[index].bin_next;
+		return space->blocks[index].size;
+	}
+	return 0;
+}
+
+/* ---- The table of blocks ---- */
+
+static int blocks_resize(struct space *space, uint32_t nr)
 {
 	size_t old = (space->nr_blocks + 63) / 64, words = ((size_t)nr + 63) / 64;
 	struct block *blocks;
 	struct wait *waits;
 	uint64_t *bits;
 
-	if (nr > MAX_BLOCKS)
-		return -ENOMEM;
 	waits = realloc(space->waits, nr * sizeof(*waits));
 	if (!waits)
 		return -ENOMEM;
@@ -55,34 +117,29 @@ int space_grow(struct space *space, uint32_t count)
 	uint32_t old = space->nr_blocks, nr = old > count ? old * 2 : old + count;
 
 	nr += nr & 1; /* whole cache lines */
-	if (count > MAX_BLOCKS || grow_blocks(space, nr))
+	if (count > MAX_BLOCKS || nr > MAX_BLOCKS || blocks_resize(space, nr))
 		return -ENOMEM;
 	while (nr-- > old)
-		drop_block(space, nr);
+		block_drop(space, nr);
 	return 0;
 }
 
 /* ---- Used blocks by address ---- */
 
-/* Without memory for it the chains get longer, and that is all. */
+/* Without memory for it the chains get longer, and searches slower. */
 void space_grow_hash(struct space *space)
 {
-	uint32_t *old = space->hash, index, next;
-	uint32_t nr = space->nr_chains;
-	uint32_t *hash = calloc(nr * UINT64_C(2), sizeof(*hash));
+	uint32_t nr = UINT32_C(1) << (64 - space->hash_shift), index, next;
+	uint32_t *old = space->hash, *hash = calloc(nr * UINT64_C(2), sizeof(*hash));
 
 	if (!hash)
 		return;
 	space->hash = hash;
 	space->hash_shift--;
-	space->nr_chains = nr * 2;
 	for (uint32_t i = 0; i < nr; i++)
 		for (index = old[i]; index; index = next) {
-			uint32_t *chain = space_chain(space, space->blocks[index].addr);
-
 			next = space->blocks[index].hash_next;
-			space->blocks[index].hash_next = *chain;
-			*chain = index;
+			hash_link(space, index);
 		}
 	free(old);
 }
@@ -117,13 +174,18 @@ static int waiting_create(struct space *space, uint32_t stream)
 	return 0;
 }
 
-/* Behind another one, or as the newest. */
+/*
+ * Behind another one, or as the newest. Two threads may free in another order than that in which they
+ * got their tickets: then the later one waits for the higher ticket too.
+ */
 static void wait_add(struct space *space, uint32_t index, uint32_t older, uint64_t ticket)
 {
 	uint32_t stream = ticket_stream(ticket);
 	struct waiting *waiting = space->waiting[stream];
 	struct wait *wait = &space->waits[index];
 
+	if (!older && waiting->newest && space->waits[waiting->newest].ticket > ticket)
+		ticket = space->waits[waiting->newest].ticket;
 	space->blocks[index].state = BLOCK_WAITING;
 	space->blocks[index].stream = (uint8_t)stream;
 	wait->ticket = ticket;
@@ -138,11 +200,13 @@ static void wait_add(struct space *space, uint32_t index, uint32_t older, uint64
 	else
 		waiting->newest = index;
 	space->nr_waiting++;
+	space->waiting_granules += space->blocks[index].size;
 	space->busy_streams[stream / 64] |= UINT64_C(1) << stream % 64;
 	bins_add(space, waiting->bins, index);
 }
 
-static void wait_remove_binned(struct space *space, uint32_t index)
+/* Of a block that is in no bin. */
+static void wait_unlink(struct space *space, uint32_t index)
 {
 	const struct wait *wait = &space->waits[index];
 	uint32_t stream = space->blocks[index].stream;
@@ -157,6 +221,7 @@ static void wait_remove_binned(struct space *space, uint32_t index)
 	else
 		waiting->newest = wait->older;
 	space->nr_waiting--;
+	space->waiting_granules -= space->blocks[index].size;
 	if (!waiting->oldest)
 		space->busy_streams[stream / 64] &= ~(UINT64_C(1) << stream % 64);
 }
@@ -164,43 +229,44 @@ static void wait_remove_binned(struct space *space, uint32_t index)
 static void wait_remove(struct space *space, uint32_t index)
 {
 	bins_remove(space, space->waiting[space->blocks[index].stream]->bins, index);
-	wait_remove_binned(space, index);
+	wait_unlink(space, index);
 }
 
 /* ---- Neighbours ---- */
 
-/* Cuts a block; what is behind so many granules becomes one of its own, in no list. */
-static uint32_t split(struct space *space, uint32_t index, uint32_t size)
+/* The same, for one stream until that has come to a point. */
+static void block_make_waiting(struct space *space, uint32_t index, uint64_t ticket)
 {
-	uint32_t rest = new_block(space);
-	struct block *block = &space->blocks[index], *behind = &space->blocks[rest];
+	uint32_t prev = space->blocks[index].prev, next = space->blocks[index].next;
+	uint32_t stream = ticket_stream(ticket);
 
-	behind->addr = block->addr + ((uintptr_t)size << space->granule_shift);
-	behind->size = block->size - size;
-	behind->state = block->state;
-	behind->stream = block->stream;
-	block->size = size;
-	link_behind(space, rest, index);
-	return rest;
+	if (space->blocks[next].state == BLOCK_WAITING && space->blocks[next].stream == stream) {
+		wait_remove(space, next);
+		block_absorb(space, index, next);
+	}
+	if (space->blocks[prev].state == BLOCK_WAITING && space->blocks[prev].stream == stream) {
+		wait_remove(space, prev);
+		block_absorb(space, prev, index);
+		index = prev;
+	}
+	wait_add(space, index, 0, ticket);
 }
 
 /* ---- Taking ---- */
 
-static inline uint32_t granules_to(const struct space *space, uintptr_t addr, size_t align)
+static inline uint32_t granules_to(const struct space *space, uint32_t index, size_t align)
 {
-	return (uint32_t)((-addr & (align - 1)) >> space->granule_shift);
+	return (uint32_t)((-space->blocks[index].addr & (align - 1)) >> space->granule_shift);
 }
 
-static uint32_t find_aligned(const struct space *space, struct bins *bins,
-			     const struct request *request)
+static uint32_t bins_find_aligned(const struct space *space, struct bins *bins, uint32_t size,
+				  size_t align)
 {
-	uint64_t certain = (uint64_t)request->size + (request->align >> space->granule_shift) - 1;
-	uint32_t index = bins_find(space, bins, request->size), tries = 0, found;
-	const struct block *block;
+	uint64_t certain = (uint64_t)size + (align >> space->granule_shift) - 1;
+	uint32_t index = bins_find(space, bins, size), tries = 0, found;
 
-	for (; index; index = bins_next(space, bins, index)) {
-		block = &space->blocks[index];
-		if (block->size - request->size >= granules_to(space, block->addr, request->align))
+	for (; index; index = bins_after(space, bins, index)) {
+		if (space->blocks[index].size - size >= granules_to(space, index, align))
 			return index;
 		if (++tries != ALIGN_TRIES || certain > UINT32_MAX)
 			continue;
@@ -211,129 +277,79 @@ static uint32_t find_aligned(const struct space *space, struct bins *bins,
 	return 0;
 }
 
-static inline uint32_t find(const struct space *space, struct bins *bins,
-			    const struct request *request)
-{
-	return request->align >> space->granule_shift > 1 ? find_aligned(space, bins, request)
-						       : bins_find(space, bins, request->size);
-}
-
-/* Of a block that is in no list. What is left over goes back to where it was. */
-static uint32_t cut_free(struct space *space, uint32_t index, uint32_t pad, uint32_t size)
+/* The granules before and behind those that are wanted stay free. */
+static uint32_t take_free(struct space *space, uint32_t index, uint32_t pad, uint32_t size)
 {
 	uint32_t rest;
 
+	bins_remove(space, space->free, index);
 	if (pad) {
-		rest = split(space, index, pad);
+		rest = block_split(space, index, pad);
 		bins_add(space, space->free, index);
 		index = rest;
+	} else {
+		block_clear_free(space, index);
 	}
 	if (space->blocks[index].size > size) {
-		rest = split(space, index, size);
-		set_free(space, rest);
+		rest = block_split(space, index, size);
+		block_set_free(space, rest);
 		bins_add(space, space->free, rest);
 	}
 	return index;
 }
 
-static uint32_t cut_waiting(struct space *space, uint32_t index, uint32_t pad, uint32_t size)
+/* What is behind so many granules of a waiting block waits as well. */
+static uint32_t wait_split(struct space *space, uint32_t index, uint32_t size)
+{
+	uint32_t rest = block_split(space, index, size);
+
+	space->waiting_granules -= space->blocks[rest].size;
+	wait_add(space, rest, index, space->waits[index].ticket);
+	return rest;
+}
+
+/* The granules before and behind those that are wanted wait as before. */
+static uint32_t take_waiting(struct space *space, uint32_t index, uint32_t pad, uint32_t size)
 {
 	struct bins *bins = space->waiting[space->blocks[index].stream]->bins;
-	uint64_t ticket = space->waits[index].ticket;
 	uint32_t rest;
 
+	bins_remove(space, bins, index);
 	if (pad) {
-		rest = split(space, index, pad);
+		rest = wait_split(space, index, pad);
 		bins_add(space, bins, index);
-		wait_add(space, rest, index, ticket);
 		bins_remove(space, bins, rest);
 		index = rest;
 	}
 	if (space->blocks[index].size > size)
-		wait_add(space, split(space, index, size), index, ticket);
-	wait_remove_binned(space, index);
+		wait_split(space, index, size);
+	wait_unlink(space, index);
 	return index;
 }
 
-static uint32_t take(struct space *space, uint32_t index, struct bins *bins,
-		     const struct request *request)
+static inline uint32_t find(const struct space *space, struct bins *bins, uint32_t size,
+			    size_t align)
 {
-	uint32_t pad = granules_to(space, space->blocks[index].addr, request->align);
-	struct block *block;
-
-	bins_remove(space, bins, index);
-	index = bins == space->free ? cut_free(space, index, pad, request->size)
-				    : cut_waiting(space, index, pad, request->size);
-	block = &space->blocks[index];
-	block->state = BLOCK_USED;
-	clear_free(space, index);
-	block->slack = request->slack;
-	space->free_granules -= request->size;
-	hash_add(space, index);
-	return index;
+	return align >> space->granule_shift > 1 ? bins_find_aligned(space, bins, size, align)
+						 : bins_find(space, bins, size);
 }
 
-uint32_t space_take(struct space *space, const struct request *request, uint32_t stream)
+uint32_t space_take_any(struct space *space, uint32_t size, size_t align, uint32_t stream)
 {
-	uint32_t index = find(space, space->free, request), own = 0;
-	struct waiting *waiting = space->nr_waiting ? space->waiting[stream] : NULL;
+	uint32_t index = find(space, space->free, size, align), own = 0;
 
-	if (waiting)
-		own = find(space, waiting->bins, request);
+	if (space->nr_waiting && space->waiting[stream])
+		own = find(space, space->waiting[stream]->bins, size, align);
 	if (own && (!index || space->blocks[own].size <= space->blocks[index].size))
-		return take(space, own, waiting->bins, request);
-	return index ? take(space, index, space->free, request) : 0;
-}
-
-struct block *space_take_large(struct space *space, uint32_t size, uint32_t slack)
-{
-	uint32_t index, left, made, before;
-	struct block *block, *used;
-
-	index = space->free->large_top ? bins_find_large(space, space->free, size) : 0;
-	block = &space->blocks[index];
-	left = block->size - size;
-	before = block->bin_prev;
-	if (!index || (left ^ block->size) >> BINS_CLASS_SHIFT ||
-	    (before && space->blocks[before].size > left))
-		return NULL;
-	made = new_block(space);
-	used = &space->blocks[made];
-	used->addr = block->addr;
-	used->size = size;
-	used->slack = slack;
-	used->state = BLOCK_USED;
-	link_behind(space, made, block->prev);
-	block->addr += (uintptr_t)size << space->granule_shift;
-	block->size = left;
-	space->free_granules -= size;
-	hash_add(space, made);
-	return used;
+		index = take_waiting(space, own, granules_to(space, own, align), size);
+	else if (index)
+		index = take_free(space, index, granules_to(space, index, align), size);
+	else
+		return 0;
+	return block_use(space, index, size);
 }
 
 /* ---- Releasing ---- */
-
-static void make_waiting(struct space *space, uint32_t index, uint64_t ticket)
-{
-	uint32_t prev = space->blocks[index].prev, next = space->blocks[index].next;
-	uint32_t stream = ticket_stream(ticket);
-
-	if (space->blocks[next].state == BLOCK_WAITING && space->blocks[next].stream == stream) {
-		wait_remove(space, next);
-		absorb(space, index, next);
-	}
-	if (space->blocks[prev].state == BLOCK_WAITING && space->blocks[prev].stream == stream) {
-		wait_remove(space, prev);
-		absorb(space, prev, index);
-		index = prev;
-	}
-	wait_add(space, index, 0, ticket);
-}
-
-uint32_t space_release(struct space *space, uint32_t *at)
-{
-	return space_release_quickly(space, at);
-}
 
 int space_release_after(struct space *space, uint32_t *at, uint64_t ticket)
 {
@@ -343,22 +359,47 @@ int space_release_after(struct space *space, uint32_t *at, uint64_t ticket)
 		return -ENOMEM;
 	index = hash_remove(space, at);
 	space->free_granules += space->blocks[index].size;
-	make_waiting(space, index, ticket);
+	block_make_waiting(space, index, ticket);
 	return 0;
 }
 
-void space_settle(struct space *space, uint32_t stream, uint32_t count,
-		  bool (*passed)(void *data, uint64_t ticket), void *data)
+static void settle_stream(struct space *space, uint32_t stream, uint32_t count,
+			  bool (*passed)(void *data, uint64_t ticket), void *data)
 {
-	const struct waiting *waiting = space->waiting[stream];
 	uint32_t index;
 
-	while (waiting && count-- && (index = waiting->oldest)) {
+	while (count-- && (index = space->waiting[stream]->oldest)) {
 		if (!passed(data, space->waits[index].ticket))
 			return;
 		wait_remove(space, index);
-		make_free(space, index);
+		block_make_free(space, index);
 	}
+}
+
+void space_settle(struct space *space, uint32_t count, bool (*passed)(void *data, uint64_t ticket),
+		  void *data)
+{
+	uint64_t streams;
+
+	for (uint32_t i = 0; i < SPACE_STREAMS / 64; i++)
+		for (streams = space->busy_streams[i]; streams; streams &= streams - 1)
+			settle_stream(space, i * 64 + lowest_bit(streams), count, passed, data);
+}
+
+bool space_points(const struct space *space, uint64_t points[SPACE_STREAMS], uint32_t but)
+{
+	const struct waiting *waiting;
+	bool any = false;
+
+	for (uint32_t stream = 0; stream < SPACE_STREAMS; stream++) {
+		waiting = space->waiting[stream];
+		points[stream] = 0;
+		if (!waiting || !waiting->newest || stream == but)
+			continue;
+		points[stream] = ticket_point(space->waits[waiting->newest].ticket);
+		any = true;
+	}
+	return any;
 }
 
 void space_retag(struct space *space, const uint64_t points[SPACE_STREAMS], uint64_t ticket)
@@ -373,7 +414,7 @@ void space_retag(struct space *space, const uint64_t points[SPACE_STREAMS], uint
 		while (waiting && stream != own && (index = waiting->oldest) &&
 		       ticket_point(space->waits[index].ticket) <= points[stream]) {
 			wait_remove(space, index);
-			make_waiting(space, index, ticket);
+			block_make_waiting(space, index, ticket);
 		}
 	}
 }
@@ -386,126 +427,33 @@ uint32_t space_add_region(struct space *space, uintptr_t base, uint32_t size)
 
 	if (space_reserve(space, 2))
 		return 0;
-	edge = new_block(space);
-	index = new_block(space);
+	edge = block_new(space);
+	index = block_new(space);
 	space->blocks[edge] = (struct block){ .addr = base, .prev = edge, .next = edge,
 					      .state = BLOCK_EDGE };
 	space->blocks[index] = (struct block){ .addr = base, .size = size };
-	link_behind(space, index, edge);
-	make_free(space, index);
+	block_link(space, index, edge);
+	block_make_free(space, index);
 	space->free_granules += size;
 	return edge;
 }
 
-uint32_t space_whole(const struct space *space, uint32_t edge)
+bool space_region_free(const struct space *space, uint32_t edge)
 {
 	uint32_t index = space->blocks[edge].next;
 
-	if (space->blocks[index].state != BLOCK_FREE || space->blocks[index].next != edge)
-		return 0;
-	return index;
+	return block_is_free(space, index) && space->blocks[index].next == edge;
 }
 
 void space_remove_region(struct space *space, uint32_t edge)
 {
-	uint32_t index = space_whole(space, edge);
-
-	if (index) {
-		bins_remove(space, space->free, index);
-		space->free_granules -= space->blocks[index].size;
-		drop_block(space, index);
-	}
-	drop_block(space, edge);
-}
-
-uint32_t space_cut(struct space *space, uint32_t edge, uint32_t index, uint32_t granules)
-{
-	uint32_t next = space->blocks[index].next, last = space->blocks[edge].prev, made = 0;
+	uint32_t index = space->blocks[edge].next;
 
 	bins_remove(space, space->free, index);
-	space->blocks[index].size -= granules;
-	space->free_granules -= granules;
-	bins_add(space, space->free, index);
-	if (next == edge)
-		return 0;
-	made = new_block(space);
-	space->blocks[made] = (struct block){ .addr = space->blocks[next].addr, .prev = last,
-					      .next = next, .state = BLOCK_EDGE };
-	space->blocks[next].prev = space->blocks[last].next = made;
-	space->blocks[index].next = edge;
-	space->blocks[edge].prev = index;
-	return made;
-}
-
-/* Block 0 stands for nothing. */
-uint32_t space_nr_blocks(const struct space *space)
-{
-	return space->nr_blocks - space->nr_spare - 1;
-}
-
-int space_accept(struct space *to, const struct space *from)
-{
-	for (uint32_t i = 0; i < SPACE_STREAMS; i++)
-		if (from->waiting[i] && !to->waiting[i] && waiting_create(to, i))
-			return -ENOMEM;
-	return space_reserve(to, space_nr_blocks(from));
-}
-
-/* What is in a list of the one comes into the same list of the other. */
-static void move_block(struct space *to, struct space *from, uint32_t index, uint32_t edge)
-{
-	const struct block *block = &from->blocks[index];
-	uint64_t ticket = from->waits[index].ticket;
-	uint32_t made = new_block(to);
-
-	to->blocks[made] = *block;
-	link_behind(to, made, to->blocks[edge].prev);
-	if (block->state == BLOCK_USED) {
-		hash_remove(from, space_at(from, block->addr));
-		hash_add(to, made);
-		return;
-	}
-	from->free_granules -= block->size;
-	to->free_granules += block->size;
-	if (block->state == BLOCK_WAITING) {
-		wait_remove(from, index);
-		wait_add(to, made, 0, ticket);
-	} else {
-		bins_remove(from, from->free, index);
-		bins_add(to, to->free, made);
-		set_free(to, made);
-	}
-}
-
-uint32_t space_move(struct space *to, struct space *from, uint32_t edge)
-{
-	uint32_t made = new_block(to), index, next;
-
-	to->blocks[made] = from->blocks[edge];
-	to->blocks[made].prev = to->blocks[made].next = made;
-	for (index = from->blocks[edge].next; index != edge; index = next) {
-		next = from->blocks[index].next;
-		move_block(to, from, index, made);
-		drop_block(from, index);
-	}
-	drop_block(from, edge);
-	return made;
-}
-
-void space_join(struct space *space, uint32_t edge, uint32_t second)
-{
-	struct block *blocks = space->blocks;
-	uint32_t last = blocks[edge].prev, first = blocks[second].next;
-
-	blocks[last].next = first;
-	blocks[first].prev = last;
-	blocks[blocks[second].prev].next = edge;
-	blocks[edge].prev = blocks[second].prev;
-	drop_block(space, second);
-	if (blocks[last].state == BLOCK_FREE && blocks[first].state == BLOCK_FREE) {
-		bins_remove(space, space->free, last);
-		make_free(space, last);
-	}
+	block_clear_free(space, index);
+	space->free_granules -= space->blocks[index].size;
+	block_drop(space, index);
+	block_drop(space, edge);
 }
 
 int space_init(struct space *space, unsigned int granule_shift)
@@ -513,15 +461,14 @@ int space_init(struct space *space, unsigned int granule_shift)
 	memset(space, 0, sizeof(*space));
 	space->granule_shift = granule_shift;
 	space->hash_shift = 64 - FIRST_HASH_BITS;
-	space->nr_chains = 1 << FIRST_HASH_BITS;
-	space->hash = calloc(space->nr_chains, sizeof(*space->hash));
+	space->hash = calloc((size_t)1 << FIRST_HASH_BITS, sizeof(*space->hash));
 	space->free = bins_create();
 	if (!space->hash || !space->free || space_grow(space, FIRST_BLOCKS)) {
 		space_destroy(space);
 		return -ENOMEM;
 	}
 	/* The first one of the chain is block 0. */
-	space->blocks[new_block(space)].state = BLOCK_EDGE;
+	memset(&space->blocks[block_new(space)], 0, sizeof(*space->blocks));
 	return 0;
 }
 
@@ -540,19 +487,30 @@ void space_destroy(struct space *space)
 	memset(space, 0, sizeof(*space));
 }
 
-/* ---- Is all as it has to be ---- */
+size_t space_memory(const struct space *space)
+{
+	size_t bytes = space->nr_blocks * (sizeof(*space->blocks) + sizeof(*space->waits)) +
+		       (space->nr_blocks + 63) / 64 * sizeof(*space->is_free) +
+		       (sizeof(*space->hash) << (64 - space->hash_shift)) + sizeof(struct bins);
+
+	for (int i = 0; i < SPACE_STREAMS; i++)
+		if (space->waiting[i])
+			bytes += sizeof(*space->waiting[i]) + sizeof(struct bins);
+	return bytes;
+}
+
+/* ---- Check ---- */
 
 struct tally {
 	uint32_t used, waiting, seen;
-	uint64_t free;
+	uint64_t free_granules, waiting_granules;
 };
 
-static bool in_list(const struct space *space, struct bins *bins, uint32_t index)
+static bool in_bin(const struct space *space, struct bins *bins, uint32_t index)
 {
-	const struct block *block = &space->blocks[index];
-	uint32_t at = bins_find(space, bins, block->size);
+	uint32_t at = bins_find(space, bins, space->blocks[index].size);
 
-	while (at && at != index && space->blocks[at].size == block->size)
+	while (at && at != index && space->blocks[at].size == space->blocks[index].size)
 		at = space->blocks[at].bin_next;
 	return at == index;
 }
@@ -564,30 +522,30 @@ static const char *check_block(const struct space *space, uint32_t index, struct
 
 	tally->seen++;
 	if (next->prev != index)
-		return "neighbours do not know each other";
+		return "neighbours are not linked to each other";
 	if (!block->size)
 		return "a block is empty";
-	if (is_free(space, index) != (block->state == BLOCK_FREE))
+	if (block_is_free(space, index) != (block->state == BLOCK_FREE))
 		return "the bit of a block is wrong";
 	if (next->state != BLOCK_EDGE && next->addr != end)
 		return "a block does not begin where the one before it ends";
 	switch (block->state) {
 	case BLOCK_USED:
 		tally->used++;
-		return *space_at((struct space *)space, block->addr) == index
-			       ? NULL
-			       : "a used block cannot be found";
+		return *space_at(space, block->addr) == index ? NULL
+							      : "a used block cannot be found";
 	case BLOCK_WAITING:
 		tally->waiting++;
-		tally->free += block->size;
-		return in_list(space, space->waiting[block->stream]->bins, index)
+		tally->free_granules += block->size;
+		tally->waiting_granules += block->size;
+		return in_bin(space, space->waiting[block->stream]->bins, index)
 			       ? NULL
 			       : "a block that waits is in no list";
 	case BLOCK_FREE:
-		tally->free += block->size;
+		tally->free_granules += block->size;
 		if (next->state == BLOCK_FREE)
 			return "two neighbours are free";
-		return in_list(space, space->free, index) ? NULL : "a free block is in no list";
+		return in_bin(space, space->free, index) ? NULL : "a free block is in no list";
 	default:
 		return "a block is of no kind";
 	}
@@ -609,15 +567,20 @@ static const char *check_waits(const struct space *space)
 {
 	const struct waiting *waiting;
 	uint32_t count = 0, index;
+	uint64_t last;
 
 	for (uint32_t i = 0; i < SPACE_STREAMS; i++) {
 		waiting = space->waiting[i];
 		if (!waiting)
 			continue;
+		last = 0;
 		for (index = waiting->oldest; index; index = space->waits[index].newer) {
 			if (space->blocks[index].state != BLOCK_WAITING ||
 			    space->blocks[index].stream != i)
 				return "a block waits in the wrong list";
+			if (space->waits[index].ticket < last)
+				return "blocks that wait are out of order";
+			last = space->waits[index].ticket;
 			count++;
 		}
 		if (!waiting->oldest != !(space->busy_streams[i / 64] >> i % 64 & 1))
@@ -628,7 +591,7 @@ static const char *check_waits(const struct space *space)
 
 const char *space_check(const struct space *space)
 {
-	struct tally tally = { .free = 0 };
+	struct tally tally = { .used = 0 };
 	const char *wrong = NULL;
 
 	for (uint32_t i = 1; i < space->nr_blocks && !wrong; i++)
@@ -638,23 +601,11 @@ const char *space_check(const struct space *space)
 		return wrong;
 	if (tally.used != space->nr_used || tally.waiting != space->nr_waiting)
 		return "there are other blocks than were counted";
-	if (tally.free != space->free_granules)
+	if (tally.free_granules != space->free_granules ||
+	    tally.waiting_granules != space->waiting_granules)
 		return "other bytes are free than were counted";
-	if (tally.seen != space_nr_blocks(space))
+	/* Block 0 is in no region. */
+	if (tally.seen != space->nr_blocks - space->nr_spare - 1)
 		return "some blocks are in no region";
 	return check_waits(space);
-}
-
-/* ---- What it takes ---- */
-
-size_t space_memory(const struct space *space)
-{
-	size_t bytes = space->nr_blocks * (sizeof(*space->blocks) + sizeof(*space->waits)) +
-		       (space->nr_blocks + 63) / 64 * sizeof(*space->is_free) +
-		       space->nr_chains * sizeof(*space->hash) + sizeof(struct bins);
-
-	for (int i = 0; i < SPACE_STREAMS; i++)
-		if (space->waiting[i])
-			bytes += sizeof(*space->waiting[i]) + sizeof(struct bins);
-	return bytes;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a pool has, whether it is in order, and the pool as a resource.
+ * Statistics of a pool, a check of its tables, and the pool as a resource.
  */
 #include "pool_private.h"
 
@@ -8,80 +8,34 @@
 
 /* ---- Statistics ---- */
 
-struct measure {
-	uint64_t longest, run; /* granules */
-};
-
-/* Two free blocks at a border between arenas are as good as one: it can fall at any time. */
-static void measure_region(const struct space *space, uint32_t edge, bool goes_on,
-			   struct measure *measure, struct accel_pool_stats *stats)
+/* Under the lock. */
+static void collect(const struct accel_pool *pool, struct accel_pool_stats *stats)
 {
-	const struct block *block;
-	uint32_t index;
+	const struct space *space = &pool->space;
 
-	if (!goes_on)
-		measure->run = 0;
-	for (index = space->blocks[edge].next; index != edge; index = block->next) {
-		block = &space->blocks[index];
-		stats->free_blocks += block->state != BLOCK_USED;
-		if (block->state == BLOCK_WAITING)
-			stats->waiting_bytes += block->size;
-		measure->run = block->state == BLOCK_FREE ? measure->run + block->size : 0;
-		if (measure->run > measure->longest)
-			measure->longest = measure->run;
-	}
-}
-
-static void measure_free(const struct accel_pool *pool, struct accel_pool_stats *stats)
-{
-	struct measure measure = { .longest = 0 };
-	const struct chunk *chunk = NULL;
-	const struct region *region;
-
-	for (region = pool->regions; region; region = region->next) {
-		measure_region(&pool->arenas[region->arena].space, region->edge,
-			       region->chunk == chunk, &measure, stats);
-		chunk = region->chunk;
-	}
-	stats->waiting_bytes = pool_bytes(pool, stats->waiting_bytes);
-	stats->largest_free = pool_bytes(pool, measure.longest);
-}
-
-static void add_arena(const struct accel_pool *pool, const struct arena *arena,
-		      struct accel_pool_stats *stats)
-{
-	const struct space *space = &arena->space;
-
-	stats->free_bytes += pool_bytes(pool, space->free_granules);
-	stats->bytes += arena->bytes;
-	stats->total_bytes += arena->total_bytes;
-	stats->count += space->nr_used;
-	stats->total_count += arena->total_count;
-	stats->failures += arena->failures;
-	stats->metadata_bytes += space_memory(space);
-}
-
-static void collect(struct accel_pool *pool, struct accel_pool_stats *stats)
-{
-	const struct chunk *chunk;
-
-	for (unsigned int i = 0; i < pool->nr_arenas; i++) {
-		pool_settle(pool, &pool->arenas[i], UINT32_MAX);
-		add_arena(pool, &pool->arenas[i], stats);
-	}
-	measure_free(pool, stats);
-	for (chunk = pool->chunks; chunk; chunk = chunk->next) {
-		stats->chunks++;
-		stats->chunk_bytes += chunk->size;
-		stats->metadata_bytes += sizeof(struct chunk) + sizeof(struct region);
-	}
-	stats->metadata_bytes += sizeof(*pool);
-	stats->peak_chunk_bytes = pool->peak_chunk_bytes;
+	*stats = (struct accel_pool_stats){
+		.chunk_bytes = pool->chunk_bytes,
+		.peak_chunk_bytes = pool->peak_chunk_bytes,
+		.free_bytes = pool_bytes(pool, space->free_granules),
+		.waiting_bytes = pool_bytes(pool, space->waiting_granules),
+		.largest_free = pool_bytes(pool, space_largest(space)),
+		.bytes = pool->bytes,
+		.peak_bytes = pool->peak_bytes,
+		.total_bytes = pool->total_bytes,
+		.count = space->nr_used,
+		.total_count = pool->total_count,
+		.failures = pool->failures,
+		/* Block 0 is none. */
+		.free_blocks = space->nr_blocks - space->nr_spare - 1 - space->nr_used -
+			       pool->nr_chunks,
+		.chunks = pool->nr_chunks,
+		.grown = pool->grown,
+		.taken_over = pool->taken_over,
+		.corruptions = __atomic_load_n(&pool->corruptions, __ATOMIC_RELAXED),
+		.metadata_bytes = space_memory(space) + sizeof(*pool) +
+				  pool->nr_chunks * sizeof(struct chunk),
+	};
 	stats->used_bytes = stats->chunk_bytes - stats->free_bytes;
-	stats->peak_bytes = pool->peak_bytes;
-	stats->grown = pool->grown;
-	stats->taken_over = pool->taken_over;
-	stats->corruptions = POOL_LOAD(pool->corruptions);
 	if (stats->free_bytes)
 		stats->fragmentation =
 			1 - (double)stats->largest_free / (double)stats->free_bytes;
@@ -95,70 +49,42 @@ int accel_pool_stats(struct accel_pool *pool, struct accel_pool_stats *stats)
 		return err;
 	if (!stats)
 		return fail(-EINVAL, "stats is NULL");
-	memset(stats, 0, sizeof(*stats));
-	pool_lock_all(pool);
+	lock_take(&pool->lock);
+	pool_settle(pool, POOL_SETTLE_ALL);
 	collect(pool, stats);
-	pool_unlock_all(pool);
+	lock_give(&pool->lock);
 	return 0;
 }
 
 /* ---- Check ---- */
 
-static const char *check_regions(const struct accel_pool *pool)
+static const char *check_counts(const struct accel_pool *pool)
 {
+	const struct space *space = &pool->space;
 	const struct chunk *chunk;
-	const struct region *region;
-	size_t bytes;
+	uint64_t bytes = 0;
 
-	for (chunk = pool->chunks; chunk; chunk = chunk->next) {
-		bytes = 0;
-		for (region = pool->regions; region; region = region->next) {
-			if (region->chunk != chunk)
-				continue;
-			if (region->base != (uintptr_t)chunk->base + bytes)
-				return "regions of a chunk are out of order";
-			bytes += pool_bytes(pool, region->size);
-		}
-		if (bytes != chunk->size)
-			return "regions are not the whole chunk";
-	}
+	for (chunk = pool->chunks; chunk; chunk = chunk->next)
+		if (space->blocks[chunk->edge].state != BLOCK_EDGE ||
+		    space->blocks[chunk->edge].addr != (uintptr_t)chunk->base)
+			return "a chunk has no region";
+	for (uint32_t i = 1; i < space->nr_blocks; i++)
+		if (space->blocks[i].state == BLOCK_USED)
+			bytes += pool_block_bytes(pool, &space->blocks[i]);
+	if (bytes != pool->bytes || bytes > pool->peak_bytes)
+		return "other bytes are allocated than were counted";
 	return NULL;
 }
 
-static const char *check_bytes(const struct accel_pool *pool)
-{
-	const struct space *space;
-	uint64_t bytes, most = 0;
-
-	for (unsigned int i = 0; i < pool->nr_arenas; i++) {
-		space = &pool->arenas[i].space;
-		bytes = 0;
-		for (uint32_t j = 1; j < space->nr_blocks; j++)
-			if (space->blocks[j].state == BLOCK_USED)
-				bytes += block_bytes(pool, &space->blocks[j]);
-		if (bytes != pool->arenas[i].bytes)
-			return "other bytes are allocated than were counted";
-		most += bytes;
-		if (pool->nr_arenas > 1 && pool->arenas[i].credit < 0)
-			return "an arena has less credit than none";
-		if (pool->nr_arenas > 1)
-			most += (uint64_t)pool->arenas[i].credit;
-	}
-	if (pool->nr_arenas > 1 ? most != pool->peak_bytes : most > pool->peak_bytes)
-		return "the peak is not what arenas have and may have";
-	return NULL;
-}
-
+/* Under the lock. */
 static int check(struct accel_pool *pool)
 {
-	const char *wrong = check_regions(pool);
+	const char *wrong = space_check(&pool->space);
 
-	for (unsigned int i = 0; i < pool->nr_arenas && !wrong; i++)
-		wrong = space_check(&pool->arenas[i].space);
 	if (!wrong)
-		wrong = check_bytes(pool);
+		wrong = check_counts(pool);
 	if (wrong)
-		return fail(-EUCLEAN, "the pool's notes are wrong: %s", wrong);
+		return fail(-EUCLEAN, "the tables of the pool are wrong: %s", wrong);
 	return pool->debug ? debug_check(pool) : 0;
 }
 
@@ -169,9 +95,9 @@ int accel_pool_check(struct accel_pool *pool)
 
 	if (err)
 		return err;
-	pool_lock_all(pool);
+	lock_take(&pool->lock);
 	err = check(pool);
-	pool_unlock_all(pool);
+	lock_give(&pool->lock);
 	return err;
 }
 

@@ -350,6 +350,23 @@ static void test_tables_of_a_pool(void)
 	expect(accel_device_close(dev), 0);
 }
 
+/* Lack of host memory for a chunk does not count as a refusal of upstream, which lasts for 100 ms. */
+static void test_chunk_of_a_pool(void)
+{
+	struct accel_pool *made;
+	void *ptr;
+
+	dev = open_card();
+	expect(accel_pool_create(dev, NULL, NULL, &made), 0);
+	fail_in = 1;
+	refused(accel_pool_allocate(made, NULL, 64, 1, &ptr), -ENOMEM, "out of memory");
+	ok(!fail_in && !mock_calls(PACCEL_NR_MEM_ALLOC));
+	expect(accel_pool_allocate(made, NULL, 64, 1, &ptr), 0);
+	expect(accel_pool_deallocate(made, NULL, ptr, 64, 1), 0);
+	expect(accel_pool_destroy(made), 0);
+	expect(accel_device_close(dev), 0);
+}
+
 int main(void)
 {
 	RUN(test_open_another);
@@ -364,6 +381,7 @@ int main(void)
 	RUN(test_submit_batch);
 	RUN(test_pool);
 	RUN(test_tables_of_a_pool);
+	RUN(test_chunk_of_a_pool);
 	RUN(test_adaptors);
 	return tap_end();
 }

@@ -139,7 +139,7 @@ static void test_refused_allocate(void)
 		refused(accel_pool_allocate(pool, NULL, 1, alignments[i], &ptr), -EINVAL,
 			"alignment is");
 	expect(accel_stream_create(dev, &stream), 0);
-	refused(accel_pool_allocate(pool, stream, 1, 1, &ptr), -EINVAL, "has no card");
+	refused(accel_pool_allocate(pool, stream, 1, 1, &ptr), -EINVAL, "has no device");
 	refused(accel_pool_allocate(pool, NULL, 1025, 1, &ptr), -ENOMEM, "1025 bytes");
 	expect(accel_pool_allocate(pool, NULL, SIZE_MAX, 1, &ptr), -ENOMEM);
 	expect(accel_pool_allocate(pool, NULL, SIZE_MAX, (size_t)2 << 20, &ptr), -ENOMEM);

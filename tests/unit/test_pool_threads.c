@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pools that several threads use: counts are exact, all memory is within the reach of each thread, and
+ * a thread that finds the lock taken gets on. Also built with the thread sanitizer.
+ */
+#include "heap.h"
+
+#include "pool/pool_private.h"
+#include "pool/pool_quick.h"
+
+#include <sched.h>
+
+#define SIZE ((size_t)16 << 20)
+#define WORKERS 4
+
+static struct heap heap;
+static struct accel_pool *pool;
+
+static void set_up(void)
+{
+	struct accel_resource upstream = heap_resource(&heap);
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+
+	heap = (struct heap){ .limit = 0 };
+	options.granule = 64;
+	options.initial_size = options.maximum_size = SIZE;
+	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
+}
+
+static struct accel_pool_stats stats_of(void)
+{
+	struct accel_pool_stats stats;
+
+	expect(accel_pool_stats(pool, &stats), 0);
+	expect(accel_pool_check(pool), 0);
+	return stats;
+}
+
+static void tear_down(void)
+{
+	struct accel_pool_stats stats = stats_of();
+
+	ok(!stats.bytes && !stats.count && stats.largest_free == SIZE && stats.free_blocks == 1);
+	expect(accel_pool_destroy(pool), 0);
+	ok(heap.allocations == 1 && heap.frees == 1);
+}
+
+static char *block(size_t size)
+{
+	void *ptr = NULL;
+
+	expect(accel_pool_allocate(pool, NULL, size, 1, &ptr), 0);
+	return ptr;
+}
+
+static void give(void *ptr, size_t size)
+{
+	expect(accel_pool_deallocate(pool, NULL, ptr, size, 1), 0);
+}
+
+/* Each worker has its number, from 0 on. */
+static void in_threads(void *(*work)(void *arg))
+{
+	pthread_t threads[WORKERS];
+
+	for (uintptr_t i = 0; i < WORKERS; i++)
+		pthread_create(&threads[i], NULL, work, (void *)i);
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* Before there is a second thread, and after. */
+static void test_lock(void)
+{
+	struct lock lock = { 0 };
+
+	lock_take(&lock);
+	ok(!lock_try(&lock));
+	lock_give(&lock);
+	ok(lock_try(&lock));
+	lock_give(&lock);
+	ok(!lock.state);
+}
+
+static void *allocates_aligned(void *arg)
+{
+	expect(accel_pool_allocate(pool, NULL, 1000, 128, arg), 0);
+	return NULL;
+}
+
+static void *frees_aligned(void *arg)
+{
+	expect(accel_pool_deallocate(pool, NULL, *(void **)arg, 1000, 128), 0);
+	return NULL;
+}
+
+/* The call of another thread sleeps until this one gives the lock. */
+static void find_lock_taken(void *(*call)(void *arg), void *arg)
+{
+	pthread_t thread;
+
+	lock_take(&pool->lock);
+	pthread_create(&thread, NULL, call, arg);
+	while (__atomic_load_n(&pool->lock.state, __ATOMIC_RELAXED) != 2)
+		sched_yield();
+	ok(pool->space.nr_used == 1);
+	lock_give(&pool->lock);
+	pthread_join(thread, NULL);
+}
+
+static void test_lock_taken(void)
+{
+	void *ptr = NULL;
+	char *other;
+
+	set_up();
+	other = block(64);
+	find_lock_taken(allocates_aligned, &ptr);
+	ok(ptr && stats_of().count == 2);
+	give(other, 64);
+	find_lock_taken(frees_aligned, &ptr);
+	tear_down();
+}
+
+#define LIVE 64
+#define STEPS 20000
+
+/* Sums after each call, and the peak is that of all sums before. */
+static void test_counts_are_exact(void)
+{
+	size_t sizes[LIVE] = { 0 }, sum = 0, peak = 0, used = 0, total = 0;
+	unsigned int seed = 1, wrong = 0, nr = 0;
+	struct accel_pool_stats stats;
+	void *live[LIVE];
+
+	set_up();
+	for (int i = 0; i < STEPS; i++) {
+		int at = rand_r(&seed) % LIVE;
+
+		if (sizes[at]) {
+			give(live[at], sizes[at]);
+			sum -= sizes[at];
+			used -= (sizes[at] + 63) / 64 * 64;
+			sizes[at] = 0;
+			nr--;
+		} else {
+			/* From time to time more than ever. */
+			sizes[at] = 1 + (size_t)rand_r(&seed) % (1000 + (size_t)i);
+			live[at] = block(sizes[at]);
+			sum += sizes[at];
+			total += sizes[at];
+			used += (sizes[at] + 63) / 64 * 64;
+			peak = sum > peak ? sum : peak;
+			nr++;
+		}
+		expect(accel_pool_stats(pool, &stats), 0);
+		wrong += stats.bytes != sum || stats.peak_bytes != peak || stats.count != nr ||
+			 stats.used_bytes != used || stats.total_bytes != total;
+		wrong += stats.used_bytes + stats.free_bytes != SIZE;
+		if (i % 1000 == 0)
+			expect(accel_pool_check(pool), 0);
+	}
+	ok(!wrong);
+	pool->bytes++;
+	refused(accel_pool_check(pool), -EUCLEAN, "counted");
+	pool->bytes--;
+	for (int i = 0; i < LIVE; i++)
+		if (sizes[i])
+			give(live[i], sizes[i]);
+	ok(stats_of().peak_bytes == peak);
+	tear_down();
+}
+
+#define KEPT 32
+#define ROUNDS 2000
+static pthread_barrier_t together;
+
+/* Never more than KEPT blocks, and as many when the others have as many too. */
+static void *allocates_up_to(void *arg)
+{
+	unsigned int seed = (unsigned int)(uintptr_t)arg, nr = 0;
+	void *live[KEPT];
+
+	for (int i = 0; i < ROUNDS; i++)
+		if (nr < KEPT && rand_r(&seed) % 3)
+			live[nr++] = block(1000);
+		else if (nr)
+			give(live[--nr], 1000);
+	while (nr < KEPT)
+		live[nr++] = block(1000);
+	pthread_barrier_wait(&together);
+	while (nr)
+		give(live[--nr], 1000);
+	return NULL;
+}
+
+static void test_peak_of_threads(void)
+{
+	set_up();
+	pthread_barrier_init(&together, NULL, WORKERS);
+	in_threads(allocates_up_to);
+	pthread_barrier_destroy(&together);
+	ok(stats_of().peak_bytes == WORKERS * KEPT * 1000 && !stats_of().bytes);
+	tear_down();
+}
+
+static void *kept[WORKERS];
+
+static void *keeps_one(void *arg)
+{
+	kept[(uintptr_t)arg] = block(64);
+	return NULL;
+}
+
+static void *fills_up(void *arg)
+{
+	struct { unsigned int nr; void *ptr[64]; } *all = arg;
+
+	while (all->nr < 64 && !accel_pool_allocate(pool, NULL, 300000, 1, &all->ptr[all->nr]))
+		all->nr++;
+	return NULL;
+}
+
+/* After other threads have used the pool, one thread still gets all that is free. */
+static void test_nothing_is_out_of_reach(void)
+{
+	struct { unsigned int nr; void *ptr[64]; } all = { 0 };
+	pthread_t thread;
+
+	set_up();
+	in_threads(keeps_one);
+	pthread_create(&thread, NULL, fills_up, &all);
+	pthread_join(thread, NULL);
+	/* 16 MiB have room for 55 of them; the small blocks may be in the way of one each. */
+	ok(all.nr >= 55 - WORKERS && all.nr <= 55);
+	ok(stats_of().largest_free < 300032);
+	while (all.nr)
+		give(all.ptr[--all.nr], 300000);
+	for (int i = 0; i < WORKERS; i++)
+		give(kept[i], 64);
+	tear_down();
+}
+
+static void *frees_of_next(void *arg)
+{
+	uintptr_t next = ((uintptr_t)arg + 1) % WORKERS;
+
+	give(kept[next], 64);
+	refused(accel_pool_deallocate(pool, NULL, kept[next], 64, 1), -ENOENT, "freed before");
+	return NULL;
+}
+
+/* A block may be freed by another thread than the one that allocated it, and once. */
+static void test_freed_by_another_thread(void)
+{
+	set_up();
+	in_threads(keeps_one);
+	ok(stats_of().count == WORKERS && stats_of().bytes == WORKERS * 64);
+	in_threads(frees_of_next);
+	tear_down();
+}
+
+static bool up_to(void *data, uint64_t ticket)
+{
+	return ticket_point(ticket) <= *(uint64_t *)data;
+}
+
+/*
+ * Two threads that free on one stream may take the lock in another order than that of their sequence
+ * numbers. The newest number of a stream covers all of its blocks all the same.
+ */
+static void test_numbers_out_of_order(void)
+{
+	uint64_t points[SPACE_STREAMS], passed = 5;
+	uint32_t edge, blocks[3];
+	struct space space;
+
+	expect(space_init(&space, 8), 0);
+	edge = space_add_region(&space, 1 << 20, 3);
+	for (int i = 0; i < 3; i++)
+		blocks[i] = space_take_any(&space, 1, 1, 0);
+	for (int i = 0; i < 3; i += 2)
+		expect(space_release_after(&space, space_at(&space, space.blocks[blocks[i]].addr),
+					   ticket_make(1, i ? 5 : 6)), 0);
+	ok(!space_check(&space) && space.nr_waiting == 2 && space.waiting_granules == 2);
+	ok(space_points(&space, points, 0) && points[1] == 6);
+	space_settle(&space, UINT32_MAX, up_to, &passed);
+	ok(space.nr_waiting == 2);
+	passed = 6;
+	space_settle(&space, UINT32_MAX, up_to, &passed);
+	ok(!space.nr_waiting && !space.waiting_granules && !space_check(&space));
+	ok(!space_points(&space, points, 0) && space_largest(&space) == 1);
+	space_release(&space, space_at(&space, space.blocks[blocks[1]].addr));
+	ok(space_region_free(&space, edge) && space_largest(&space) == 3);
+	space_destroy(&space);
+}
+
+/* A search for each size, among pieces of many sizes in lists of their own and in shared ones. */
+static void test_bins(void)
+{
+	uint32_t sizes[200], index, best, seed = 1;
+	struct space space;
+
+	expect(space_init(&space, 8), 0);
+	for (int i = 0; i < 200; i++) {
+		/* Of all magnitudes up to 2^27, apart from each other. */
+		sizes[i] = 1 + (uint32_t)rand_r(&seed) % (2u << rand_r(&seed) % 27);
+		ok(space_add_region(&space, (uintptr_t)(i + 1) << 40, sizes[i]));
+	}
+	expect(!!space_check(&space), 0);
+	for (int i = 0; i < 2000; i++) {
+		uint32_t size = 1 + (uint32_t)rand_r(&seed) % (2u << rand_r(&seed) % 27);
+
+		best = 0;
+		for (int j = 0; j < 200; j++)
+			if (sizes[j] >= size && (!best || sizes[j] < best))
+				best = sizes[j];
+		index = bins_find(&space, space.free, size);
+		ok((index ? space.blocks[index].size : 0) == best);
+	}
+	space_destroy(&space);
+}
+
+int main(void)
+{
+	RUN(test_lock);
+	RUN(test_counts_are_exact);
+	RUN(test_lock_taken);
+	RUN(test_peak_of_threads);
+	RUN(test_nothing_is_out_of_reach);
+	RUN(test_freed_by_another_thread);
+	RUN(test_numbers_out_of_order);
+	RUN(test_bins);
+	RUN(test_lock);
+	return tap_end();
+}
