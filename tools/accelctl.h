@@ -137,6 +137,8 @@ int devices_in_sysfs(unsigned int **numbers);
 
 /* The number of the device that is called so; false after an error message. */
 bool device_parse(const char *command, const char *name, unsigned int *number);
+/* The number in "/dev/paccelN". */
+bool device_parse_node(const char *path, unsigned int *number);
 /* The device that the options name, else the first one; DONE, or FAILED after an error message. */
 int device_choose(const char *command, const struct options *options, unsigned int *number);
 /* DONE, or FAILED after an error message. */

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static uint64_t number_of(const char *text, const char *key)
 {
@@ -18,7 +19,8 @@ static uint64_t number_of(const char *text, const char *key)
 	return strtoull(value, NULL, 10);
 }
 
-bool client_parse(const char *path, struct client *client)
+/* False for a file of another driver. */
+static bool client_parse(const char *path, struct client *client)
 {
 	char text[4096], driver[16];
 
@@ -52,6 +54,33 @@ static bool is_known(struct client *clients, int count, const struct client *cli
 	return false;
 }
 
+/*
+ * The number is that in the name of the node that was opened: after a device was removed, a new one
+ * may have its PCI address. Where the node has another name, the PCI address has to do.
+ */
+static bool find_device(const char *link, struct client *client)
+{
+	unsigned int *numbers;
+	char address[32], target[64];
+	ssize_t length = readlink(link, target, sizeof(target) - 1);
+	bool found = false;
+	int count;
+
+	target[length > 0 ? length : 0] = 0;
+	if (device_parse_node(target, &client->device))
+		return true;
+	if (strstr(target, " (deleted)"))
+		return false;
+	count = devices_in_sysfs(&numbers);
+	for (int i = 0; i < count && !found; i++) {
+		client->device = numbers[i];
+		found = device_bus_address(numbers[i], address, sizeof(address)) &&
+			!strcmp(address, client->bus_address);
+	}
+	free(numbers);
+	return found;
+}
+
 static void read_process(int pid, struct client **clients, int *count)
 {
 	struct client client = { .pid = pid };
@@ -65,6 +94,9 @@ static void read_process(int pid, struct client **clients, int *count)
 		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%s", pid, entry->d_name);
 		if (entry->d_name[0] == '.' || !client_parse(path, &client) ||
 		    is_known(*clients, *count, &client))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, entry->d_name);
+		if (!find_device(path, &client))
 			continue;
 		*clients = xrealloc(*clients, ((size_t)*count + 1) * sizeof(client));
 		(*clients)[(*count)++] = client;

@@ -13,15 +13,17 @@ struct client {
 	int pid;
 	uint64_t id;
 	char bus_address[32];
+	unsigned int device; /* number of the device */
 	uint64_t engines;
 	uint64_t busy_ns; /* of all engines together */
 	uint64_t memory, host; /* bytes */
 	uint64_t h2d, d2h, d2d, filled; /* bytes */
 };
 
-/* A file of fdinfo; false if it is not of this driver. */
-bool client_parse(const char *path, struct client *client);
-/* Those that may be seen: an array to be freed, and its length. */
+/*
+ * Those of devices that are present, as far as the caller may see them: an array to be freed, and
+ * its length.
+ */
 int clients_read(struct client **clients);
 /* Those of one process. */
 int clients_of(int pid, struct client **clients);

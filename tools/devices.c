@@ -174,6 +174,11 @@ static bool find_address(const char *command, const char *wanted, unsigned int *
 	return found;
 }
 
+bool device_parse_node(const char *path, unsigned int *number)
+{
+	return !strncmp(path, "/dev/", 5) && parse_name(path + 5, number);
+}
+
 bool device_parse(const char *command, const char *text, unsigned int *number)
 {
 	const char *name = strncmp(text, "/dev/", 5) ? text : text + 5;

@@ -18,14 +18,13 @@
 /* FAILED after an error message if other processes have the device open. */
 static int check_unused(unsigned int number)
 {
-	char address[32], pids[128] = "";
+	char pids[128] = "";
 	struct client *clients;
 	int count = clients_read(&clients);
 	size_t length = 0;
 
-	device_bus_address(number, address, sizeof(address));
 	for (int i = 0; i < count; i++)
-		if (!strcmp(clients[i].bus_address, address) && length + 16 < sizeof(pids))
+		if (clients[i].device == number && length + 16 < sizeof(pids))
 			length += (size_t)snprintf(pids + length, sizeof(pids) - length, "%s%d",
 						   length ? ", " : "", clients[i].pid);
 	free(clients);

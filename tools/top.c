@@ -41,23 +41,6 @@ static void process_describe(struct process *process)
 	snprintf(process->user, sizeof(process->user), "%.31s", user ? user->pw_name : uid);
 }
 
-/* The number of the device at a PCI address; false if it is not there any more. */
-static bool find_device(const char *bus_address, unsigned int *number)
-{
-	unsigned int *numbers;
-	int count = devices_in_sysfs(&numbers);
-	bool found = false;
-	char address[32];
-
-	for (int i = 0; i < count && !found; i++) {
-		*number = numbers[i];
-		found = device_bus_address(*number, address, sizeof(address)) &&
-			!strcmp(address, bus_address);
-	}
-	free(numbers);
-	return found;
-}
-
 static const struct client *client_before(const struct client *before, int count,
 					  const struct client *client)
 {
@@ -106,8 +89,8 @@ static struct process *processes_of(const struct options *options, const struct 
 
 	*count = 0;
 	for (int i = 0; i < now_count; i++) {
-		if (!find_device(now[i].bus_address, &device) ||
-		    (options->has_device && device != options->device))
+		device = now[i].device;
+		if (options->has_device && device != options->device)
 			continue;
 		for (at = 0; at < *count; at++)
 			if (processes[at].pid == now[i].pid && processes[at].device == device)

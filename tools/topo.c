@@ -42,7 +42,7 @@ static bool own_client(const struct place *place, struct client *own)
 	bool found = false;
 
 	for (int i = 0; i < count && !found; i++) {
-		found = !strcmp(clients[i].bus_address, place->info.bus_address);
+		found = clients[i].device == place->info.node;
 		if (found)
 			*own = clients[i];
 	}
