@@ -165,9 +165,9 @@ JOBS = [
     host("static-module", "full", "tests/static/run module", setup=("clang-tree", "kernel 6.12")),
     # Two devices of one process, which reach each other's memory.
     kselftest("peers-6.1", "full", f"--kernel 6.1 {PEERS}", "peers"),
-    guest("p2p-6.12", "full", PEERS, f"{BUILD}/tests/guest/p2p", suite="p2p",
+    guest("p2p-6.12", "full", PEERS, "tests/guest/run-p2p", suite="p2p",
           builds=("guest-programs",)),
-    guest("p2p-staged", "full", PEERS.replace("force", "auto"), f"{BUILD}/tests/guest/p2p",
+    guest("p2p-staged", "full", PEERS.replace("force", "auto"), "tests/guest/run-p2p",
           suite="p2p", builds=("guest-programs",)),
     # Programs that know the structs of now, with a driver whose structs have grown.
     guest("grown", "full", "--module none --card edu",
