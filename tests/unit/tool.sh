@@ -45,7 +45,7 @@ json() {
 	local subcommand=$1 expression=$2
 	shift 2
 	"$@" > "$work/out" || true
-	/usr/bin/python3 tests/unit/accelctl_json.py "$subcommand" "$expression" < "$work/out"
+	/usr/bin/python3 tests/unit/accelctl_json.py "$subcommand" "$work/out" "$expression"
 }
 
 # The same of each line of the output.
