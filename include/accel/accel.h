@@ -869,11 +869,12 @@ int accel_stream_clear(struct accel_stream *stream);
  * @data: passed on
  *
  * @fn runs exactly once, after all that was queued before and before all that is queued later:
- *	calls
- * that queue wait until it has run. It also runs when the stream fails, or has failed before, when
- * the card is removed, and when the handle is closed (``-ECANCELED``). All callbacks of a process
- * run in one thread of the library, which blocks all signals and ends with the last close of the
- * cards that had callbacks. @fn must not call into @stream, and should be short. Thread-safe.
+ * calls that queue wait until it has run. It also runs when the stream fails, or has failed before,
+ * when the device is removed, and when the handle is closed (``-ECANCELED``). Callbacks run in
+ * threads of the library, which block all signals and end with the last close of the devices that
+ * had callbacks. Those of one stream run one after the other, those of different streams may run at
+ * the same time. So @fn may block, which holds @stream only; but it must not call into @stream, nor
+ * wait for a stream that has a callback to run. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, destroyed); ``-EDEADLK`` (in a callback of @stream); ``-ENOMEM``,
  * ``-EMFILE``, ``-ENFILE`` (the thread cannot be started); or a general error. @fn is not called if

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Callbacks: queued, and run by the thread of the program that asks for them. One that blocks its
- * stream keeps libaccel's thread of callbacks until it has returned.
+ * stream keeps one of libaccel's threads until it has returned.
  */
 #include "report.h"
 
@@ -39,7 +39,7 @@ static bool take_out(struct report *report, struct callback *callback)
 	return true;
 }
 
-/* In libaccel's thread, when the stream has come so far. */
+/* In a thread of libaccel, when the stream has come so far. */
 static void block(void *data, int status)
 {
 	struct callback *callback = data;
@@ -274,7 +274,7 @@ aclError aclrtProcessReport(int32_t timeout)
 	return err;
 }
 
-/* ---- In libaccel's own thread ---- */
+/* ---- In libaccel's own threads ---- */
 
 struct host_call {
 	aclrtHostFunc func;

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callbacks. The driver wakes one thread of the library by an eventfd, and that thread runs what is
- * due. The driver knows no work that waits for the processor: so whoever queues behind a callback
+ * Callbacks. The driver wakes a thread of the library by an eventfd, and that thread runs what is
+ * due. The driver knows no work that waits for the processor: so a call that queues behind a callback
  * waits until it has run, and every point is known as soon as its call returns.
+ *
+ * A callback that blocks holds its own stream only: as long as a stream has calls to run and none is
+ * running, one thread, the reader, waits for the eventfd. A thread that is about to run a callback
+ * makes another one the reader if there are such streams, and so does a call that is added. Threads
+ * are started when there is none for it; MAX_SPARE of those that are not needed are kept.
  */
 #define _GNU_SOURCE
 #include "private.h"
@@ -23,21 +28,34 @@ struct call {
 	void *data;
 };
 
-/* There is one while any card that is open has had a callback. */
+/* There is one while any device that is open has had a callback. */
 struct worker {
-	pthread_t thread;
+	struct thread *threads;
+	pthread_cond_t wanted; /* spare threads wait for it */
+	unsigned int spare;
 	unsigned int users;
 	int fd;
+	bool has_reader; /* or one that was called, and will look for calls first */
+	bool is_called; /* a spare thread, to be the reader */
 	bool stop;
 };
+
+struct thread {
+	struct thread *next;
+	struct worker *worker;
+	pthread_t id;
+};
+
+#define MAX_SPARE 2
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ran = PTHREAD_COND_INITIALIZER;
 static struct call *calls; /* in the order in which they were added */
+static struct call *running;
 static struct worker *worker;
 
 static __thread bool is_worker;
-static __thread const struct accel_stream *current;
+static __thread struct call *current;
 
 bool in_callbacks(void)
 {
@@ -46,7 +64,7 @@ bool in_callbacks(void)
 
 bool in_callback_of(const struct accel_stream *stream)
 {
-	return current == stream;
+	return current && current->stream == stream;
 }
 
 /* An eventfd takes 2^64 - 2 of these before it blocks. */
@@ -55,7 +73,17 @@ static void wake(const struct worker *sleeper)
 	eventfd_write(sleeper->fd, 1);
 }
 
-/* ---- The thread ---- */
+/* ---- The threads ---- */
+
+/* Under the lock, as all that follows. */
+static bool is_running(const struct accel_stream *stream)
+{
+	const struct call *call = running;
+
+	while (call && call->stream != stream)
+		call = call->next;
+	return call;
+}
 
 static bool is_due(const struct call *call)
 {
@@ -64,16 +92,20 @@ static bool is_due(const struct call *call)
 	return call->quiet || dev->closing || ticket_status(dev, call->ticket) != -EINPROGRESS;
 }
 
-static struct call *take_due(void)
+/* The link to the first call that can be run now. Callbacks of one stream run one after the other. */
+static struct call **find_due(void)
 {
-	struct call **at, *call;
+	struct call **at;
 
-	for (at = &calls; (call = *at); at = &call->next)
-		if (is_due(call)) {
-			*at = call->next;
-			return call;
-		}
+	for (at = &calls; *at; at = &(*at)->next)
+		if (!is_running((*at)->stream) && is_due(*at))
+			return at;
 	return NULL;
+}
+
+static void unlink_call(struct call **at)
+{
+	*at = (*at)->next;
 }
 
 /* Behind a failure everything ends by itself, so a quiet call does not wait for the card. */
@@ -93,54 +125,145 @@ static void settle(struct accel_stream *stream)
 	pthread_cond_broadcast(&ran);
 }
 
-/* Called with the lock, and run without it. */
+static void *work(void *arg);
+
+/* Returns an errno. The thread is the reader. */
+static int start_thread(struct worker *owner)
+{
+	struct thread *thread = malloc(sizeof(*thread));
+	sigset_t all, before;
+	int err;
+
+	if (!thread)
+		return ENOMEM;
+	*thread = (struct thread){ .next = owner->threads, .worker = owner };
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	err = pthread_create(&thread->id, NULL, work, thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err) {
+		free(thread);
+		return err;
+	}
+	owner->threads = thread;
+	owner->has_reader = true;
+	return 0;
+}
+
+/* Called with the lock, and runs the call without it. */
 static void run(struct call *call)
 {
-	struct accel_stream *stream = call->stream;
+	struct call **at;
 
+	current = call;
 	pthread_mutex_unlock(&lock);
-	current = stream;
 	call->fn(call->data, status_for(call));
-	free(call);
-	/* In a child of a fork() that was made there, nothing is left to go on with. */
-	if (!is_worker)
-		pthread_exit(NULL);
 	current = NULL;
+	/* In a child of a fork() that was made there, nothing is left to go on with. */
+	if (!is_worker) {
+		free(call);
+		pthread_exit(NULL);
+	}
 	pthread_mutex_lock(&lock);
-	settle(stream);
+	for (at = &running; *at != call; at = &(*at)->next)
+		;
+	unlink_call(at);
+	settle(call->stream);
+	free(call);
+}
+
+/* If no thread can be started the callbacks of other streams wait for those that are running. */
+static void call_reader(struct worker *owner)
+{
+	const struct call *call = calls;
+
+	while (call && is_running(call->stream))
+		call = call->next;
+	if (!call || owner->has_reader)
+		return;
+	if (!owner->spare) {
+		start_thread(owner);
+		return;
+	}
+	owner->has_reader = owner->is_called = true;
+	pthread_cond_signal(&owner->wanted);
+}
+
+static void run_due(struct worker *self)
+{
+	struct call **due, *call;
+
+	while (!self->stop && (due = find_due())) {
+		call = *due;
+		unlink_call(due);
+		call->next = running;
+		running = call;
+		call_reader(self);
+		run(call);
+	}
+}
+
+static void retire(struct thread *thread)
+{
+	struct thread **at = &thread->worker->threads;
+
+	while (*at != thread)
+		at = &(*at)->next;
+	*at = thread->next;
+	pthread_detach(thread->id);
+	free(thread);
+}
+
+/* Another thread is the reader; false: this one is not needed. */
+static bool wait_for_turn(struct worker *self)
+{
+	if (self->spare == MAX_SPARE)
+		return false;
+	self->spare++;
+	while (!self->is_called && !self->stop)
+		pthread_cond_wait(&self->wanted, &lock);
+	self->spare--;
+	self->is_called = false;
+	return true;
+}
+
+/* Calls may be due already. */
+static void read_eventfd(struct worker *self)
+{
+	eventfd_t count;
+
+	self->has_reader = true;
+	pthread_mutex_unlock(&lock);
+	eventfd_read(self->fd, &count);
+	pthread_mutex_lock(&lock);
 }
 
 static void *work(void *arg)
 {
-	struct worker *self = arg;
-	struct call *call;
-	eventfd_t count;
-	bool stop;
+	struct thread *thread = arg;
+	struct worker *self = thread->worker;
+	bool is_reader = true;
 
 	is_worker = true;
-	do {
-		eventfd_read(self->fd, &count);
-		pthread_mutex_lock(&lock);
-		while (!self->stop && (call = take_due()))
-			run(call);
-		stop = self->stop;
-		pthread_mutex_unlock(&lock);
-	} while (!stop);
+	pthread_mutex_lock(&lock);
+	while (!self->stop) {
+		if (is_reader)
+			self->has_reader = false;
+		run_due(self);
+		if (self->stop)
+			break;
+		is_reader = !self->has_reader;
+		if (is_reader) {
+			read_eventfd(self);
+		} else if (wait_for_turn(self)) {
+			is_reader = true;
+		} else {
+			retire(thread);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
 	return NULL;
-}
-
-static int start_thread(struct worker *made)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	err = pthread_create(&made->thread, NULL, work, made);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err ? fail(-ENOMEM, "cannot start the thread for callbacks: %s",
-			  accel_strerror(err))
-		   : 0;
 }
 
 static int worker_create(struct worker **made)
@@ -150,18 +273,27 @@ static int worker_create(struct worker **made)
 
 	if (!new)
 		return fail(-ENOMEM, "out of memory");
+	pthread_cond_init(&new->wanted, NULL);
 	new->fd = eventfd(0, EFD_CLOEXEC);
-	err = new->fd < 0 ? fail(-errno, "cannot make an eventfd for callbacks: %s",
-				 accel_strerror(errno))
-			  : start_thread(new);
+	if (new->fd < 0) {
+		err = fail(-errno, "cannot make an eventfd for callbacks: %s",
+			   accel_strerror(errno));
+		goto free_worker;
+	}
+	err = start_thread(new);
 	if (err) {
-		if (new->fd >= 0)
-			close(new->fd);
-		free(new);
-		return err;
+		err = fail(-ENOMEM, "cannot start the thread for callbacks: %s",
+			   accel_strerror(err));
+		goto close_eventfd;
 	}
 	*made = new;
 	return 0;
+
+close_eventfd:
+	close(new->fd);
+free_worker:
+	free(new);
+	return err;
 }
 
 /* Under the lock. */
@@ -178,8 +310,16 @@ static int worker_use(struct accel_device *dev)
 
 static void worker_end(struct worker *ending)
 {
+	struct thread *thread;
+
 	wake(ending);
-	pthread_join(ending->thread, NULL);
+	pthread_cond_broadcast(&ending->wanted);
+	while ((thread = ending->threads)) {
+		ending->threads = thread->next;
+		pthread_join(thread->id, NULL);
+		free(thread);
+	}
+	pthread_cond_destroy(&ending->wanted);
 	close(ending->fd);
 	free(ending);
 }
@@ -196,7 +336,7 @@ int callbacks_wait(struct accel_stream *stream, uint64_t deadline)
 		return 0;
 	if (is_worker)
 		return fail(-EDEADLK, "a callback cannot wait for a stream that has a callback to "
-				      "run: it would run in the same thread");
+				      "run: the two might wait for each other");
 	pthread_mutex_lock(&lock);
 	while (stream->pending && err != ETIMEDOUT)
 		err = deadline > INT64_MAX
@@ -273,6 +413,7 @@ static void publish(struct call *call)
 		end = &(*end)->next;
 	call->next = NULL;
 	*end = call;
+	call_reader(worker);
 	if (is_due(call))
 		wake(worker);
 	pthread_mutex_unlock(&lock);
@@ -339,21 +480,34 @@ void callbacks_after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The thread stayed with the parent, and so did those that wait for it. */
-void callbacks_in_child(void)
+/* But the one that this thread is in. */
+static void free_calls(struct call **list)
 {
 	struct call *call;
 
-	while ((call = calls)) {
-		calls = call->next;
-		free(call);
+	while ((call = *list)) {
+		*list = call->next;
+		if (call != current)
+			free(call);
 	}
+}
+
+/* The threads stayed with the parent, and so did those that wait for them. */
+void callbacks_in_child(void)
+{
+	struct thread *thread;
+
+	free_calls(&calls);
+	free_calls(&running);
 	if (worker)
 		close(worker->fd);
+	while (worker && (thread = worker->threads)) {
+		worker->threads = thread->next;
+		free(thread);
+	}
 	free(worker);
 	worker = NULL;
 	is_worker = false;
-	current = NULL;
 	ran = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	pthread_mutex_unlock(&lock);
 }

@@ -403,13 +403,13 @@ int submit_error(const struct accel_stream *stream, int err);
 /* What a last close does with the streams; with the file closed. */
 void streams_free(struct accel_device *dev);
 
-/* ---- callback.c: the thread that runs callbacks ---- */
+/* ---- callback.c: the threads that run callbacks ---- */
 
 /* Waits until no callback of the stream is pending. */
 int callbacks_wait(struct accel_stream *stream, uint64_t deadline);
 /* Runs those of a card now, whatever its work does. */
 void callbacks_end(struct accel_device *dev);
-/* Whether this is the thread that runs them, and for which stream. */
+/* Whether this is a thread that runs them, and for which stream. */
 bool in_callbacks(void);
 bool in_callback_of(const struct accel_stream *stream);
 void callbacks_before_fork(void);

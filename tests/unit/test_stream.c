@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -1293,6 +1294,93 @@ static void test_thread_comes_and_goes(void)
 	ok(only_so_many_threads(before));
 }
 
+/* Waits in a callback, and says whether that was in vain. */
+struct gate {
+	sem_t opened;
+	struct gate *next; /* to be opened afterwards */
+	bool passed;
+};
+
+static void waits_at_gate(void *data, int status)
+{
+	struct gate *gate = data;
+	struct timespec limit;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 20;
+	gate->passed = !status && !sem_timedwait(&gate->opened, &limit);
+	if (gate->next)
+		sem_post(&gate->next->opened);
+}
+
+static void opens_gate(void *data, int status)
+{
+	struct gate *gate = data;
+
+	(void)status;
+	sem_post(&gate->opened);
+}
+
+/* Others are not held by a callback that waits, in whatever order they come. */
+static void test_callback_that_blocks(void)
+{
+	struct accel_stream *streams[MOCK_STREAMS];
+	struct gate gates[MOCK_STREAMS - 1];
+
+	set_up();
+	streams[0] = stream;
+	for (int i = 1; i < MOCK_STREAMS; i++)
+		streams[i] = new_stream(dev);
+	for (int i = 0; i < MOCK_STREAMS - 1; i++) {
+		gates[i] = (struct gate){ .next = i ? &gates[i - 1] : NULL };
+		sem_init(&gates[i].opened, 0, 0);
+	}
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < MOCK_STREAMS - 1; i++)
+			expect(accel_stream_add_callback(streams[i], waits_at_gate, &gates[i]), 0);
+		expect(accel_stream_add_callback(streams[MOCK_STREAMS - 1], opens_gate,
+						 &gates[MOCK_STREAMS - 2]), 0);
+		expect(accel_stream_synchronize(streams[MOCK_STREAMS - 1]), 0);
+		for (int i = 0; i < MOCK_STREAMS - 1; i++) {
+			expect(accel_stream_synchronize(streams[i]), 0);
+			ok(gates[i].passed);
+			gates[i].passed = false;
+		}
+	}
+	tear_down();
+}
+
+static int turns[3], next_turn;
+
+static void takes_turn(void *data, int status)
+{
+	(void)status;
+	*(int *)data = ++next_turn;
+}
+
+/* Those of one stream run one after the other all the same. */
+static void test_callback_that_blocks_its_stream(void)
+{
+	struct gate gate = { .next = NULL };
+	struct accel_stream *other;
+
+	set_up();
+	other = new_stream(dev);
+	next_turn = 0;
+	sem_init(&gate.opened, 0, 0);
+	expect(accel_stream_add_callback(stream, waits_at_gate, &gate), 0);
+	for (int i = 0; i < 2; i++)
+		expect(accel_stream_add_callback(stream, takes_turn, &turns[i]), 0);
+	expect(accel_stream_add_callback(other, takes_turn, &turns[2]), 0);
+	expect(accel_stream_synchronize(other), 0);
+	ok(turns[2] == 1 && next_turn == 1);
+	ok(accel_stream_query(stream) == -EINPROGRESS);
+	sem_post(&gate.opened);
+	expect(accel_stream_synchronize(stream), 0);
+	ok(gate.passed && turns[0] == 2 && turns[1] == 3);
+	tear_down();
+}
+
 int main(void)
 {
 	RUN(test_busy_then_done);
@@ -1342,5 +1430,7 @@ int main(void)
 	RUN(test_threads_with_streams);
 	RUN(test_threads_share_a_stream);
 	RUN(test_thread_comes_and_goes);
+	RUN(test_callback_that_blocks);
+	RUN(test_callback_that_blocks_its_stream);
 	return tap_end();
 }
