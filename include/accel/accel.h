@@ -1058,6 +1058,21 @@ int accel_event_elapsed_time(struct accel_event *start, struct accel_event *end,
 int accel_batch_create(struct accel_device *dev, struct accel_batch **batch);
 
 /**
+ * accel_batch_keep() - keep the operations of a batch when it is submitted
+ * @batch: batch
+ *
+ * From now on accel_batch_submit() leaves the operations in @batch, so that it can be submitted again,
+ * on any stream of the device: recorded once, replayed with one system call each time. Further
+ * operations can be added. Until the last submission, the memory, events and eventfds that the
+ * operations name have to stay; a wait for an event is for the point that was recorded when the wait
+ * was added, and an event that the batch records stands for the latest submission. Undone by
+ * accel_batch_destroy() only. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL, destroyed); or a general error.
+ */
+int accel_batch_keep(struct accel_batch *batch);
+
+/**
  * accel_batch_destroy() - end a batch
  * @batch: batch
  *
@@ -1169,7 +1184,7 @@ int accel_batch_eventfd(struct accel_batch *batch, int fd);
 
 /**
  * accel_batch_submit() - queue a batch
- * @batch: batch; empty afterwards
+ * @batch: batch; empty afterwards, unless accel_batch_keep() was called
  * @stream: stream of the same card
  * @failed: NULL, or receives which operation was wrong, if the call fails: from 0, or as many as
  *	the batch has if it was none of them; 0 if @batch is no batch. Not written on success

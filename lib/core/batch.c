@@ -20,7 +20,8 @@ struct item {
 /*
  * The operations of a batch that one call of accel_batch_submit() is queueing: copies, so that the
  * batch's lock is not held while that waits for callbacks and for room in the stream. The originals
- * stay where they are, marked, until the call has ended.
+ * stay where they are, marked, until the call has ended; those of a batch that keeps them are not
+ * marked, so several calls can queue them at once.
  */
 struct submission {
 	struct accel_batch *batch;
@@ -33,6 +34,7 @@ struct accel_batch {
 	struct accel_device *dev;
 	pthread_mutex_t lock;
 	bool live;
+	bool keep; /* submissions leave the operations there; under the lock */
 	uint32_t nr, room; /* under the lock, as are the items */
 	struct item *items;
 };
@@ -98,7 +100,20 @@ int accel_batch_destroy(struct accel_batch *batch)
 	free(batch->items);
 	batch->items = NULL;
 	batch->nr = batch->room = 0;
+	batch->keep = false;
 	__atomic_store_n(&batch->live, false, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&batch->lock);
+	return 0;
+}
+
+int accel_batch_keep(struct accel_batch *batch)
+{
+	int err = batch_check(batch);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&batch->lock);
+	batch->keep = true;
 	pthread_mutex_unlock(&batch->lock);
 	return 0;
 }
@@ -435,13 +450,13 @@ static int take_items(struct submission *sub)
 	for (i = 0; i < batch->nr && !err; i++)
 		if (!batch->items[i].taken_by) {
 			sub->items[sub->nr++] = batch->items[i];
-			batch->items[i].taken_by = sub;
+			batch->items[i].taken_by = batch->keep ? NULL : sub;
 		}
 	pthread_mutex_unlock(&batch->lock);
 	return err;
 }
 
-/* Takes the originals out of the batch, or leaves them for the next submission. */
+/* Takes the originals that are marked out of the batch, or leaves them for the next submission. */
 static void end_items(const struct submission *sub, bool queued)
 {
 	struct accel_batch *batch = sub->batch;

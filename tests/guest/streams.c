@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -191,6 +192,37 @@ static void test_events_order_streams(void)
 	expect(accel_event_destroy(event), 0);
 }
 
+static sem_t second_came;
+static bool first_waited;
+
+static void waits_for_second(void *data, int status)
+{
+	struct timespec limit;
+
+	(void)data;
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 60;
+	first_waited = !status && !sem_timedwait(&second_came, &limit);
+}
+
+static void comes_second(void *data, int status)
+{
+	(void)data;
+	(void)status;
+	sem_post(&second_came);
+}
+
+static void test_callback_that_blocks(void)
+{
+	sem_init(&second_came, 0, 0);
+	expect(accel_async_device_memory_set(dev, stream, device, 1, 8), 0);
+	expect(accel_stream_add_callback(stream, waits_for_second, NULL), 0);
+	expect(accel_async_device_memory_set(dev, second, device, 2, 8), 0);
+	expect(accel_stream_add_callback(second, comes_second, NULL), 0);
+	expect(accel_stream_synchronize(stream), 0);
+	ok(first_waited);
+}
+
 /* Thousands of operations that need nothing of the card, and a few that do. */
 static void test_batches(void)
 {
@@ -219,6 +251,27 @@ static void test_batches(void)
 	expect(accel_event_elapsed_time(first, event, &ns), 0);
 	ok(ns >= 4 * TRANSFER);
 	close(fd);
+}
+
+/* Recorded once, with what the host memory holds at each submission. */
+static void test_replay(void)
+{
+	struct accel_batch *batch;
+	void *locked;
+
+	expect(accel_host_memory_allocate(dev, &locked, 8), 0);
+	expect(accel_batch_create(dev, &batch), 0);
+	expect(accel_batch_keep(batch), 0);
+	expect(accel_batch_copy(batch, device, locked, 8), 0);
+	expect(accel_batch_copy(batch, host, device, 8), 0);
+	for (int i = 1; i <= 3; i++) {
+		memset(locked, i, 8);
+		expect(accel_batch_submit(batch, i % 2 ? stream : second, NULL), 0);
+		expect(accel_stream_synchronize(i % 2 ? stream : second), 0);
+		ok(host[0] == i && host[7] == i);
+	}
+	expect(accel_host_memory_deallocate(dev, locked, 8), 0);
+	refused(accel_batch_submit(batch, stream, NULL), -EFAULT, "operation 0 (copy)");
 }
 
 static void test_batch_errors(void)
@@ -452,7 +505,9 @@ int main(void)
 	RUN(test_query_makes_no_system_call);
 	RUN(test_pageable_source_is_free_on_return);
 	RUN(test_events_order_streams);
+	RUN(test_callback_that_blocks);
 	RUN(test_batches);
+	RUN(test_replay);
 	RUN(test_batch_errors);
 	RUN(test_callbacks);
 	RUN(test_close_with_work);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "fixture.h"
 
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -108,6 +109,89 @@ static void test_rows_and_patterns(void)
 	expect(accel_batch_create(dev, &batch), 0);
 	expect(accel_batch_device_memory_fill(batch, device, &word, 4, 8, ACCEL_VERIFY), 0);
 	refused(accel_batch_submit(batch, stream, NULL), -EOPNOTSUPP, "operation 0 (fill)");
+	tear_down();
+}
+
+static void *submits_often(void *arg)
+{
+	for (int i = 0; i < 200; i++)
+		expect(accel_batch_submit(batch, arg, NULL), 0);
+	expect(accel_stream_synchronize(arg), 0);
+	return NULL;
+}
+
+static void test_replay_by_two_threads(void)
+{
+	struct accel_stream *second;
+	uint64_t filled;
+	struct accel_memory_stats stats;
+	pthread_t thread;
+
+	set_up();
+	expect(accel_stream_create(dev, &second), 0);
+	expect(accel_batch_keep(batch), 0);
+	expect(accel_batch_device_memory_set(batch, device, 1, 1), 0);
+	expect(accel_batch_record_event(batch, event), 0);
+	expect(accel_memory_stats_full(dev, &stats), 0);
+	filled = stats.bytes_filled;
+	pthread_create(&thread, NULL, submits_often, second);
+	submits_often(stream);
+	pthread_join(thread, NULL);
+	expect(accel_memory_stats_full(dev, &stats), 0);
+	ok(stats.bytes_filled == filled + 400);
+	tear_down();
+}
+
+/* Recorded once; every submission does all of it again, with the contents of that time. */
+static void test_replay(void)
+{
+	struct accel_stream *second;
+	int fd = eventfd(0, EFD_NONBLOCK);
+	eventfd_t count = 0;
+	size_t failed = UNTOUCHED;
+	int64_t ns = -1;
+	struct accel_event *end;
+
+	set_up();
+	expect(accel_stream_create(dev, &second), 0);
+	expect(accel_event_create(dev, &end), 0);
+	expect(accel_batch_keep(batch), 0);
+	refused(accel_batch_submit(batch, stream, NULL), -EINVAL, "empty");
+	expect(accel_batch_record_event(batch, event), 0);
+	expect(accel_batch_copy(batch, device, host, 10), 0);
+	expect(accel_batch_copy(batch, host + 100, device, 10), 0);
+	expect(accel_batch_record_event(batch, end), 0);
+	for (int i = 1; i <= 3; i++) {
+		struct accel_stream *on = i % 2 ? stream : second;
+
+		memset(host, i, 10);
+		expect(accel_batch_submit(batch, on, NULL), 0);
+		ok(MOCK_LAST(paccel_submit, PACCEL_NR_SUBMIT)->nr_ops == 4);
+		expect(accel_stream_synchronize(on), 0);
+		ok(host[100] == i && host[109] == i);
+		expect(accel_event_elapsed_time(event, end, &ns), 0);
+		ok(ns > 0);
+	}
+	/* It can grow, and a failure changes nothing. */
+	expect(accel_batch_eventfd(batch, fd), 0);
+	expect(accel_batch_submit(batch, stream, NULL), 0);
+	mock_fail(PACCEL_NR_SUBMIT, 1, EIO);
+	expect(accel_batch_submit(batch, stream, NULL), -EIO);
+	expect(accel_batch_submit(batch, stream, NULL), 0);
+	expect(accel_stream_synchronize(stream), 0);
+	ok(!eventfd_read(fd, &count) && count == 2);
+	expect(accel_host_memory_deallocate(dev, host, SIZE), 0);
+	refused(accel_batch_submit(batch, stream, &failed), -EFAULT, "operation 1 (copy)");
+	ok(failed == 1);
+	expect(accel_batch_destroy(batch), 0);
+	refused(accel_batch_keep(batch), -EINVAL, "destroyed");
+	refused(accel_batch_keep(NULL), -EINVAL, "batch is NULL");
+	/* That goes with the batch, though not with its memory. */
+	expect(accel_batch_create(dev, &batch), 0);
+	expect(accel_batch_device_memory_set(batch, device, 1, 1), 0);
+	expect(accel_batch_submit(batch, stream, NULL), 0);
+	refused(accel_batch_submit(batch, stream, NULL), -EINVAL, "empty");
+	close(fd);
 	tear_down();
 }
 
@@ -419,6 +503,8 @@ int main(void)
 {
 	RUN(test_all_kinds_in_one_call);
 	RUN(test_rows_and_patterns);
+	RUN(test_replay);
+	RUN(test_replay_by_two_threads);
 	RUN(test_needless_waits);
 	RUN(test_wait_for_a_failed_stream);
 	RUN(test_bad_operation);
