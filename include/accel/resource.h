@@ -222,6 +222,26 @@ int accel_adaptor_create_logging(const struct accel_resource *upstream, const ch
 				 struct accel_adaptor **adaptor);
 
 /**
+ * accel_adaptor_create_spilling() - an adaptor that has memory freed when there is none
+ * @upstream: copied
+ * @fn: called with @data and the bytes of an allocation for which upstream has no memory
+ *	(``-ENOMEM``, ``-EDQUOT``); returns 0 if it has freed some, and otherwise a negative errno
+ * @data: passed on; has to stay valid until accel_adaptor_destroy()
+ * @adaptor: receives the adaptor, NULL on failure
+ *
+ * When @fn returns 0 upstream is asked once more, and the caller gets its answer. Otherwise the
+ * allocation fails with the first errno of upstream. @fn runs in the thread that allocates, without a
+ * lock of the adaptor: it may free, copy and allocate through the adaptor, but an allocation in it
+ * does not call it again. Several threads may call it at once. Memory that it frees on a stream serves
+ * others when the work of that stream is done, or as the resource orders it. Thread-safe.
+ *
+ * Return: as accel_adaptor_create_statistics(); ``-EINVAL`` (@fn is NULL).
+ */
+int accel_adaptor_create_spilling(const struct accel_resource *upstream,
+				  int (*fn)(void *data, size_t size), void *data,
+				  struct accel_adaptor **adaptor);
+
+/**
  * accel_adaptor_create_tracking() - an adaptor that remembers live allocations
  * @upstream: copied
  * @frames: how many return addresses to keep of each, at most ACCEL_ADAPTOR_FRAMES; 0: none

@@ -64,6 +64,9 @@ static int allocate(void *context, struct accel_stream *stream, size_t size, siz
 	if (err)
 		return err;
 	err = accel_resource_allocate(&adaptor->upstream, stream, size, alignment, ptr);
+	if ((err == -ENOMEM || err == -EDQUOT) && adaptor->kind->exhausted &&
+	    !adaptor->kind->exhausted(adaptor, &call))
+		err = accel_resource_allocate(&adaptor->upstream, stream, size, alignment, ptr);
 	call.ptr = *ptr;
 	pthread_mutex_lock(&adaptor->lock);
 	count_allocated(adaptor, size, err);
@@ -256,4 +259,52 @@ int accel_adaptor_create_limiting(const struct accel_resource *upstream, uint64_
 	if (!err)
 		((struct limiting *)*adaptor)->limit = limit;
 	return err;
+}
+
+/* ---- Spill ---- */
+
+struct spilling {
+	struct accel_adaptor base;
+	int (*spill)(void *data, size_t size);
+	void *data;
+};
+
+/* An allocation in the callback does not call it again. */
+static __thread bool in_spill;
+
+static int spill(struct accel_adaptor *adaptor, const struct adaptor_call *call)
+{
+	const struct spilling *spilling = (const struct spilling *)adaptor;
+	int err;
+
+	if (in_spill)
+		return -ENOMEM;
+	in_spill = true;
+	err = spilling->spill(spilling->data, call->size);
+	in_spill = false;
+	return err ? fail(-ENOMEM, "upstream has no memory for %zu bytes, and the spill callback "
+				   "has freed none: it returned %d", call->size, err)
+		   : 0;
+}
+
+static const struct adaptor_kind spilling_kind = { .exhausted = spill };
+
+int accel_adaptor_create_spilling(const struct accel_resource *upstream,
+				  int (*fn)(void *data, size_t size), void *data,
+				  struct accel_adaptor **adaptor)
+{
+	struct spilling *made;
+	int err = adaptor_create(&spilling_kind, sizeof(*made), upstream, adaptor);
+
+	if (err)
+		return err;
+	made = (struct spilling *)*adaptor;
+	if (!fn) {
+		accel_adaptor_destroy(&made->base);
+		*adaptor = NULL;
+		return fail(-EINVAL, "fn is NULL: it has to be a function that frees memory");
+	}
+	made->spill = fn;
+	made->data = data;
+	return 0;
 }

@@ -26,6 +26,8 @@ struct adaptor_call {
 struct adaptor_kind {
 	/* Before upstream is asked: makes room, or refuses. */
 	int (*admit)(struct accel_adaptor *adaptor, const struct adaptor_call *call);
+	/* If upstream has no memory, without the lock. 0: it is asked once more. */
+	int (*exhausted)(struct accel_adaptor *adaptor, const struct adaptor_call *call);
 	/* After it was asked: err is its answer. */
 	void (*allocated)(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err);
 	/*

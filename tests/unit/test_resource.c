@@ -214,6 +214,9 @@ static void test_refused_adaptors(void)
 	refused(accel_adaptor_create_logging(&upstream, NULL, &adaptor), -EINVAL, "path is NULL");
 	refused(accel_adaptor_create_logging(&upstream, "/no/where", &adaptor), -ENOENT,
 		"/no/where");
+	refused(accel_adaptor_create_spilling(&upstream, NULL, NULL, &adaptor), -EINVAL,
+		"fn is NULL");
+	ok(!adaptor);
 	refused(accel_adaptor_create_tracking(&upstream, 33, &adaptor), -EINVAL, "frames is 33");
 	refused(accel_adaptor_create_tracking(&bad, 1, &adaptor), -EINVAL, "ops is NULL");
 	ok(!adaptor);
@@ -295,6 +298,74 @@ static void test_limit_at_once(void)
 	ok(counts_of(adaptor).failures == 1 && counts_of(adaptor).bytes == 60);
 	give(&behind, a, 60);
 	expect(accel_adaptor_destroy(adaptor), 0);
+}
+
+/* ---- Spill ---- */
+
+/* Blocks that the application can do without. */
+struct spare {
+	struct accel_resource resource;
+	void *blocks[4];
+	unsigned int nr, calls;
+	size_t wanted;
+	bool allocates;
+};
+
+/* Frees the newest block. */
+static int spill_one(void *data, size_t size)
+{
+	struct spare *spare = data;
+	void *ptr;
+
+	spare->calls++;
+	spare->wanted = size;
+	if (spare->allocates)
+		expect(accel_resource_allocate(&spare->resource, NULL, size, 64, &ptr), -ENOMEM);
+	if (!spare->nr)
+		return -ENOENT;
+	give(&spare->resource, spare->blocks[--spare->nr], 300);
+	return 0;
+}
+
+static void test_spill(void)
+{
+	struct accel_resource upstream = heap_resource(&heap);
+	struct spare spare = { .nr = 0 };
+	struct accel_adaptor *adaptor;
+	void *a, *b, *ptr;
+
+	heap = (struct heap){ .limit = 1000 };
+	expect(accel_adaptor_create_spilling(&upstream, spill_one, &spare, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &spare.resource), 0);
+	while (spare.nr < 3)
+		spare.blocks[spare.nr++] = take(&spare.resource, 300);
+	ok(!spare.calls);
+	a = take(&spare.resource, 400);
+	ok(spare.calls == 1 && spare.wanted == 400 && spare.nr == 2);
+	/* One block more is not enough, and it is not called twice. */
+	refused(accel_resource_allocate(&spare.resource, NULL, 700, 64, &ptr), -ENOMEM, "");
+	ok(!ptr && spare.calls == 2 && spare.nr == 1);
+	/* Inside the callback an allocation fails, and does not call it again. */
+	spare.allocates = true;
+	b = take(&spare.resource, 500);
+	ok(spare.calls == 3 && !spare.nr);
+	spare.allocates = false;
+	refused(accel_resource_allocate(&spare.resource, NULL, 200, 64, &ptr), -ENOMEM,
+		"has freed none");
+	ok(!ptr && spare.calls == 4);
+	/* It is called again after that, but not for other errors. */
+	heap.fail_nth = 1;
+	heap.fail_err = -ENODEV;
+	ok(accel_resource_allocate(&spare.resource, NULL, 10, 64, &ptr) == -ENODEV);
+	ok(spare.calls == 4);
+	heap.fail_err = -EDQUOT;
+	refused(accel_resource_allocate(&spare.resource, NULL, 200, 64, &ptr), -EDQUOT,
+		"has freed none");
+	ok(spare.calls == 5 && counts_of(adaptor).failures == 5 && counts_of(adaptor).bytes == 900);
+	give(&spare.resource, a, 400);
+	give(&spare.resource, b, 500);
+	expect(accel_adaptor_destroy(adaptor), 0);
+	ok(!heap.bytes);
 }
 
 /* ---- Log ---- */
@@ -739,6 +810,7 @@ int main(void)
 	RUN(test_refused_adaptors);
 	RUN(test_limit);
 	RUN(test_limit_at_once);
+	RUN(test_spill);
 	RUN(test_log);
 	RUN(test_log_of_a_full_disk);
 	RUN(test_free_of_others_memory);
