@@ -13,8 +13,10 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -663,6 +665,125 @@ static void test_removal(void)
 	expect(accel_device_close(back), 0);
 }
 
+/* ---- System calls ---- */
+
+/* Traces its parent from one getppid() to the next, and says how many calls lie between them. */
+static void trace(pid_t pid, int ready, int result)
+{
+	struct __ptrace_syscall_info info;
+	int marks = 0, count = 0, status;
+
+	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACESYSGOOD) ||
+	    ptrace(PTRACE_INTERRUPT, pid, 0, 0) || waitpid(pid, &status, __WALL) != pid ||
+	    write(ready, "", 1) != 1)
+		_exit(1);
+	while (marks < 2 && !ptrace(PTRACE_SYSCALL, pid, 0, 0) &&
+	       waitpid(pid, &status, __WALL) == pid) {
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) <= 0 ||
+		    info.op != PTRACE_SYSCALL_INFO_ENTRY)
+			continue;
+		if (info.entry.nr == SYS_getppid)
+			marks++;
+		else
+			count += marks == 1;
+	}
+	ptrace(PTRACE_DETACH, pid, 0, 0);
+	_exit(write(result, &count, sizeof(count)) != sizeof(count));
+}
+
+/* How many system calls this thread makes in a function, or -1. */
+static int count_calls(void (*fn)(void))
+{
+	int ready[2], result[2], count = -1;
+	pid_t self = getpid(), pid;
+	char byte;
+
+	ok(!pipe(ready) && !pipe(result));
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		trace(self, ready[1], result[1]);
+	close(ready[1]);
+	close(result[1]);
+	if (read(ready[0], &byte, 1) == 1) {
+		syscall(SYS_getppid);
+		fn();
+		syscall(SYS_getppid);
+	}
+	if (read(result[0], &count, sizeof(count)) != sizeof(count))
+		count = -1;
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+	close(result[0]);
+	return count;
+}
+
+static struct {
+	struct accel_stream *stream;
+	struct accel_event *event;
+	struct accel_pointer_info info;
+	char *memory, *host, bytes[64];
+	int err;
+} call;
+
+static void copies_to_the_card(void)
+{
+	call.err = accel_memory_copy(call.memory, call.bytes, 64);
+}
+
+static void fills(void)
+{
+	call.err = accel_device_memory_set(dev, call.memory, 1, 64);
+}
+
+static void queues_a_copy(void)
+{
+	call.err = accel_async_memory_copy_h2d(dev, call.stream, call.memory, call.host, 64);
+}
+
+static void looks_up(void)
+{
+	call.err = accel_pointer_info(call.memory + 1, &call.info);
+}
+
+static void creates_an_event(void)
+{
+	call.err = accel_event_create(dev, &call.event);
+}
+
+static void fails_to_copy(void)
+{
+	call.err = accel_memory_copy(call.memory + 1, call.bytes, 64) == -EFAULT ? 0 : 1;
+}
+
+static void test_system_calls(void)
+{
+	static const struct {
+		const char *name;
+		void (*fn)(void);
+		int calls;
+	} cases[] = {
+		{ "copy", copies_to_the_card, 1 },
+		{ "fill", fills, 1 },
+		{ "queued copy", queues_a_copy, 1 },
+		{ "look-up", looks_up, 0 },
+		{ "event", creates_an_event, 0 },
+		{ "refused copy", fails_to_copy, 0 },
+	};
+	int calls;
+
+	call.memory = device_memory(dev, 64);
+	expect(accel_host_memory_allocate(dev, (void **)&call.host, 64), 0);
+	expect(accel_stream_create(dev, &call.stream), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		calls = count_calls(cases[i].fn);
+		if (calls != cases[i].calls || call.err)
+			printf("# %s: %d system calls, error %d\n", cases[i].name, calls, call.err);
+		ok(calls == cases[i].calls && !call.err);
+	}
+	expect(accel_stream_synchronize(call.stream), 0);
+}
+
 int main(void)
 {
 	RUN(test_info);
@@ -690,6 +811,7 @@ int main(void)
 	RUN(test_nothing_waits_for_a_copy);
 	RUN(test_open_by_name);
 	RUN(test_reset);
+	RUN(test_system_calls);
 	RUN(test_removal);
 	return tap_end();
 }
