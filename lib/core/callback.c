@@ -297,21 +297,19 @@ free_worker:
 }
 
 /* Under the lock. */
-static int worker_use(struct accel_device *dev)
+static void worker_use(struct accel_device *dev)
 {
-	int err = worker || dev->calls_back ? 0 : worker_create(&worker);
-
-	if (err || dev->calls_back)
-		return err;
+	worker->users += !dev->calls_back;
 	dev->calls_back = true;
-	worker->users++;
-	return 0;
 }
 
 static void worker_end(struct worker *ending)
 {
 	struct thread *thread;
 
+	pthread_mutex_lock(&lock);
+	ending->stop = true;
+	pthread_mutex_unlock(&lock);
 	wake(ending);
 	pthread_cond_broadcast(&ending->wanted);
 	while ((thread = ending->threads)) {
@@ -370,7 +368,6 @@ void callbacks_end(struct accel_device *dev)
 		dev->calls_back = false;
 		if (!--worker->users) {
 			ending = worker;
-			ending->stop = true;
 			worker = NULL;
 		}
 	}
@@ -381,18 +378,36 @@ void callbacks_end(struct accel_device *dev)
 
 /* ---- Adding one ---- */
 
-/* From now on work of the stream waits. */
-static int announce(struct accel_stream *stream, int *fd)
+/* With a worker, which is the one that was made unless another thread was faster. */
+static bool announce_to(struct worker **made, struct accel_stream *stream, int *fd)
 {
-	int err;
+	bool ready;
 
 	pthread_mutex_lock(&lock);
-	err = worker_use(stream->dev);
-	if (!err) {
+	if (!worker) {
+		worker = *made;
+		*made = NULL;
+	}
+	ready = worker;
+	if (ready) {
+		worker_use(stream->dev);
 		*fd = worker->fd;
 		__atomic_add_fetch(&stream->pending, 1, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
+	return ready;
+}
+
+/* From now on work of the stream waits. A worker is made without the lock. */
+static int announce(struct accel_stream *stream, int *fd)
+{
+	struct worker *made = NULL;
+	int err = 0;
+
+	while (!err && !announce_to(&made, stream, fd))
+		err = worker_create(&made);
+	if (made)
+		worker_end(made);
 	return err;
 }
 
@@ -444,7 +459,7 @@ int accel_stream_add_callback(struct accel_stream *stream, void (*fn)(void *data
 {
 	KEEP_ERRNO;
 	struct call *call;
-	int err = stream_check(stream), fd;
+	int err = stream_check(stream), fd = -1;
 
 	if (err)
 		return err;

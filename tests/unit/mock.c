@@ -25,7 +25,7 @@ static int64_t clock_shift;
 static struct {
 	unsigned int nth;
 	int err;
-} faults[MOCK_OPERATION + 1];
+} faults[MOCK_CLOSE + 1];
 static struct {
 	unsigned int nr;
 	void (*fn)(void);
@@ -334,6 +334,7 @@ int mock_sys_fault(unsigned int what)
 {
 	int err;
 
+	run_before(what);
 	pthread_mutex_lock(&lock);
 	err = take_fault(what);
 	pthread_mutex_unlock(&lock);

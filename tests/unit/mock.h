@@ -69,9 +69,9 @@ void mock_corrupt(unsigned int node);
 void mock_foreign(unsigned int node);
 
 /* The nth next call of a command (PACCEL_NR_*), system call, or copy or fill of a stream fails. */
-enum { MOCK_OPEN = 64, MOCK_MMAP, MOCK_OPENDIR, MOCK_OPERATION };
+enum { MOCK_OPEN = 64, MOCK_MMAP, MOCK_OPENDIR, MOCK_OPERATION, MOCK_CLOSE };
 void mock_fail(unsigned int what, unsigned int nth, int err);
-/* Once, in the thread that calls ioctl() with this number, before anything else. */
+/* Once, in the thread that makes this call, before anything else; not for MOCK_OPERATION. */
 void mock_before(unsigned int nr, void (*fn)(void));
 /* The same for copies and fills of streams of one card. */
 void mock_fail_operation(unsigned int node, unsigned int nth, int err);

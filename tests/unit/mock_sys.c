@@ -197,6 +197,7 @@ void mock_sys_hang_up(int fd)
 
 CATCH(int, close, int fd)
 {
+	mock_sys_fault(MOCK_CLOSE);
 	mock_sys_close(fd);
 	return REAL(close)(fd);
 }

@@ -31,7 +31,8 @@ UNIT_WRAP_no_memory := -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc
 
 # What is counted.
-UNIT_WRAP_locks := -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock
+UNIT_WRAP_locks := -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock \
+	-Wl,--wrap=pthread_create
 
 # unit_variant(name, compiler, flags, tests): objects of their own, and a program per test
 define unit_variant

@@ -229,6 +229,40 @@ static void test_opens(void)
 	ok(!mock_files());
 }
 
+static void counts(void *data, int status)
+{
+	(void)status;
+	++*(int *)data;
+}
+
+static void *calls_back(void *arg)
+{
+	struct accel_device *dev;
+	struct accel_stream *stream;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int calls = 0;
+
+		expect(accel_device_open(i % 2, &dev), 0);
+		expect(accel_stream_create(dev, &stream), 0);
+		expect(accel_stream_add_callback(stream, counts, &calls), 0);
+		expect(accel_stream_synchronize(stream), 0);
+		ok(calls == 1);
+		expect(accel_stream_destroy(stream), 0);
+		expect(accel_device_close(dev), 0);
+	}
+	return arg;
+}
+
+/* The thread of the callbacks comes with the first device that has one, and ends with the last. */
+static void test_first_and_last_callbacks(void)
+{
+	mock_add(0);
+	mock_add(1);
+	in_threads(4, calls_back, NULL);
+	ok(!mock_files());
+}
+
 static struct accel_device *card;
 static char *target;
 
@@ -331,6 +365,7 @@ int main(void)
 	RUN(test_look_ups_while_a_tree_turns);
 	RUN(test_copies_while_tables_change);
 	RUN(test_opens);
+	RUN(test_first_and_last_callbacks);
 	RUN(test_nothing_waits_for_a_copy);
 	RUN(test_removal_ends_copies);
 	RUN(test_last_close_while_a_copy_runs);
