@@ -225,6 +225,18 @@ int accel_async_device_memory_set(struct accel_device *dev, struct accel_stream 
 	return 0;
 }
 
+int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream *stream, void *ptr,
+				   const void *pattern, size_t pattern_size, size_t size,
+				   unsigned int flags)
+{
+	(void)dev;
+	(void)stream;
+	(void)flags;
+	for (size_t at = 0; at < size; at += pattern_size)
+		memcpy((char *)ptr + at, pattern, pattern_size);
+	return 0;
+}
+
 /* ---- Streams and events: all is done already ---- */
 
 int accel_stream_create(struct accel_device *dev, struct accel_stream **stream)
