@@ -9,6 +9,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
+DATADIR ?= $(PREFIX)/share/accel
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 # $(call step,CC) before a command prints a line such as `CC lib/copy.o` in its place, and $(Q) nothing;
@@ -72,7 +73,8 @@ install-lib: lib tools
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/accel.pc
 	lib/install-cmake lib/accelConfig.cmake.in $(LIB_VERSION) $(LIBDIR) $(INCLUDEDIR) "$(DESTDIR)"
 	install -m 755 $(BUILD)/tools/accelctl $(DESTDIR)$(BINDIR)
-	install -d $(DESTDIR)$(COMPLETIONDIR)
+	install -d $(DESTDIR)$(COMPLETIONDIR) $(DESTDIR)$(DATADIR)
+	install -m 644 Documentation/accelctl.schema.json $(DESTDIR)$(DATADIR)
 	install -m 644 tools/accelctl.bash $(DESTDIR)$(COMPLETIONDIR)/accelctl
 	lib/install-man $(DESTDIR)$(MANDIR) $(MAN_PAGES)
 

@@ -22,7 +22,7 @@ all_is_there() {
 	for file in include/accel/{accel,buffer,pool,resource}.h lib/libaccel.{so.0,so,a} \
 		lib/pkgconfig/accel.pc lib/cmake/accel/accelConfig.cmake bin/accelctl \
 		share/man/man1/accelctl.1 share/man/man7/accel.7 \
-		share/bash-completion/completions/accelctl; do
+		share/bash-completion/completions/accelctl share/accel/accelctl.schema.json; do
 		[ -e "$root$prefix/$file" ] || { echo "no $file"; missing=1; }
 	done
 	[ "$(readlink "$root$prefix/lib/libaccel.so")" = libaccel.so.0 ] && return "$missing"
