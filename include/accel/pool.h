@@ -39,9 +39,13 @@ struct accel_pool;
  *	and so is all that is free. A free finds what was written behind its block, and an allocation
  *	what was written after a free; both wait for the stream. Slow: it writes and reads all memory
  *	that changes hands. The memory has to be device memory of a card, or the processor's to access
+ * @ACCEL_POOL_RELEASE: give memory back to the resource: when a free leaves a chunk wholly free, it is
+ *	given back if as many bytes as @release_threshold are free without it. Otherwise only
+ *	accel_pool_trim() gives memory back
  */
 enum accel_pool_flag {
 	ACCEL_POOL_DEBUG = 1 << 0,
+	ACCEL_POOL_RELEASE = 1 << 1,
 };
 
 /**
@@ -54,11 +58,12 @@ enum accel_pool_flag {
  * @growth_size: bytes that are taken at least, when more are needed; 0: a 32nd of the card's memory,
  *	and without a card 64 MiB
  * @maximum_size: bytes that are taken at most in all; 0: as many as there are
- * @release_threshold: bytes to keep: when a free leaves a chunk wholly free, it is given back if as
- *	many are free without it. 0: give back at once; SIZE_MAX: never, but by accel_pool_trim()
+ * @release_threshold: with ACCEL_POOL_RELEASE, the free bytes to keep; 0: none
  * @reserve_blocks: blocks to have room for from the beginning, so that the first allocations need no
  *	memory of the process
  * @reserved: 0
+ *
+ * Whatever is 0, but @size, is a default.
  */
 struct accel_pool_options {
 	size_t size;
@@ -75,7 +80,7 @@ struct accel_pool_options {
 /** ACCEL_POOL_OPTIONS_INIT - what is used where there are no options */
 #define ACCEL_POOL_OPTIONS_INIT \
 	{ \
-		sizeof(struct accel_pool_options), 0, 0, 0, 0, 0, 0, SIZE_MAX, { 0, 0, 0, 0 } \
+		sizeof(struct accel_pool_options), 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0, 0 } \
 	}
 
 /**
@@ -185,7 +190,7 @@ int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, si
  * @alignment: likewise
  *
  * Waits only for callbacks that @stream has to run, as calls that queue do. Makes no system call,
- * unless a chunk is given back (accel_pool_options.release_threshold). A call that fails has freed
+ * unless a chunk is given back (ACCEL_POOL_RELEASE). A call that fails has freed
  * nothing, but see ``-EFAULT``. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, @size or @alignment is not that of the block, @stream as above);

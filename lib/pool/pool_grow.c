@@ -222,9 +222,13 @@ static int check_options(const struct accel_pool_options *options)
 	if (options->size != sizeof(*options))
 		return fail(-EINVAL, "options: size is %zu: it has to be %zu, that of the "
 				     "structure", options->size, sizeof(*options));
-	if (options->flags & ~(uint32_t)ACCEL_POOL_DEBUG)
-		return fail(-EINVAL, "options: flags is %#x: only ACCEL_POOL_DEBUG (%#x) is known",
-			    options->flags, ACCEL_POOL_DEBUG);
+	if (options->flags & ~(uint32_t)(ACCEL_POOL_DEBUG | ACCEL_POOL_RELEASE))
+		return fail(-EINVAL, "options: flags is %#x: only ACCEL_POOL_DEBUG (%#x) and "
+				     "ACCEL_POOL_RELEASE (%#x) are known",
+			    options->flags, ACCEL_POOL_DEBUG, ACCEL_POOL_RELEASE);
+	if (options->release_threshold && !(options->flags & ACCEL_POOL_RELEASE))
+		return fail(-EINVAL, "options: release_threshold is %zu: that needs the flag "
+				     "ACCEL_POOL_RELEASE", options->release_threshold);
 	if (granule && (granule < LEAST_GRANULE || granule > POOL_MAX_ALIGN ||
 			granule & (granule - 1)))
 		return fail(-EINVAL, "options: granule is %zu: it has to be a power of two from %d "
@@ -264,7 +268,8 @@ static int configure(struct accel_pool *pool, const struct accel_pool_options *o
 					      : DEFAULT_GROWTH;
 	pool->growth_size = round_up(pool->growth_size, granule);
 	pool->maximum_size = options->maximum_size;
-	pool->release_threshold = options->release_threshold;
+	pool->release_threshold = options->flags & ACCEL_POOL_RELEASE ? options->release_threshold
+								       : SIZE_MAX;
 	return 0;
 }
 

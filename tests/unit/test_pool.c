@@ -79,8 +79,8 @@ static void test_refused_create(void)
 	options.size = 8;
 	refused(accel_pool_create(NULL, &upstream, &options, &pool), -EINVAL, "size is 8");
 	options.size = sizeof(options);
-	options.flags = 2;
-	refused(accel_pool_create(NULL, &upstream, &options, &pool), -EINVAL, "flags is 0x2");
+	options.flags = 4;
+	refused(accel_pool_create(NULL, &upstream, &options, &pool), -EINVAL, "flags is 0x4");
 	options.flags = 0;
 	options.reserved[3] = 1;
 	refused(accel_pool_create(NULL, &upstream, &options, &pool), -EINVAL, "reserved");
@@ -570,7 +570,8 @@ static struct accel_pool *growing_pool(size_t growth, size_t maximum, size_t thr
 	options.granule = GRANULE;
 	options.growth_size = growth;
 	options.maximum_size = maximum;
-	options.release_threshold = threshold;
+	options.flags = threshold == SIZE_MAX ? 0 : ACCEL_POOL_RELEASE;
+	options.release_threshold = threshold == SIZE_MAX ? 0 : threshold;
 	options.reserve_blocks = 100;
 	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
 	return pool;
@@ -621,6 +622,29 @@ static void test_growth_for_alignment(void)
 	expect(accel_pool_deallocate(pool, NULL, ptr, 64, 65536), 0);
 	ok(heap.frees == 1);
 	end(pool);
+}
+
+/* Options that are 0 are defaults: nothing is given back until it is asked for. */
+static void test_options_of_0(void)
+{
+	struct accel_resource upstream = heap_resource(&heap);
+	struct accel_pool_options zero = { .size = sizeof(zero) };
+	struct accel_pool *pool = NULL;
+	char *a;
+
+	heap = (struct heap){ .limit = 0 };
+	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	ok(!memcmp(&options, &zero, sizeof(zero)));
+	zero.growth_size = 1024;
+	expect(accel_pool_create(NULL, &upstream, &zero, &pool), 0);
+	a = block(pool, 1024);
+	give(pool, a, 1024);
+	ok(!heap.frees && stats_of(pool).free_bytes == 1024);
+	end(pool);
+	zero.release_threshold = 1024;
+	refused(accel_pool_create(NULL, &upstream, &zero, &pool), -EINVAL, "ACCEL_POOL_RELEASE");
+	zero.flags = 4;
+	refused(accel_pool_create(NULL, &upstream, &zero, &pool), -EINVAL, "flags is 0x4");
 }
 
 static void test_release_threshold(void)
@@ -1020,6 +1044,7 @@ int main(void)
 	RUN(test_alignment_of_the_last);
 	RUN(test_growth);
 	RUN(test_growth_for_alignment);
+	RUN(test_options_of_0);
 	RUN(test_release_threshold);
 	RUN(test_growth_fails);
 	RUN(test_growth_fails_below_the_maximum);

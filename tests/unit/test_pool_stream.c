@@ -687,6 +687,7 @@ static void test_threads_that_grow(void)
 	heap = (struct heap){ .limit = 0 };
 	options.growth_size = 4096;
 	options.maximum_size = 400000;
+	options.flags = ACCEL_POOL_RELEASE;
 	options.release_threshold = 50000;
 	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
 	in_threads(grows);
