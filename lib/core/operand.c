@@ -40,30 +40,32 @@ struct finding {
 };
 
 /* The last range below an address that has a byte of the operand, in its pages if they are ours. */
-static struct extent touched_range(const struct accel_device *dev, const struct operand *operand,
-				   uintptr_t below)
+static void touched_range(const struct accel_device *dev, const struct operand *operand,
+			  uintptr_t below, struct extent *range)
 {
-	struct extent range = extent_of(range_below(READ_SHARED(dev->ranges), below));
-	size_t size = range.mapped ? range.mapped : range.size;
+	size_t size;
 
-	if (range.base < operand->ptr && operand->ptr - range.base >= size)
-		range.size = 0;
-	return range;
+	extent_read(range, range_below(READ_SHARED(dev->ranges), below));
+	if (!range->size)
+		return;
+	size = range->mapped ? range->mapped : range->size;
+	if (range->base < operand->ptr && operand->ptr - range->base >= size)
+		range->size = 0;
 }
 
 /* A registration is the program's memory, and so is what lies beside it. */
-static struct extent host_range(const struct accel_device *dev, const struct operand *operand)
+static void host_range(const struct accel_device *dev, const struct operand *operand,
+		       struct extent *range)
 {
 	uintptr_t at = operand->ptr + (operand->size - 1);
-	struct extent range = touched_range(dev, operand, at);
 
+	touched_range(dev, operand, at, range);
 	/* Ranges of a tree that changes need not be in order. */
-	while (range.size && range.kind == ACCEL_MEMORY_REGISTERED && range.base &&
-	       range.base <= at) {
-		at = range.base - 1;
-		range = touched_range(dev, operand, at);
+	while (range->size && range->kind == ACCEL_MEMORY_REGISTERED && range->base &&
+	       range->base <= at) {
+		at = range->base - 1;
+		touched_range(dev, operand, at, range);
 	}
-	return range;
 }
 
 static void find_host(const struct operand *operand, struct finding *found)
@@ -72,7 +74,7 @@ static void find_host(const struct operand *operand, struct finding *found)
 
 	for (dev = device_list(); dev && !found->host.size; dev = READ_SHARED(dev->next))
 		if (!READ_SHARED(dev->inherited)) {
-			found->host = host_range(dev, operand);
+			host_range(dev, operand, &found->host);
 			found->host_dev = dev;
 		}
 }
@@ -82,13 +84,15 @@ static void find(const struct operand *operand, const struct accel_device *pin_d
 {
 	const uintptr_t ptr = operand->ptr;
 
-	*found = (struct finding){ .owner = window_owner(ptr) };
+	found->owner = window_owner(ptr);
+	found->closed = false;
+	found->at.size = found->host.size = found->pinned.size = 0;
 	if (found->owner)
-		found->at = extent_of(range_below(READ_SHARED(found->owner->ranges), ptr));
+		extent_read(&found->at, range_below(READ_SHARED(found->owner->ranges), ptr));
 	else
 		find_host(operand, found);
 	if (pin_dev)
-		found->pinned = extent_of(range_below(READ_SHARED(pin_dev->ranges), ptr));
+		extent_read(&found->pinned, range_below(READ_SHARED(pin_dev->ranges), ptr));
 	if (found->owner && !device_try_hold(found->owner)) {
 		found->owner = NULL;
 		found->closed = true;
@@ -171,7 +175,7 @@ static int resolve_device(struct operand *operand, const struct finding *found)
 			    " of %zu bytes",
 			    operand->name, operand->ptr, operand->size, range->base, range->size);
 	operand->dev = found->owner;
-	operand->in = *range;
+	operand->serial = range->serial;
 	return 0;
 }
 
@@ -200,8 +204,8 @@ int operand_resolve(struct operand *operand, const struct accel_device *pin_dev)
 	int err;
 
 	look_up(operand, pin_dev, &found);
-	operand->pinned = found.pinned.kind != ACCEL_MEMORY_DEVICE &&
-			  extent_holds(&found.pinned, operand->ptr, operand->size);
+	operand->pinned = extent_holds(&found.pinned, operand->ptr, operand->size) &&
+			  found.pinned.kind != ACCEL_MEMORY_DEVICE;
 	if (found.closed)
 		return was_closed(operand);
 	if (!found.owner)

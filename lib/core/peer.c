@@ -36,8 +36,8 @@ enum { WRITER, OWNER };
 static struct peer *peers;
 static struct peer *unused;
 
-static struct peer *peer_create(struct accel_device *from, struct accel_device *to,
-				const struct extent *range)
+/* Neither published nor of any allocation yet. */
+static struct peer *peer_create(struct accel_device *from, struct accel_device *to)
 {
 	struct peer *peer;
 
@@ -51,10 +51,8 @@ static struct peer *peer_create(struct accel_device *from, struct accel_device *
 	if (!peer)
 		return NULL;
 	WRITE_SHARED(peer->from, from);
-	WRITE_SHARED(peer->serial, range->serial);
 	peer->devs[WRITER] = from;
 	peer->devs[OWNER] = to;
-	peer->base = range->base;
 	peer->at = peer->size = 0;
 	device_hold(from);
 	device_hold(to);
@@ -226,18 +224,35 @@ static struct peer *publish(struct peer *peer)
 	return peer;
 }
 
-static struct peer *make(struct accel_device *from, struct accel_device *to,
-			 const struct extent *range)
+/* Of the allocation at an address, unless it was freed meanwhile: the size, or 0. */
+static size_t peer_begin(struct peer *peer, uintptr_t ptr, uint64_t serial)
 {
-	struct peer *peer = peer_create(from, to, range), *used;
+	const struct range *range;
+	size_t size = 0;
 
-	if (!peer)
-		return NULL;
-	link_memory(peer, range->size);
 	table_lock();
-	used = publish(peer);
+	range = range_below(peer->devs[OWNER]->ranges, ptr);
+	if (range && range->serial == serial) {
+		WRITE_SHARED(peer->serial, serial);
+		peer->base = range->base;
+		size = range->size;
+	}
 	table_unlock();
-	if (used != peer)
+	return size;
+}
+
+static struct peer *make(const struct copy *copy)
+{
+	struct peer *peer = peer_create(copy->src.dev, copy->dst.dev), *used = NULL;
+	size_t size = peer ? peer_begin(peer, copy->dst.ptr, copy->dst.serial) : 0;
+
+	if (size) {
+		link_memory(peer, size);
+		table_lock();
+		used = publish(peer);
+		table_unlock();
+	}
+	if (peer && used != peer)
 		peer_end(peer);
 	return used;
 }
@@ -263,14 +278,13 @@ static struct peer *find_published(const struct accel_device *from, uint64_t ser
 /* The link from the source's device to the destination's memory, with a reference; or NULL. */
 static struct peer *get(const struct copy *copy)
 {
-	struct accel_device *from = copy->src.dev, *to = copy->dst.dev;
 	struct peer *peer;
 
 	/* A verified copy has no direct way: the device that writes cannot read back from the other. */
-	if (copy->verify || !to->mappable)
+	if (copy->verify || !copy->dst.dev->mappable)
 		return NULL;
-	peer = find_published(from, copy->dst.in.serial);
-	return peer ? peer : make(from, to, &copy->dst.in);
+	peer = find_published(copy->src.dev, copy->dst.serial);
+	return peer ? peer : make(copy);
 }
 
 /* The copy as one of the card that writes: the other card's memory is its host memory. */

@@ -13,11 +13,11 @@ static void find(uintptr_t ptr, struct finding *found)
 {
 	struct accel_device *dev;
 
-	*found = (struct finding){ .dev = NULL };
+	found->dev = NULL;
 	for (dev = device_list(); dev && !found->dev; dev = READ_SHARED(dev->next)) {
 		if (READ_SHARED(dev->inherited))
 			continue;
-		found->at = extent_of(range_below(READ_SHARED(dev->ranges), ptr));
+		extent_read(&found->at, range_below(READ_SHARED(dev->ranges), ptr));
 		if (extent_holds(&found->at, ptr, 1))
 			found->dev = dev;
 	}
@@ -53,7 +53,7 @@ static bool is_accessible(const struct finding *found)
 
 int accel_pointer_info(const void *ptr, struct accel_pointer_info *info)
 {
-	struct finding found;
+	struct finding found = { .dev = NULL };
 	int err = 0;
 
 	if (!ptr || !info)

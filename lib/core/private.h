@@ -88,8 +88,30 @@ struct table_read {
 	bool locked;
 };
 
-void table_read_begin(struct table_read *read);
-bool table_read_retry(struct table_read *read);
+/* How many changes have begun and ended: odd while something is changed. */
+extern uint64_t table_changes __attribute__((visibility("hidden")));
+
+/* After so many attempts a reader takes the lock: a writer may have been preempted. */
+#define TABLE_ATTEMPTS 100
+
+static inline void table_read_begin(struct table_read *read)
+{
+	read->locked = read->attempts++ == TABLE_ATTEMPTS;
+	if (read->locked)
+		table_lock();
+	read->changes = READ_SHARED(table_changes);
+}
+
+static inline bool table_read_retry(struct table_read *read)
+{
+	if (read->locked) {
+		table_unlock();
+		return false;
+	}
+	/* Not before what was read with READ_SHARED(). */
+	return read->changes & 1 ||
+	       __atomic_load_n(&table_changes, __ATOMIC_RELAXED) != read->changes;
+}
 
 /* One more reference, unless there is none: the object is not alive. */
 static inline bool reference_get(unsigned int *count)
@@ -132,14 +154,25 @@ struct range *range_below(struct range *root, uintptr_t addr);
 
 /* A copy of what is known of a range. */
 struct extent {
+	size_t size; /* 0: of none, and the rest is not set */
 	uintptr_t base;
-	size_t size; /* 0: of none */
 	size_t mapped;
 	uint64_t serial;
 	enum accel_memory_kind kind;
 };
 
-struct extent extent_of(const struct range *range);
+/* In place: a copy of a struct that was written just now, word by word, waits for each word. */
+static inline void extent_read(struct extent *extent, const struct range *range)
+{
+	extent->size = 0;
+	if (!range)
+		return;
+	extent->base = READ_SHARED(range->base);
+	extent->size = READ_SHARED(range->size);
+	extent->mapped = READ_SHARED(range->mapped);
+	extent->serial = READ_SHARED(range->serial);
+	extent->kind = READ_SHARED(range->kind);
+}
 
 static inline bool extent_holds(const struct extent *extent, uintptr_t addr, size_t size)
 {
@@ -511,7 +544,7 @@ struct operand {
 	bool written;
 	/* Found out by operand_resolve(): */
 	struct accel_device *dev; /* whose device memory it is; NULL: the processor's to access */
-	struct extent in; /* with dev: the allocation */
+	uint64_t serial; /* with dev: of the allocation */
 	bool known; /* host memory that is mapped for certain: host or unified */
 	bool pinned; /* wholly in one host range of the card that is asked */
 };

@@ -115,16 +115,3 @@ struct range *range_below(struct range *root, uintptr_t addr)
 	}
 	return below;
 }
-
-struct extent extent_of(const struct range *range)
-{
-	if (!range)
-		return (struct extent){ .size = 0 };
-	return (struct extent){
-		.base = READ_SHARED(range->base),
-		.size = READ_SHARED(range->size),
-		.mapped = READ_SHARED(range->mapped),
-		.serial = READ_SHARED(range->serial),
-		.kind = READ_SHARED(range->kind),
-	};
-}
