@@ -166,11 +166,11 @@ int accel_pool_destroy(struct accel_pool *pool);
  * @alignment: bytes, a power of two up to 2 MiB; the granule is had without asking
  * @ptr: receives the address, NULL on failure
  *
- * Makes no system call, unless the pool has to grow, wait, or have more room for its notes; nor does
- * a failure, which takes no longer, but for an @alignment above the granule: before that fails, all
- * free pieces from @size up to @size + @alignment are looked at. What upstream has refused is not
- * asked for again for 100 ms, unless something was given back. The bytes are whatever they were.
- * Thread-safe.
+ * Makes no system call, unless the pool has to grow, wait, double its tables, or sleep until another
+ * thread gives its lock. A failure takes no longer than a success, except for an @alignment above the
+ * granule: before that fails, all free pieces from @size up to @size + @alignment are looked at. What
+ * upstream has refused is not requested again for 100 ms, unless something was given back. The bytes
+ * are not initialized. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another card or was destroyed);
  * ``-ENOMEM`` (no such block is free, and the pool cannot grow; or the host has no memory for the
@@ -244,7 +244,7 @@ int accel_pool_stats(struct accel_pool *pool, struct accel_pool_stats *stats);
  * not expect anybody to have written. For tests: it takes long, and all threads wait. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-EFAULT`` (ACCEL_POOL_DEBUG: something was written behind a block
- * or after a free); ``-EUCLEAN`` (the pool's own notes are wrong: overwritten, or a bug of the
+ * or after a free); ``-EUCLEAN`` (the tables of the pool are wrong: overwritten, or a bug of the
  * library); ``-EPERM`` (from before a fork).
  */
 int accel_pool_check(struct accel_pool *pool);
