@@ -192,6 +192,23 @@ int accel_adaptor_create_statistics(const struct accel_resource *upstream,
 				    struct accel_adaptor **adaptor);
 
 /**
+ * accel_adaptor_create_fallback() - an adaptor with a second resource
+ * @first: copied
+ * @second: copied; gets what @first has no memory for (``-ENOMEM``, ``-EDQUOT``)
+ * @adaptor: receives the adaptor, NULL on failure
+ *
+ * A free goes to the resource that has allocated. Memory of @second has to be freed through the
+ * adaptor. The application has to work with memory of both: with unified memory behind device memory,
+ * for example, copies between them are as between any two allocations. Statistics count both.
+ * Thread-safe.
+ *
+ * Return: as accel_adaptor_create_statistics().
+ */
+int accel_adaptor_create_fallback(const struct accel_resource *first,
+				  const struct accel_resource *second,
+				  struct accel_adaptor **adaptor);
+
+/**
  * accel_adaptor_create_limiting() - an adaptor with a limit
  * @upstream: copied
  * @limit: bytes that may be allocated at a time

@@ -228,6 +228,23 @@ static int use_adaptor(struct accel_adaptor *adaptor)
 	return first(err, accel_adaptor_destroy(adaptor));
 }
 
+/* The first resource has nothing. */
+static int use_fallback(const struct accel_resource *memory)
+{
+	struct accel_adaptor *limiting, *made;
+	struct accel_resource limited;
+	int err = accel_adaptor_create_limiting(memory, 1, &limiting);
+
+	if (err)
+		return err;
+	err = accel_adaptor_resource(limiting, &limited);
+	if (!err)
+		err = accel_adaptor_create_fallback(&limited, memory, &made);
+	if (!err)
+		err = use_adaptor(made);
+	return first(err, accel_adaptor_destroy(limiting));
+}
+
 static int adaptors(void)
 {
 	struct accel_resource memory;
@@ -238,6 +255,8 @@ static int adaptors(void)
 		err = accel_adaptor_create_statistics(&memory, &made);
 	if (!err)
 		err = use_adaptor(made);
+	if (!err)
+		err = use_fallback(&memory);
 	if (!err)
 		err = accel_adaptor_create_tracking(&memory, 4, &made);
 	return err ? err : use_adaptor(made);

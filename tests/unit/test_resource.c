@@ -209,6 +209,9 @@ static void test_refused_adaptors(void)
 	refused(accel_adaptor_create_statistics(&upstream, NULL), -EINVAL, "adaptor is NULL");
 	refused(accel_adaptor_create_statistics(NULL, &adaptor), -EINVAL, "resource is NULL");
 	ok(!adaptor);
+	refused(accel_adaptor_create_fallback(&bad, &upstream, &adaptor), -EINVAL, "ops is NULL");
+	refused(accel_adaptor_create_fallback(&upstream, &bad, &adaptor), -EINVAL, "ops is NULL");
+	ok(!adaptor);
 	refused(accel_adaptor_create_limiting(&bad, 1, &adaptor), -EINVAL, "ops is NULL");
 	refused(accel_adaptor_create_logging(&bad, "/tmp/x", &adaptor), -EINVAL, "ops is NULL");
 	refused(accel_adaptor_create_logging(&upstream, NULL, &adaptor), -EINVAL, "path is NULL");
@@ -298,6 +301,45 @@ static void test_limit_at_once(void)
 	ok(counts_of(adaptor).failures == 1 && counts_of(adaptor).bytes == 60);
 	give(&behind, a, 60);
 	expect(accel_adaptor_destroy(adaptor), 0);
+}
+
+/* ---- Fallback ---- */
+
+static void test_fallback(void)
+{
+	struct heap larger = { .limit = 1000 };
+	struct accel_resource first = heap_resource(&heap), second = heap_resource(&larger), both;
+	struct accel_adaptor *adaptor;
+	void *a, *b, *c, *ptr;
+
+	heap = (struct heap){ .limit = 100 };
+	expect(accel_adaptor_create_fallback(&first, &second, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &both), 0);
+	a = take(&both, 60);
+	b = take(&both, 60);
+	c = take(&both, 900);
+	ok(heap.bytes == 60 && larger.bytes == 960);
+	refused(accel_resource_allocate(&both, NULL, 41, 64, &ptr), -ENOMEM, "");
+	ok(!ptr && counts_of(adaptor).bytes == 1020 && counts_of(adaptor).failures == 1);
+	/* A free goes where the memory is from, and what is refused is live as before. */
+	larger.fail_free_nth = 1;
+	ok(accel_resource_deallocate(&both, NULL, b, 60, 64) == -EIO);
+	ok(larger.bytes == 960 && counts_of(adaptor).count == 3);
+	give(&both, b, 60);
+	ok(heap.bytes == 60 && larger.bytes == 900);
+	give(&both, a, 60);
+	ok(!heap.bytes && larger.bytes == 900);
+	refused(accel_adaptor_destroy(adaptor), -EBUSY, "live");
+	/* The first one again, once it has memory; the second one not for other errors. */
+	a = take(&both, 100);
+	ok(heap.bytes == 100);
+	heap.fail_nth = 1;
+	heap.fail_err = -ENODEV;
+	ok(accel_resource_allocate(&both, NULL, 10, 64, &ptr) == -ENODEV && larger.bytes == 900);
+	give(&both, c, 900);
+	give(&both, a, 100);
+	expect(accel_adaptor_destroy(adaptor), 0);
+	ok(!heap.bytes && !larger.bytes);
 }
 
 /* ---- Spill ---- */
@@ -810,6 +852,7 @@ int main(void)
 	RUN(test_refused_adaptors);
 	RUN(test_limit);
 	RUN(test_limit_at_once);
+	RUN(test_fallback);
 	RUN(test_spill);
 	RUN(test_log);
 	RUN(test_log_of_a_full_disk);
