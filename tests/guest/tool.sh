@@ -113,13 +113,14 @@ dumps() {
 
 health_explains() { accelctl health 1 | grep -E '^  timeouts +[1-9].* exceeded watchdog_ms'; }
 
-# Device 0 is removed, and is not replaced by the other one.
+# The other device is removed, and device 1 does not take its number.
 keeps_its_number() {
-	local address
-	address=$(sed -n 's/^PCI_SLOT_NAME=//p' /sys/class/paccel/paccel0/device/uevent)
+	local address number
+	number=$(accelctl list | awk '$1 ~ /^[0-9]+$/ && $1 != 1 { print $1 }')
+	address=$(sed -n 's/^PCI_SLOT_NAME=//p' "/sys/class/paccel/paccel$number/device/uevent")
 	echo "$address" > /sys/bus/pci/drivers/paccel/unbind || return 1
 	accelctl info 1 | grep -x 'device 1' && accelctl stats | grep '^device 1: ' &&
-		! accelctl info 0 2> "$work/err" && grep 'there is no device 0: there is 1' "$work/err" &&
+		! accelctl info "$number" 2> "$work/err" && grep "there is no device $number: there is 1" "$work/err" &&
 		! accelctl info "$address" 2> "$work/err" && grep "no device at PCI address $address" "$work/err"
 }
 
