@@ -127,7 +127,10 @@ static void settle(struct accel_stream *stream)
 
 static void *work(void *arg);
 
-/* Returns an errno. The thread is the reader. */
+/*
+ * Returns an errno. The thread is the reader. Under the lock, or without it for a worker that is not
+ * published: the thread may run before this returns, so all that it needs is written first.
+ */
 static int start_thread(struct worker *owner)
 {
 	struct thread *thread = malloc(sizeof(*thread));
@@ -137,17 +140,18 @@ static int start_thread(struct worker *owner)
 	if (!thread)
 		return ENOMEM;
 	*thread = (struct thread){ .next = owner->threads, .worker = owner };
+	owner->threads = thread;
+	owner->has_reader = true;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	err = pthread_create(&thread->id, NULL, work, thread);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err) {
+		owner->has_reader = false;
+		owner->threads = thread->next;
 		free(thread);
-		return err;
 	}
-	owner->threads = thread;
-	owner->has_reader = true;
-	return 0;
+	return err;
 }
 
 /* Called with the lock, and runs the call without it. */
@@ -189,11 +193,12 @@ static void call_reader(struct worker *owner)
 	pthread_cond_signal(&owner->wanted);
 }
 
+/* Nothing for a worker that is not published: another thread's is used instead, and it is ended. */
 static void run_due(struct worker *self)
 {
 	struct call **due, *call;
 
-	while (!self->stop && (due = find_due())) {
+	while (!self->stop && worker == self && (due = find_due())) {
 		call = *due;
 		unlink_call(due);
 		call->next = running;
@@ -210,7 +215,7 @@ static void retire(struct thread *thread)
 	while (*at != thread)
 		at = &(*at)->next;
 	*at = thread->next;
-	pthread_detach(thread->id);
+	pthread_detach(pthread_self());
 	free(thread);
 }
 
