@@ -84,14 +84,14 @@ SETUP_KERNELS := $(patsubst %,setup-%,$(KERNELS) kcsan latency)
 $(SETUP_KERNELS): setup-%:
 	@qemu/setup kernel $*
 
-KBUILD = $(MAKE) $(if $(Q),-s,V=1) --no-print-directory -C "$$(qemu/setup print $* kdir)" W=1 KCFLAGS=-Werror
+KBUILD_ARGS = $(if $(Q),-s,V=1) --no-print-directory -C "$$(qemu/setup print $* kdir)" W=1 KCFLAGS=-Werror
 
 # The modules for the tests need its symbols, so they are built after it.
 $(BUILD)/kernel/%/paccel.ko: setup-% FORCE
 	@qemu/link-sources kernel $(@D)
-	$(call step,MODULE)$(KBUILD) M=$(abspath $(@D)) modules
+	$(call step,MODULE)$(MAKE) $(KBUILD_ARGS) M=$(abspath $(@D)) modules
 	@qemu/link-sources tests/module $(BUILD)/tests/module/$*
-	$(Q)$(KBUILD) M=$(abspath $(BUILD)/tests/module/$*) PACCEL=$(abspath $(@D)) modules
+	$(Q)$(MAKE) $(KBUILD_ARGS) M=$(abspath $(BUILD)/tests/module/$*) PACCEL=$(abspath $(@D)) modules
 
 # --- user space --------------------------------------------------------------------
 
