@@ -354,7 +354,7 @@ static bool has_calls(const struct accel_device *dev)
 {
 	const struct accel_stream *stream;
 
-	for (stream = dev->streams; stream; stream = stream->next)
+	for (stream = READ_SHARED(dev->streams); stream; stream = stream->next)
 		if (stream->pending)
 			return true;
 	return false;

@@ -90,13 +90,12 @@ int stamp_take(struct accel_device *dev, struct stamp **stamp)
 	if (*stamp)
 		return 0;
 	err = make_block(dev, &block);
-	if (err)
-		return err;
 	pthread_mutex_lock(&dev->lock);
-	add_block(dev, block);
+	if (!err)
+		add_block(dev, block);
 	*stamp = take_unused(dev);
 	pthread_mutex_unlock(&dev->lock);
-	return 0;
+	return *stamp ? 0 : err;
 }
 
 void stamp_retire(struct accel_device *dev, struct stamp *stamp, uint64_t ticket)

@@ -6,6 +6,7 @@
 #include "private.h"
 
 #include <linux/paccel.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -390,7 +391,8 @@ static struct accel_stream *new_handle(struct accel_device *dev)
 		return NULL;
 	stream->dev = dev;
 	stream->next = dev->streams;
-	return dev->streams = stream;
+	STORE(dev->streams, stream);
+	return stream;
 }
 
 /* Under the card's lock. */
@@ -428,6 +430,18 @@ static int stream_make(struct accel_device *dev, struct accel_stream **made)
 	return err;
 }
 
+/* Whether another thread is about to give a number back. */
+static bool is_ending(struct accel_device *dev)
+{
+	const struct accel_stream *stream;
+
+	pthread_mutex_lock(&dev->lock);
+	for (stream = dev->streams; stream && stream->state != HANDLE_ENDING; stream = stream->next)
+		;
+	pthread_mutex_unlock(&dev->lock);
+	return stream;
+}
+
 int accel_stream_create(struct accel_device *dev, struct accel_stream **stream)
 {
 	KEEP_ERRNO;
@@ -439,8 +453,10 @@ int accel_stream_create(struct accel_device *dev, struct accel_stream **stream)
 	err = device_check(dev);
 	if (err)
 		return err;
-	reap(dev);
-	err = stream_make(dev, stream);
+	do {
+		reap(dev);
+		err = stream_make(dev, stream);
+	} while (err == -ENOSPC && is_ending(dev) && !sched_yield());
 	if (err == -ENOSPC)
 		return fail(err,
 			    "%s: no more streams for this handle: %" PRIu32
@@ -500,22 +516,19 @@ int accel_stream_query(struct accel_stream *stream)
 	return err && err != -EINPROGRESS ? stream_error(stream, err) : err;
 }
 
-/* Without a sentence, but for -EDEADLK. */
-static int wait_all(struct accel_stream *stream, uint64_t deadline)
+/* Waits for callbacks and a point. Without a sentence, but for -EDEADLK. */
+static int wait_all(struct accel_stream *stream, uint64_t ticket, uint64_t deadline)
 {
 	int err = callbacks_wait(stream, deadline);
 
 	if (!err)
-		err = status_of(stream);
-	if (err == -EINPROGRESS)
-		err = ticket_wait(stream->dev, ticket_make(stream->number, LOAD(stream->last)),
-				  deadline);
-	return err;
+		err = ticket_status(stream->dev, ticket);
+	return err == -EINPROGRESS ? ticket_wait(stream->dev, ticket, deadline) : err;
 }
 
 int stream_settle(struct accel_stream *stream, uint64_t deadline)
 {
-	int err = wait_all(stream, deadline);
+	int err = wait_all(stream, ticket_make(stream->number, LOAD(stream->last)), deadline);
 
 	return err && err != -EDEADLK ? stream_error(stream, err) : err;
 }
@@ -533,16 +546,32 @@ int accel_stream_synchronize(struct accel_stream *stream)
 	return accel_stream_synchronize_until(stream, NEVER);
 }
 
-/* The live stream with the lowest number above the given one, or NULL. */
-static struct accel_stream *next_stream(struct accel_device *dev, uint32_t above)
+/* What a handle stood for at some time: it may stand for a new stream now. Starts as { 0 }. */
+struct snapshot {
+	struct accel_stream *stream;
+	uint32_t number;
+	uint64_t last, submitted; /* tickets */
+	bool own; /* live, and created by this thread */
+};
+
+/* Goes on to the stream with the next number that has not ended and been destroyed; false: none. */
+static bool next_stream(struct accel_device *dev, struct snapshot *at)
 {
 	struct accel_stream *stream, *next = NULL;
 
 	pthread_mutex_lock(&dev->lock);
 	for (stream = dev->streams; stream; stream = stream->next)
-		if (stream->state != HANDLE_UNUSED && stream->number > above &&
-		    (!next || stream->number < next->number))
+		if (stream->state != HANDLE_UNUSED && stream->state != HANDLE_ENDING &&
+		    stream->number > at->number && (!next || stream->number < next->number))
 			next = stream;
+	if (next)
+		*at = (struct snapshot){
+			.stream = next,
+			.number = next->number,
+			.last = ticket_make(next->number, LOAD(next->last)),
+			.submitted = ticket_make(next->number, LOAD(next->submitted)),
+			.own = next->state == HANDLE_LIVE && next->thread == this_thread(),
+		};
 	pthread_mutex_unlock(&dev->lock);
 	return next;
 }
@@ -552,22 +581,20 @@ static struct accel_stream *next_stream(struct accel_device *dev, uint32_t above
  * thread that has created the stream, and to no other layer of the process. The error of a
  * destroyed stream is not returned.
  */
-static int settle_one(struct accel_stream *stream)
+static int settle_one(const struct snapshot *at)
 {
-	bool own = LOAD(stream->state) == HANDLE_LIVE && LOAD(stream->thread) == this_thread();
-	int err = wait_all(stream, NEVER);
+	int err = wait_all(at->stream, at->last, NEVER);
 
 	if (err == -ENODEV || err == -ESTALE)
-		return general_error(stream->dev, err);
-	return err && own ? stream_error(stream, err) : 0;
+		return general_error(at->stream->dev, err);
+	return err && at->own ? stream_error(at->stream, err) : 0;
 }
 
 int accel_device_synchronize(struct accel_device *dev)
 {
 	KEEP_ERRNO;
-	struct accel_stream *stream;
+	struct snapshot at = { 0 };
 	int err = device_check(dev), failed;
-	uint32_t number = 0;
 
 	if (err)
 		return err;
@@ -575,18 +602,12 @@ int accel_device_synchronize(struct accel_device *dev)
 		return fail(-EDEADLK, "a callback cannot wait for all streams of a card: "
 				      "its own is one of them");
 	err = device_alive(dev);
-	while ((stream = next_stream(dev, number))) {
-		number = stream->number;
-		failed = settle_one(stream);
+	while (next_stream(dev, &at)) {
+		failed = settle_one(&at);
 		err = err ? err : failed;
 	}
 	reap(dev);
 	return err;
-}
-
-static void wait_submitted(struct accel_stream *stream)
-{
-	ticket_wait(stream->dev, ticket_make(stream->number, LOAD(stream->submitted)), NEVER);
 }
 
 /*
@@ -596,17 +617,15 @@ static void wait_submitted(struct accel_stream *stream)
 static int clear(struct accel_stream *stream)
 {
 	struct paccel_stream_clear cmd = { .size = sizeof(cmd), .stream = stream->number };
-	struct accel_stream *other;
 	int err;
 
 	while ((err = device_ioctl(stream->dev, PACCEL_IOC_STREAM_CLEAR, &cmd)) == -EBUSY) {
-		wait_submitted(stream);
+		ticket_wait(stream->dev, ticket_make(stream->number, LOAD(stream->submitted)), NEVER);
 		err = device_ioctl(stream->dev, PACCEL_IOC_STREAM_CLEAR, &cmd);
 		if (err != -EBUSY)
 			break;
-		for (other = next_stream(stream->dev, 0); other;
-		     other = next_stream(stream->dev, other->number))
-			wait_submitted(other);
+		for (struct snapshot at = { 0 }; next_stream(stream->dev, &at);)
+			ticket_wait(stream->dev, at.submitted, NEVER);
 	}
 	return err;
 }

@@ -286,6 +286,27 @@ static void test_stream_goes_meanwhile(void)
 	tear_down();
 }
 
+static struct accel_event *other_event;
+
+static void another_records(void)
+{
+	expect(accel_event_record(other_event, stream), 0);
+	mock_fail(PACCEL_NR_HOST_ALLOC, 1, ENOSPC);
+}
+
+/* Another thread has made room for both, and has taken the last range. */
+static void test_last_range_goes_meanwhile(void)
+{
+	struct accel_event *event;
+
+	set_up();
+	event = new_event(dev);
+	other_event = new_event(dev);
+	mock_before(PACCEL_NR_HOST_ALLOC, another_records);
+	expect(accel_event_record(event, stream), 0);
+	tear_down();
+}
+
 static void test_no_locked_memory(void)
 {
 	struct accel_event *event;
@@ -408,6 +429,7 @@ int main(void)
 	RUN(test_stream_is_gone);
 	RUN(test_failed_stream_is_gone);
 	RUN(test_stream_goes_meanwhile);
+	RUN(test_last_range_goes_meanwhile);
 	RUN(test_no_locked_memory);
 	RUN(test_creation_makes_no_call);
 	RUN(test_creation_without_a_stream);

@@ -186,6 +186,39 @@ static void test_limits_of_streams(void)
 	tear_down();
 }
 
+static struct accel_stream *created;
+static pthread_t creator;
+
+static void *creates_one(void *arg)
+{
+	expect(accel_stream_create(dev, &created), 0);
+	return arg;
+}
+
+static void another_creates(void)
+{
+	unsigned int calls = mock_calls(PACCEL_NR_STREAM_CREATE);
+
+	pthread_create(&creator, NULL, creates_one, NULL);
+	mock_wait_calls(PACCEL_NR_STREAM_CREATE, calls + 1);
+}
+
+/* Another thread is destroying the one that is one too many. */
+static void test_limit_while_one_ends(void)
+{
+	struct accel_stream *first;
+
+	set_up();
+	first = new_stream(dev);
+	for (int i = 0; i < MOCK_STREAMS - 2; i++)
+		new_stream(dev);
+	mock_before(PACCEL_NR_STREAM_DESTROY, another_creates);
+	expect(accel_stream_destroy(first), 0);
+	pthread_join(creator, NULL);
+	ok(created != NULL);
+	tear_down();
+}
+
 static void test_failed_create_leaves_nothing(void)
 {
 	struct accel_stream *second;
@@ -1388,6 +1421,7 @@ int main(void)
 	RUN(test_streams_are_independent);
 	RUN(test_wait_event);
 	RUN(test_limits_of_streams);
+	RUN(test_limit_while_one_ends);
 	RUN(test_failed_create_leaves_nothing);
 	RUN(test_destroy_with_work);
 	RUN(test_device_synchronize);

@@ -363,6 +363,36 @@ static void test_one_of_many_frees_wins(void)
 	expect(accel_device_close(card), 0);
 }
 
+static void *waits_for_its_streams(void *arg)
+{
+	struct accel_device *dev = arg;
+	char *dst = device_memory(dev, 64), *src = host_memory(dev, 64);
+	struct accel_stream *stream;
+	int err;
+
+	for (int i = 0; i < 100; i++) {
+		err = accel_stream_create(dev, &stream);
+		if (err) {
+			ok(err == -ENOSPC);
+			continue;
+		}
+		expect(accel_async_memory_copy_h2d(dev, stream, dst, src, 64), 0);
+		expect(accel_device_synchronize(dev), 0);
+		expect(accel_stream_query(stream), 0);
+		expect(accel_stream_destroy(stream), 0);
+	}
+	return NULL;
+}
+
+/* A handle whose stream has ended has the number of one that another thread has just created. */
+static void test_synchronize_while_streams_end(void)
+{
+	struct accel_device *dev = open_card();
+
+	in_threads(4, waits_for_its_streams, dev);
+	expect(accel_device_close(dev), 0);
+}
+
 int main(void)
 {
 	RUN(test_one_card);
@@ -375,5 +405,6 @@ int main(void)
 	RUN(test_removal_ends_copies);
 	RUN(test_last_close_while_a_copy_runs);
 	RUN(test_one_of_many_frees_wins);
+	RUN(test_synchronize_while_streams_end);
 	return tap_end();
 }
