@@ -325,7 +325,15 @@ static uint32_t collect(const struct submission *sub, struct paccel_op *ops, uin
 	return nr;
 }
 
-/* A wait whose stream the driver does not know any more has become needless since, or failed. */
+/* A wait whose stream the driver does not know any more has become needless since (0), or failed. */
+static int status_of_wait(const struct submission *sub, uint32_t bad)
+{
+	const struct item *item = &sub->items[bad];
+
+	return item->op.op == PACCEL_OP_WAIT_POINT ? ticket_status(sub->batch->dev, awaited(item))
+						   : -ENOENT;
+}
+
 static int queue(const struct submission *sub, struct accel_stream *stream, struct paccel_op *ops,
 		 uint32_t *from, struct submitted *done)
 {
@@ -339,7 +347,7 @@ static int queue(const struct submission *sub, struct accel_stream *stream, stru
 		if (err)
 			done->bad = from[done->bad < nr ? done->bad : nr];
 	} while (err == -ENOENT && done->bad < sub->nr &&
-		 is_needless(sub->batch->dev, &sub->items[done->bad]));
+		 !(err = status_of_wait(sub, done->bad)));
 	return err;
 }
 
@@ -347,9 +355,6 @@ static int operation_error(const struct submission *sub, uint32_t bad, int err)
 {
 	const struct item *item = &sub->items[bad];
 
-	/* A stream that the driver does not know any more has ended. */
-	if (item->op.op == PACCEL_OP_WAIT_POINT && err == -ENOENT)
-		err = ticket_status(sub->batch->dev, awaited(item));
 	if (err == -EOPNOTSUPP)
 		return fail(err,
 			    "operation %" PRIu32 " (%s): %s cannot verify it: see ACCEL_CAP_VERIFY",
@@ -360,6 +365,9 @@ static int operation_error(const struct submission *sub, uint32_t bad, int err)
 			    item->op.fd.fd);
 	case PACCEL_OP_COPY:
 	case PACCEL_OP_FILL:
+		if (err != -EFAULT)
+			return fail(err, "operation %" PRIu32 " (%s): %s", bad, item->what,
+				    accel_strerror(err));
 		return fail(err,
 			    "operation %" PRIu32 " (%s): memory was freed or unregistered since it "
 			    "was added (%s)",
