@@ -78,8 +78,10 @@ extern "C" {
  * of streams, events and batches, return ``-EPERM`` (accel_device_close() works and releases what
  * was inherited). It may open cards itself: handles, windows and allocations are then its own, and
  * device pointers from before the fork are refused. Host and unified memory of the parent stays
- * mapped in the child, shared with the parent, as memory that the library does not know. The parent
- * is not affected. Use fork() or posix_spawn(): a raw clone() runs no fork handlers, and its child
+ * mapped in the child, shared with the parent, as memory that the library does not know. While the
+ * child has such memory mapped, the parent's handle keeps all of its memory allocated, also after its
+ * last close; the child ends that by unmapping it, by exec() or by its end. Otherwise the parent is
+ * not affected. Use fork() or posix_spawn(): a raw clone() runs no fork handlers, and its child
  * may not call the library.
  */
 
@@ -297,7 +299,7 @@ int accel_device_open(int index, struct accel_device **dev);
  * Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, empty, neither a path nor a PCI address, a path of something else);
- * ``-ENODEV`` (no driver, no such path, no device with this address; or devices were added or removed
+ * ``-ENODEV`` (no driver, no such path, no device with this address; or it was removed or replaced
  * meanwhile); ``-EACCES`` (the caller may not open the node, or the node of a device that may have
  * the address); or as accel_device_open().
  */
@@ -307,8 +309,9 @@ int accel_device_open_name(const char *name, struct accel_device **dev);
  * accel_device_close() - close a card
  * @dev: handle
  *
- * Undoes one open. The last one frees all memory of the handle, unregisters all registrations, and
- * gives the window back: pointers into either must not be used any more. It ends all streams,
+ * Undoes one open. The last one frees all memory of the handle (after a fork(): see there),
+ * unregisters all registrations, and gives the window back: pointers into either must not be used
+ * any more. It ends all streams,
  * events and batches of the handle: what waits in a stream is cancelled, and those handles must not
  * be used either. Callbacks that have not run are run before it returns, with ``-ECANCELED`` if
  * their work has not ended. Never waits for the card. Also closes a handle whose card is gone, and
@@ -353,7 +356,7 @@ int accel_device_reset(struct accel_device *dev);
  * It becomes readable (POLLIN) for poll(), epoll and io_uring when the device is removed, or when a
  * reset loses the memory of the handle, and stays so. Calls on the handle are then ``-ENODEV`` or
  * ``-ESTALE``: close it. Nothing can be read from the descriptor. It keeps neither the handle nor its
- * memory: after the last accel_device_close() it never becomes readable. Thread-safe.
+ * memory, and is of no use after the last accel_device_close(). Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-EMFILE``, ``-ENFILE`` (too many open files); ``-ENOSPC`` (the
  * user's limit of epoll watches); ``-ENOMEM``; or a general error.
@@ -873,8 +876,8 @@ int accel_stream_clear(struct accel_stream *stream);
  * when the device is removed, and when the handle is closed (``-ECANCELED``). Callbacks run in
  * threads of the library, which block all signals and end with the last close of the devices that
  * had callbacks. Those of one stream run one after the other, those of different streams may run at
- * the same time. So @fn may block, which holds @stream only; but it must not call into @stream, nor
- * wait for a stream that has a callback to run. Thread-safe.
+ * the same time. So @fn may block, which holds @stream only, unless the process can start no further
+ * thread; but it must not call into @stream, nor wait for a stream that has a callback to run. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, destroyed); ``-EDEADLK`` (in a callback of @stream); ``-ENOMEM``,
  * ``-EMFILE``, ``-ENFILE`` (the thread cannot be started); or a general error. @fn is not called if

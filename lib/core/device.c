@@ -46,6 +46,20 @@ static void end_move(void)
 		pthread_cond_broadcast(&settled);
 }
 
+void device_move_begin(void)
+{
+	table_lock();
+	moving++;
+	table_unlock();
+}
+
+void device_move_end(void)
+{
+	table_lock();
+	end_move();
+	table_unlock();
+}
+
 int device_check(const struct accel_device *dev)
 {
 	if (!dev)
@@ -199,9 +213,7 @@ static int device_create(const struct node *node, uint64_t since, struct accel_d
 	dev->rdev = node->rdev;
 	dev->opens = 1;
 	pthread_mutex_init(&dev->lock, NULL);
-	table_lock();
-	moving++;
-	table_unlock();
+	device_move_begin();
 	err = open_file(dev, node);
 	table_lock();
 	if (!err) {
@@ -216,9 +228,7 @@ static int device_create(const struct node *node, uint64_t since, struct accel_d
 		device_free(dev);
 	} else if (*made != dev) {
 		close(dev->fd);
-		table_lock();
-		end_move();
-		table_unlock();
+		device_move_end();
 		device_free(dev);
 	}
 	return err;
@@ -282,11 +292,18 @@ static uint64_t count_creations(void)
 	return count;
 }
 
+static int open_node(const struct node *node, struct accel_device **dev)
+{
+	uint64_t since = count_creations();
+
+	*dev = find_open(node);
+	return *dev ? 0 : device_create(node, since, dev);
+}
+
 int accel_device_open(int index, struct accel_device **dev)
 {
 	KEEP_ERRNO;
 	struct node node;
-	uint64_t since;
 	int err;
 
 	if (!dev)
@@ -294,15 +311,8 @@ int accel_device_open(int index, struct accel_device **dev)
 	*dev = NULL;
 	if (index < 0)
 		return fail(-EINVAL, "index is %d: the first card is 0", index);
-	err = node_find(index, &node);
-	if (!err)
-		err = fork_watch();
-	if (err)
-		return err;
-
-	since = count_creations();
-	*dev = find_open(&node);
-	return *dev ? 0 : device_create(&node, since, dev);
+	err = node_find(index, &node) ?: fork_watch();
+	return err ? err : open_node(&node, dev);
 }
 
 static void unlink_device(struct accel_device *dev)
@@ -426,12 +436,11 @@ void device_disown_all(void)
 	}
 }
 
-/* The position is looked up first: between that and the open nodes may come and go. */
 int accel_device_open_name(const char *name, struct accel_device **dev)
 {
 	KEEP_ERRNO;
 	struct node node;
-	int err, index;
+	int err;
 
 	if (!dev)
 		return fail(-EINVAL, "dev is NULL: the handle has to go somewhere");
@@ -439,14 +448,8 @@ int accel_device_open_name(const char *name, struct accel_device **dev)
 	if (!name || !*name)
 		return fail(-EINVAL, "name is %s: a path or a PCI address is needed",
 			    name ? "empty" : "NULL");
-	err = node_find_name(name, &index, &node);
-	if (!err)
-		err = accel_device_open(index, dev);
-	if (err || (*dev)->rdev == node.rdev)
-		return err;
-	accel_device_close(*dev);
-	*dev = NULL;
-	return fail(-ENODEV, "devices were added or removed just now: open %s again", name);
+	err = fork_watch() ?: node_find_name(name, &node);
+	return err ? err : open_node(&node, dev);
 }
 
 /* EPERM is about fork() everywhere else. */

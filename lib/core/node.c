@@ -172,13 +172,16 @@ static int has_address(const struct node *node, const char *address)
 	int fd, rc;
 
 	node_path(node, path);
+	device_move_begin();
 	fd = node_open(path);
-	if (fd < 0)
-		return fd;
-	rc = ioctl(fd, PACCEL_IOC_DEVICE_INFO, &info);
-	rc = rc ? fail(-errno, "%s: %s", path, accel_strerror(errno))
-		: !strncasecmp(info.bus_addr, address, sizeof(info.bus_addr));
-	close(fd);
+	rc = fd;
+	if (fd >= 0) {
+		rc = ioctl(fd, PACCEL_IOC_DEVICE_INFO, &info);
+		rc = rc ? fail(-errno, "%s: %s", path, accel_strerror(errno))
+			: !strncasecmp(info.bus_addr, address, sizeof(info.bus_addr));
+		close(fd);
+	}
+	device_move_end();
 	return rc;
 }
 
@@ -221,7 +224,7 @@ static int find_address(const char *name, const struct node *nodes, int count)
 		   : fail(-ENODEV, "none of the %d devices has the address %s", count, address);
 }
 
-int node_find_name(const char *name, int *index, struct node *node)
+int node_find_name(const char *name, struct node *node)
 {
 	struct node *nodes;
 	int count = node_scan(&nodes), found;
@@ -232,10 +235,8 @@ int node_find_name(const char *name, int *index, struct node *node)
 	}
 	found = strchr(name, '/') ? find_path(name, nodes, count)
 				  : find_address(name, nodes, count);
-	if (found >= 0) {
-		*index = found;
+	if (found >= 0)
 		*node = nodes[found];
-	}
 	free(nodes);
 	return found < 0 ? found : 0;
 }

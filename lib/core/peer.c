@@ -185,9 +185,12 @@ static void link_memory(struct peer *peer, size_t size)
 					    .length = size };
 	void *at;
 
-	if (size > peer->devs[WRITER]->max_host_bytes ||
-	    device_ioctl(peer->devs[OWNER], PACCEL_IOC_MEM_EXPORT, &export))
+	if (size > peer->devs[WRITER]->max_host_bytes)
 		return;
+	/* The dma-buf in a child would keep the allocation. */
+	device_move_begin();
+	if (device_ioctl(peer->devs[OWNER], PACCEL_IOC_MEM_EXPORT, &export))
+		goto end_move;
 	at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at != MAP_FAILED) {
 		cmd.addr = peer->at = (uintptr_t)at;
@@ -198,6 +201,8 @@ static void link_memory(struct peer *peer, size_t size)
 			peer->size = size;
 	}
 	close(export.fd);
+end_move:
+	device_move_end();
 }
 
 /*

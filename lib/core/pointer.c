@@ -53,6 +53,7 @@ static bool is_accessible(const struct finding *found)
 
 int accel_pointer_info(const void *ptr, struct accel_pointer_info *info)
 {
+	KEEP_ERRNO;
 	struct finding found = { .dev = NULL };
 	int err = 0;
 

@@ -225,8 +225,8 @@ struct node {
 int node_scan(struct node **nodes);
 /* The node at a position; says why there is none. */
 int node_find(int index, struct node *node);
-/* The position of the node with a path or a bus address, and which one it is. */
-int node_find_name(const char *name, int *index, struct node *node);
+/* The node with a path or a bus address. */
+int node_find_name(const char *name, struct node *node);
 void node_path(const struct node *node, char path[NODE_PATH]);
 /* File descriptor, or a negative errno that says what to do. */
 int node_open(const char *path);
@@ -664,6 +664,9 @@ static inline unsigned int fork_generation(void)
 {
 	return forks;
 }
+/* Around the open and the close of a file that fork() must not copy: it waits for the end. */
+void device_move_begin(void);
+void device_move_end(void);
 /* Waits until no file is being opened or closed; under the table lock, which is given meanwhile. */
 void device_settle(void);
 /* Makes every handle an inherited one, also those that are being closed; in the child. */
