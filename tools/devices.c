@@ -135,22 +135,29 @@ bool device_bus_address(unsigned int number, char *text, size_t size)
 
 /* ---- A device by its name ---- */
 
+/* Up to so many hexadecimal digits and the character @end; @text is then what follows. */
+static bool parse_hex(const char **text, size_t digits, char end, unsigned int *number)
+{
+	size_t length = strspn(*text, "0123456789abcdefABCDEF");
+
+	if (!length || length > digits || (*text)[length] != end)
+		return false;
+	*number = (unsigned int)strtoul(*text, NULL, 16);
+	*text += length + 1;
+	return true;
+}
+
 /* "0000:01:00.0", or without the domain; a colon is in no other name of a device. */
 static bool parse_address(const char *text, char address[16])
 {
 	unsigned int domain = 0, bus, slot, function;
-	int used = -1;
+	bool has_domain = strchr(text, ':') != strrchr(text, ':');
 
-	if (sscanf(text, "%4x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &used) != 4 ||
-	    used < 0 || text[used]) {
-		domain = 0;
-		used = -1;
-		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &slot, &function, &used) != 3 || used < 0 ||
-		    text[used])
-			return false;
-	}
-	snprintf(address, 16, "%04x:%02x:%02x.%x", domain & 0xffff, bus & 0xff, slot & 0x1f,
-		 function & 7);
+	if ((has_domain && !parse_hex(&text, 4, ':', &domain)) || !parse_hex(&text, 2, ':', &bus) ||
+	    !parse_hex(&text, 2, '.', &slot) || !parse_hex(&text, 1, 0, &function) || slot > 0x1f ||
+	    function > 7)
+		return false;
+	snprintf(address, 16, "%04x:%02x:%02x.%x", domain & 0xffff, bus & 0xff, slot, function);
 	return true;
 }
 

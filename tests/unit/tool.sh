@@ -143,7 +143,7 @@ for command in info stats health; do
 		two_cards "$tool" $command 1
 	check "$command of an address that is none" fails 2 'no device at PCI address 0000:0c:00.0' \
 		two_cards "$tool" $command 0c:00.0
-	for device in x -1 01 '' /dev/null 0c:00 0c:00.0x; do
+	for device in x -1 01 '' /dev/null 0c:00 0c:00.0x 0b:00.8 0b:20.0 +b:00.0 0b:+0.0 0x0b:00.0; do
 		check "$command of '$device', which is no device" fails 2 "'$device' is no device" \
 			two_cards "$tool" $command -- "$device"
 	done
@@ -323,6 +323,8 @@ check 'reset of a device in use' fails 1 'device 0 is in use by process 4001: ' 
 check 'reset --force' prints '^device 0 was reset: health is ok$' admin "$tool" reset 0 --force
 check 'reset without permission' fails 1 'needs the capability CAP_SYS_ADMIN' \
 	admin env MOCK_NO_ADMIN=1 "$tool" reset -d 10
+check 'reset of an address that no device can have' fails 2 "'01:20.0' is no device" \
+	admin "$tool" reset --force 01:20.0
 check 'reset that fails' fails 1 'out of service' admin env MOCK_FAIL_RESET=1 "$tool" reset 10
 check 'reset of a device that is not there' fails 1 'there is no device 1' admin "$tool" reset 1
 
