@@ -100,7 +100,9 @@ bool file_field(const char *text, const char *key, char *value, size_t size)
 	const char *at = strstr(text, key);
 
 	*value = 0;
-	if (!at || (at > text && at[-1] != '\n'))
+	while (at && at > text && at[-1] != '\n')
+		at = strstr(at + 1, key);
+	if (!at)
 		return false;
 	at += strlen(key);
 	at += strspn(at, " \t");

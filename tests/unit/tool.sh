@@ -344,6 +344,9 @@ check 'top has a line per process and device' prints \
 no_escape_of_a_process() { ! top | grep -a $'\033'; }
 check 'top prints no escape sequence of a process' no_escape_of_a_process
 check 'top of a device' prints '^ +4002 +10 +2048 B ' top 10
+printf 'Name:	xUid:\nUid:	0	0	0	0\n' > "$work/proc/4002/status"
+check 'top shows the user of a process that is named xUid:' prints '^ +4002 root +10 ' top 10
+rm "$work/proc/4002/status"
 check 'top --json' json top '[(p["pid"], p["index"], p["memory"]) for p in d["processes"]] == [(4001, 0, 4096), (4002, 10, 2048)]' \
 	top --json
 check 'top --json of a name that is not UTF-8' json top \
