@@ -174,7 +174,10 @@ int command_top(const struct options *options)
 	struct process *processes;
 	struct timespec next;
 	double last, time;
+	unsigned int number;
 
+	if (options->has_device && device_choose("top", options, &number))
+		return FAILED;
 	before_count = clients_read(&before);
 	last = time_now();
 	clock_gettime(CLOCK_MONOTONIC, &next);

@@ -353,6 +353,7 @@ check 'top --json of a name that is not UTF-8' json top \
 	'd["processes"][0]["command"] == "tr" + chr(0xfffd) + "in?[m" and d["processes"][0]["user"] == "root"' top --json
 check 'top --json of a device' json top '[p["pid"] for p in d["processes"]] == [4002]' top --json -d 10
 check 'top has a table per interval' [ "$(top -n 3 | grep -ac '^ *PID ')" = 3 ]
+check 'top of a device that is not there' fails 1 'top: there is no device 7: there are 0, 10' top 7
 check 'top without process' prints '^no process has a device open$' \
 	with MOCK_CARDS=0 MOCK_SYSFS="$work/sysfs" MOCK_PROC=/nowhere "$tool" top -n 1 -i 0.01
 for file in numa_node:1 current_link_speed:'2.5 GT/s PCIe' current_link_width:4; do
