@@ -210,9 +210,10 @@ int no_devices(bool json)
 	if (json)
 		json_print(json_object_new_array());
 	/* Why there are none is what opening the first one says. */
-	if (!accel_device_open(0, &dev))
-		accel_device_close(dev);
-	return complain("%s", accel_last_error());
+	if (accel_device_open(0, &dev))
+		return complain("%s", accel_last_error());
+	accel_device_close(dev);
+	return complain("there was no device just now");
 }
 
 static int no_such_device(const char *command, unsigned int number, const unsigned int *numbers,

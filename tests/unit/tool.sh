@@ -241,6 +241,8 @@ check 'stats --watch --json is a line each' json_lines stats 'd["total"] == 4032
 
 health() { with MOCK_CARDS= MOCK_SYSFS="$work/sysfs" "$tool" health "$@"; }
 check 'health' prints '^device 0: ok \(mock, /dev/paccel0\)$' health
+check 'health where a device has come just now' fails 1 'there was no device just now' \
+	with MOCK_CARDS=0 "$tool" health
 check 'health explains what is not 0' prints '^  timeouts        3  DMA requests exceeded' health
 check 'health explains nothing else' prints '^  bogus           0$' health
 check 'health of a device' prints '^device 10: ok \(mock, /dev/paccel10\)$' health 10
