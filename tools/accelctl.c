@@ -43,7 +43,8 @@ const struct command commands[] = {
 	  "memory and rates of all devices, a line per interval",
 	  "Shows a line per device and interval: memory in use, and bytes copied and filled and\n"
 	  "DMA requests per second, by all processes, until it is interrupted. The first line\n"
-	  "comes after one interval. A device that is removed is left out from then on." },
+	  "comes after one interval. A device that cannot be opened is left out, and one that is\n"
+	  "removed from then on." },
 	{ "copy", command_copy, OPERAND_FILE | OPERAND_DEVICE, OPT_DEVICE | OPT_JSON,
 	  "a file through the memory of a device and back",
 	  "Copies FILE in pieces into one half of a block of device memory, inside the device to\n"

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* One device; dev is NULL once it was removed. */
+/* One device; dev is NULL if it cannot be opened, and once it was removed. */
 struct monitored {
 	struct accel_device *dev;
 	struct accel_device_info info;
@@ -201,7 +201,7 @@ static int monitor(struct monitored *devices, int count, const struct options *o
 int command_monitor(const struct options *options)
 {
 	struct monitored *devices;
-	int count = 1, status = DONE;
+	int count = 1, status;
 	unsigned int *numbers = NULL;
 
 	if (options->json && options->csv) {
@@ -217,17 +217,11 @@ int command_monitor(const struct options *options)
 			return no_devices(false);
 	}
 	devices = xrealloc(NULL, (size_t)count * sizeof(*devices));
-	for (int i = 0; i < count; i++) {
-		devices[i].dev = NULL;
-		if (!status)
-			status = device_open("monitor", numbers[i], &devices[i].dev,
-					     &devices[i].info);
-		if (status)
+	for (int i = 0; i < count; i++)
+		if (device_open("monitor", numbers[i], &devices[i].dev, &devices[i].info))
 			devices[i].dev = NULL;
-	}
 	free(numbers);
-	if (!status)
-		status = monitor(devices, count, options);
+	status = monitor(devices, count, options);
 	for (int i = 0; i < count; i++)
 		if (devices[i].dev)
 			accel_device_close(devices[i].dev);

@@ -274,6 +274,13 @@ check 'monitor --csv has as many titles as values' \
 	[ "$(monitor --csv -n 1 | awk -F, '{ print NF }' | sort -u | wc -l)" = 1 ]
 check 'monitor --json' json_lines monitor '[c["index"] for c in d["devices"]] == [0, 10] and d["seconds"] > 0' \
 	monitor -n 3 --json
+export MOCK_DENY=1
+check 'monitor names a device that cannot be opened' fails 0 'monitor: no permission to open /dev/paccel0' \
+	monitor -n 1
+check 'monitor leaves it out' json_lines monitor '[c["index"] for c in d["devices"]] == [10]' \
+	monitor -n 2 --json
+check 'monitor fails if no other one is left' fails 1 'no permission to open /dev/paccel10' monitor 10 -n 1
+unset MOCK_DENY
 check 'monitor does not mix formats' fails 2 'exclude each other' monitor --csv --json
 check 'monitor without device' fails 1 'there is no card' with MOCK_CARDS= "$tool" monitor
 check 'an interval of 0' fails 2 "interval is '0'" "$tool" monitor --interval 0
