@@ -20,7 +20,7 @@ const struct command commands[] = {
 	{ "topo", command_topo, 0, OPT_JSON, "where the devices are, and which pairs copy directly",
 	  "Shows PCI address, NUMA node and link of the devices, and how a copy from each device\n"
 	  "to each other one goes, which is found by copying some bytes: directly over the bus,\n"
-	  "or through host memory." },
+	  "or through host memory. That of a device that cannot be opened is unknown." },
 	{ "stats", command_stats, OPERAND_DEVICE, OPT_DEVICE | OPT_JSON | OPT_WATCH | OPT_COUNT,
 	  "how the memory of a device is used",
 	  "Shows the memory statistics of a device, over all processes, since the driver was\n"

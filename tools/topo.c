@@ -15,9 +15,9 @@ enum path { PATH_SELF, PATH_DIRECT, PATH_HOST, PATH_UNKNOWN };
 static const char *const path_names[] = { "self", "direct", "host", "unknown" };
 
 struct place {
-	struct accel_device *dev;
-	struct accel_device_info info;
-	void *block;
+	struct accel_device *dev; /* NULL if it cannot be opened */
+	struct accel_device_info info; /* then only what sysfs has: node, name, bus_address */
+	void *block; /* NULL if there is no memory for it */
 	char numa[16], speed[32], width[16]; /* "" if it is not known */
 };
 
@@ -55,6 +55,8 @@ static enum path find_path(const struct place *from, const struct place *to, uin
 	struct client from_before, from_after, to_before, to_after;
 	bool sent, received;
 
+	if (!from->block || !to->block)
+		return PATH_UNKNOWN;
 	if (from == to)
 		return PATH_SELF;
 	if (!own_client(from, &from_before) || !own_client(to, &to_before))
@@ -84,7 +86,8 @@ static void print_text(const struct place *places, int count, const enum path *p
 		const struct place *place = &places[i];
 
 		snprintf(link, sizeof(link), "%s x%s", place->speed, place->width);
-		printf("%-6u %-14s %-5s %-20s", place->info.node, place->info.bus_address,
+		printf("%-6u %-14s %-5s %-20s", place->info.node,
+		       *place->info.bus_address ? place->info.bus_address : "-",
 		       *place->numa ? place->numa : "-", *place->speed ? link : "-");
 		for (int k = 0; k < count; k++)
 			printf(" %-8s", path_names[paths[i * count + k]]);
@@ -122,29 +125,46 @@ static void print_json(const struct place *places, int count, const enum path *p
 	json_print(object);
 }
 
-/* Alignments are powers of two: the largest is a length that every device can copy. */
+static int open_place(struct place *place, unsigned int number)
+{
+	struct accel_device_info *info = &place->info;
+	int status = device_open("topo", number, &place->dev, info);
+
+	if (status) {
+		place->dev = NULL;
+		*info = (struct accel_device_info){ .node = number };
+		device_attribute(number, "backend", info->name, sizeof(info->name));
+		device_bus_address(number, info->bus_address, sizeof(info->bus_address));
+	}
+	place_describe(place);
+	return status;
+}
+
+/*
+ * Alignments are powers of two: the largest is a length that every device can copy. FAILED if there
+ * is a device of which the paths cannot be found.
+ */
 static int open_places(struct place *places, const unsigned int *numbers, int count,
 		       uint64_t *bytes)
 {
-	int status;
+	int status = DONE;
 
 	*bytes = 64;
 	for (int i = 0; i < count; i++) {
+		if (open_place(&places[i], numbers[i]))
+			status = FAILED;
+		if (places[i].info.copy_align > *bytes)
+			*bytes = places[i].info.copy_align;
+	}
+	for (int i = 0; i < count; i++) {
 		struct place *place = &places[i];
 
-		status = device_open("topo", numbers[i], &place->dev, &place->info);
-		if (status) {
-			place->dev = NULL;
-			return status;
-		}
-		place_describe(place);
-		if (place->info.copy_align > *bytes)
-			*bytes = place->info.copy_align;
+		if (!place->dev || !accel_device_memory_allocate(place->dev, &place->block, *bytes))
+			continue;
+		status = complain_last("topo");
+		place->block = NULL;
 	}
-	for (int i = 0; i < count; i++)
-		if (accel_device_memory_allocate(places[i].dev, &places[i].block, *bytes))
-			return complain_last("topo");
-	return DONE;
+	return status;
 }
 
 int command_topo(const struct options *options)
@@ -160,11 +180,11 @@ int command_topo(const struct options *options)
 	places = xcalloc((size_t)count, sizeof(*places));
 	paths = xcalloc((size_t)count * (size_t)count, sizeof(*paths));
 	status = open_places(places, numbers, count, &bytes);
-	for (int i = 0; i < count * count && !status; i++)
+	for (int i = 0; i < count * count; i++)
 		paths[i] = find_path(&places[i / count], &places[i % count], bytes);
-	if (!status && options->json)
+	if (options->json)
 		print_json(places, count, paths);
-	else if (!status)
+	else
 		print_text(places, count, paths);
 	/* Which frees the memory. */
 	for (int i = 0; i < count; i++)

@@ -372,6 +372,13 @@ check 'topo' prints '^10 +0000:0b:00.0 +1 +2.5 GT/s PCIe x4 +unknown +self' admi
 check 'topo --json' json topo \
 	'[x["link_width"] for x in d["devices"]] == [None, 4] and [p["path"] for p in d["pairs"]][0::3] == ["self"] * 2' \
 	admin "$tool" topo --json
+export MOCK_DENY=1
+check 'topo of a device that cannot be opened' fails 1 'topo: no permission to open /dev/paccel0' \
+	admin "$tool" topo
+check 'topo shows what is known of it' json topo \
+	'[x["bus_address"] for x in d["devices"]] == ["0000:01:00.0", "0000:0b:00.0"] and [p["path"] for p in d["pairs"]] == ["unknown"] * 3 + ["self"]' \
+	admin "$tool" topo --json
+unset MOCK_DENY
 check 'topo without device' fails 1 'there is no card' with MOCK_CARDS= "$tool" topo
 
 # ---- bench ----
