@@ -200,7 +200,11 @@ void json_print(struct json_object *value);
 double time_now(void);
 /* UTC, as ISO 8601 has it, with milliseconds. */
 void time_text(char text[48]);
-struct timespec time_add(struct timespec time, double seconds);
+/*
+ * Sleeps until @seconds after @next, and sets it to that. If that has passed (the process was
+ * stopped, or is slow) it begins anew: rows that were missed are not made up for.
+ */
+void time_wait(struct timespec *next, double seconds);
 
 /* They end the process if memory is out. */
 void *xrealloc(void *ptr, size_t size);

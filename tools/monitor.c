@@ -187,8 +187,7 @@ static int monitor(struct monitored *devices, int count, const struct options *o
 	for (unsigned long row = 0; !options->count || row < options->count; row++) {
 		if (fflush(stdout))
 			return FAILED;
-		next = time_add(next, options->interval);
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+		time_wait(&next, options->interval);
 		if (!read_all(devices, count))
 			return FAILED;
 		time = time_now();

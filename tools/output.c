@@ -177,7 +177,7 @@ void time_text(char text[48])
 	snprintf(text, 48, "%s.%03ldZ", seconds, now.tv_nsec / 1000000);
 }
 
-struct timespec time_add(struct timespec time, double seconds)
+static struct timespec time_add(struct timespec time, double seconds)
 {
 	time.tv_sec += (time_t)seconds;
 	time.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
@@ -186,6 +186,18 @@ struct timespec time_add(struct timespec time, double seconds)
 		time.tv_nsec -= 1000000000;
 	}
 	return time;
+}
+
+void time_wait(struct timespec *next, double seconds)
+{
+	struct timespec now;
+
+	*next = time_add(*next, seconds);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec > next->tv_sec ||
+	    (now.tv_sec == next->tv_sec && now.tv_nsec > next->tv_nsec))
+		*next = time_add(now, seconds);
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL);
 }
 
 void *xcalloc(size_t count, size_t size)

@@ -96,9 +96,8 @@ static int watch(struct accel_device *dev, const struct accel_device_info *info,
 			return FAILED;
 		before = now;
 		last = time;
-		next = time_add(next, options->interval);
 		if (row + 1 != options->count)
-			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+			time_wait(&next, options->interval);
 	}
 	return DONE;
 }

@@ -182,8 +182,7 @@ int command_top(const struct options *options)
 	last = time_now();
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (unsigned long row = 0; !options->count || row < options->count; row++) {
-		next = time_add(next, options->interval);
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+		time_wait(&next, options->interval);
 		now_count = clients_read(&now);
 		time = time_now();
 		processes = processes_of(options, now, now_count, before, before_count, time - last,

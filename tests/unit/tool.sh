@@ -365,6 +365,20 @@ check 'top has a table per interval' [ "$(top -n 3 | grep -ac '^ *PID ')" = 3 ]
 check 'top of a device that is not there' fails 1 'top: there is no device 7: there are 0, 10' top 7
 check 'top without process' prints '^no process has a device open$' \
 	with MOCK_CARDS=0 MOCK_SYSFS="$work/sysfs" MOCK_PROC=/nowhere "$tool" top -n 1 -i 0.01
+# After a stop of a second the five intervals, or those that are left, take their time all the same.
+goes_on_slowly() {
+	local start=${EPOCHREALTIME/[.,]/} pid
+	LD_PRELOAD=$mock MOCK_CARDS=0 MOCK_SYSFS=$work/sysfs MOCK_PROC=$work/proc "$tool" "$@" > "$work/out" &
+	pid=$!
+	sleep 0.3
+	kill -STOP "$pid"
+	sleep 1
+	kill -CONT "$pid"
+	wait "$pid" && [ $((${EPOCHREALTIME/[.,]/} - start)) -gt 1700000 ]
+}
+check 'monitor has no burst of lines after a stop' goes_on_slowly monitor -i 0.2 -n 6
+check 'top has no burst of tables after a stop' goes_on_slowly top -i 0.2 -n 6
+check 'stats has no burst of lines after a stop' goes_on_slowly stats --watch=0.2 -n 6
 for file in numa_node:1 current_link_speed:'2.5 GT/s PCIe' current_link_width:4; do
 	echo "${file#*:}" > "$work/sysfs/paccel10/device/${file%%:*}"
 done
