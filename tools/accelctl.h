@@ -162,7 +162,13 @@ bool file_field(const char *text, const char *key, char *value, size_t size);
 
 /* ---- output.c ---- */
 
-/* Prints an error and returns FAILED. */
+/*
+ * Text that others have chosen, as it may go to a terminal: with '?' for control characters and for
+ * bytes that are not UTF-8. It lives until the next call.
+ */
+const char *visible(const char *text);
+
+/* Prints an error, which is made visible, and returns FAILED. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for a call of the library, with its sentence. */
 int complain_last(const char *what);

@@ -45,8 +45,8 @@ static void show_job(const struct job *job)
 	       "\n",
 	       info->node, info->name, info->bus_address, info->node, info->memory_size,
 	       info->granule);
-	printf("file: %s, %" PRIu64 " bytes, in pieces of %zu\n", job->options->file, job->size,
-	       job->block_size / 2);
+	printf("file: %s, %" PRIu64 " bytes, in pieces of %zu\n", visible(job->options->file),
+	       job->size, job->block_size / 2);
 }
 
 static void show_stat(const char *label, uint64_t before, uint64_t after)

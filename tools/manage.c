@@ -257,7 +257,7 @@ static int save_dump(const char *path, const char *name)
 	if (to != STDOUT_FILENO && close(to) && bytes >= 0)
 		bytes = -errno;
 	if (bytes >= 0 && to != STDOUT_FILENO)
-		printf("%s: %" PRId64 " bytes\n", name, bytes);
+		printf("%s: %" PRId64 " bytes\n", visible(name), bytes);
 	if (bytes >= 0)
 		return DONE;
 	if (to != STDOUT_FILENO)

@@ -9,16 +9,76 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TEXT_MAX 8192 /* of a message, with a path in it */
+
+/* Bytes of the UTF-8 character at @text, 0 if it is none (RFC 3629). */
+static size_t utf8_length(const unsigned char *text)
+{
+	static const struct {
+		unsigned char first, last, low, high; /* of the first byte, and of the second */
+		size_t length;
+	} forms[] = {
+		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+		{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
+		{ 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+
+	if (*text < 0x80)
+		return 1;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (*text < forms[i].first || *text > forms[i].last)
+			continue;
+		if (text[1] < forms[i].low || text[1] > forms[i].high)
+			return 0;
+		for (size_t k = 2; k < forms[i].length; k++)
+			if ((text[k] & 0xc0) != 0x80)
+				return 0;
+		return forms[i].length;
+	}
+	return 0;
+}
+
+/* Bytes of the control character at @text (C0, DEL or C1), 0 if it is none. */
+static size_t control_length(const unsigned char *text)
+{
+	if (*text < 0x20 || *text == 0x7f)
+		return 1;
+	return text[0] == 0xc2 && text[1] >= 0x80 && text[1] < 0xa0 ? 2 : 0;
+}
+
+const char *visible(const char *text)
+{
+	static char shown[TEXT_MAX];
+	size_t end = 0;
+
+	while (*text && end + 5 < sizeof(shown)) {
+		size_t control = control_length((const unsigned char *)text);
+		size_t length = utf8_length((const unsigned char *)text);
+
+		if (control || !length) {
+			shown[end++] = '?';
+			text += control ? control : 1;
+			continue;
+		}
+		memcpy(shown + end, text, length);
+		end += length;
+		text += length;
+	}
+	shown[end] = 0;
+	return shown;
+}
+
 int complain(const char *format, ...)
 {
+	char text[TEXT_MAX];
 	va_list args;
 
 	fflush(stdout);
-	fputs("accelctl: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	fprintf(stderr, "accelctl: %s\n", visible(text));
 	return FAILED;
 }
 
@@ -64,34 +124,6 @@ void device_print(const struct accel_device_info *info)
 }
 
 /* ---- JSON ---- */
-
-/* Bytes of the UTF-8 character at @text, 0 if it is none (RFC 3629). */
-static size_t utf8_length(const unsigned char *text)
-{
-	static const struct {
-		unsigned char first, last, low, high; /* of the first byte, and of the second */
-		size_t length;
-	} forms[] = {
-		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-		{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
-		{ 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-
-	if (*text < 0x80)
-		return 1;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (*text < forms[i].first || *text > forms[i].last)
-			continue;
-		if (text[1] < forms[i].low || text[1] > forms[i].high)
-			return 0;
-		for (size_t k = 2; k < forms[i].length; k++)
-			if ((text[k] & 0xc0) != 0x80)
-				return 0;
-		return forms[i].length;
-	}
-	return 0;
-}
 
 struct json_object *json_text(const char *text)
 {
@@ -151,8 +183,21 @@ struct json_object *json_device(unsigned int number, const struct accel_device_i
 
 void json_print(struct json_object *value)
 {
-	puts(json_object_to_json_string_ext(value, JSON_C_TO_STRING_SPACED |
-							   JSON_C_TO_STRING_NOSLASHESCAPE));
+	const int flags = JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE;
+	const char *text = json_object_to_json_string_ext(value, flags);
+
+	/* It escapes those of C0 only. The others are not outside of strings. */
+	for (; *text; text++) {
+		size_t control = control_length((const unsigned char *)text);
+
+		if (!control) {
+			putchar(*text);
+			continue;
+		}
+		text += control - 1;
+		printf("\\u%04x", (unsigned char)*text);
+	}
+	putchar('\n');
 	json_object_put(value);
 }
 

@@ -28,10 +28,6 @@ static void process_describe(struct process *process)
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", process->pid);
 	file_line(path, process->command, sizeof(process->command));
-	/* The process has chosen the name: it may not control the terminal. */
-	for (char *at = process->command; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
 	snprintf(path, sizeof(path), "/proc/%d/status", process->pid);
 	file_read(path, text, sizeof(text));
 	if (!file_field(text, "Uid:", uid, sizeof(uid)))
@@ -161,7 +157,7 @@ static void print_table(const struct process *processes, int count)
 		       process->user, process->device, size_text((double)process->memory),
 		       size_text((double)process->host), process->busy, size_text(process->h2d),
 		       size_text(process->d2h), size_text(process->d2d), size_text(process->filled),
-		       process->command);
+		       visible(process->command));
 	}
 	if (!count)
 		puts("no process has a device open");

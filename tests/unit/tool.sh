@@ -346,12 +346,23 @@ client 4002 3 9 0000:0b:00.0
 client 4003 3 8 0000:01:00.0
 client 4004 3 10 0000:77:00.0
 printf 'Name:	train\nUid:	0	0	0	0\n' > "$work/proc/4001/status"
-echo $'tr\x80in\033[m' > "$work/proc/4001/comm"
+# Control characters (C1 too, in UTF-8), a byte that is not UTF-8, and a character that is shown.
+odd=$'\033[m\xc2\x9b\x7f\xc2\x80\x80\xc3\xa9'
+echo "$odd" > "$work/proc/4001/comm"
 top() { admin timeout 60 "$tool" top -i 0.01 -n 1 "$@"; }
 check 'top has a line per process and device' prints \
-	'^ +4001 root +0 +4096 B +8192 B +0\.0 +0 B +0 B +0 B +0 B tr' top
-no_escape_of_a_process() { ! top | grep -a $'\033'; }
-check 'top prints no escape sequence of a process' no_escape_of_a_process
+	'^ +4001 root +0 +4096 B +8192 B +0\.0 +0 B +0 B +0 B +0 B ' top
+# shows TEXT COMMAND...: it prints it, and no control characters.
+shows() {
+	"${@:2}" > "$work/out" 2>&1
+	LC_ALL=C grep -aF -e "$1" "$work/out" && ! LC_ALL=C grep -aP '[\x01-\x1f\x7f]|\xc2[\x80-\x9f]' "$work/out"
+}
+check 'top prints no control characters of a process' shows $' ?[m????\xc3\xa9' top
+check 'top --json prints none' shows '"\u001b[m\u009b\u007f\u0080' top --json
+check 'an error prints none' shows $'cannot open ?[m????\xc3\xa9: ' one_card "$tool" copy "$odd"
+cp "$work/proc/4001/comm" "$work/$odd"
+check 'copy prints none of the name of a file' shows $'/?[m????\xc3\xa9, 12 bytes' \
+	one_card "$tool" copy "$work/$odd"
 check 'top of a device' prints '^ +4002 +10 +2048 B ' top 10
 printf 'Name:	xUid:\nUid:	0	0	0	0\n' > "$work/proc/4002/status"
 check 'top shows the user of a process that is named xUid:' prints '^ +4002 root +10 ' top 10
@@ -359,7 +370,7 @@ rm "$work/proc/4002/status"
 check 'top --json' json top '[(p["pid"], p["index"], p["memory"]) for p in d["processes"]] == [(4001, 0, 4096), (4002, 10, 2048)]' \
 	top --json
 check 'top --json of a name that is not UTF-8' json top \
-	'd["processes"][0]["command"] == "tr" + chr(0xfffd) + "in?[m" and d["processes"][0]["user"] == "root"' top --json
+	'd["processes"][0]["command"] == "\x1b[m\x9b\x7f\x80" + chr(0xfffd) + "\xe9" and d["processes"][0]["user"] == "root"' top --json
 check 'top --json of a device' json top '[p["pid"] for p in d["processes"]] == [4002]' top --json -d 10
 check 'top has a table per interval' [ "$(top -n 3 | grep -ac '^ *PID ')" = 3 ]
 check 'top of a device that is not there' fails 1 'top: there is no device 7: there are 0, 10' top 7
@@ -470,6 +481,8 @@ default_name() {
 	(cd "$work" && LD_PRELOAD=$mock MOCK_CARDS=10 MOCK_SYSFS=$work/sysfs MOCK_DUMPS=$work/dumps \
 		"$tool" dump) && cmp "$work/dump" "$work/paccel10.dump"
 }
+check 'dump prints no control characters of the name of a file' shows $'?[m????\xc3\xa9.dump: 10000 bytes' \
+	admin "$tool" dump 10 -o "$work/$odd.dump"
 check 'dump to a file of the name of the device' default_name
 check 'dump of a device that has none' fails 1 'there is no core dump of device 0' admin "$tool" dump 0
 deletes_dump() {
