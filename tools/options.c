@@ -146,8 +146,8 @@ static bool parse_interval(const char *text, double *interval)
 	return false;
 }
 
-/* "4096", "64K", "64MiB"; "none" is 0 */
-static bool parse_size(const char *text, uint64_t *size)
+/* "4096", "64K", "64MiB", and with @or_none "none", which is 0 */
+static bool parse_size(const char *text, bool or_none, uint64_t *size)
 {
 	static const char units[] = "KMGT";
 	unsigned int shift = 0;
@@ -156,7 +156,7 @@ static bool parse_size(const char *text, uint64_t *size)
 	char *end;
 
 	*size = 0;
-	if (!strcmp(text, "none"))
+	if (or_none && !strcmp(text, "none"))
 		return true;
 	errno = 0;
 	number = strtoull(text, &end, 10);
@@ -166,12 +166,11 @@ static bool parse_size(const char *text, uint64_t *size)
 		end += strcmp(end + 1, "iB") ? 1 : 3;
 	}
 	*size = number << shift;
-	if (!errno && *text >= '0' && *text <= '9' && !*end && *size >> shift == number)
+	if (!errno && *text >= '0' && *text <= '9' && !*end && *size && *size >> shift == number)
 		return true;
-	complain(
-		"size is '%s': a number of bytes below 2^64, with K, M, G or T for powers of 1024, "
-		"or none, is allowed",
-		text);
+	complain("size is '%s': a number of bytes above 0 and below 2^64, with K, M, G or T for "
+		 "powers of 1024, is allowed%s",
+		 text, or_none ? "; none is no limit" : "");
 	return false;
 }
 
@@ -211,10 +210,10 @@ static bool parse_option(const struct command *command, unsigned int id, char **
 		return true;
 	case OPT_SET:
 		options->has_size = true;
-		return parse_size(optarg, &options->size);
+		return parse_size(optarg, true, &options->size);
 	case OPT_MAX_SIZE:
 		options->has_max_size = true;
-		return parse_size(optarg, &options->max_size);
+		return parse_size(optarg, false, &options->max_size);
 	case OPT_SVG:
 		options->svg = optarg;
 		return true;

@@ -305,6 +305,8 @@ check 'quota of a device --json' json quota 'd["max_user_bytes"] == 2048' quota 
 check 'quota --set in KiB' quota_is 10 3k 3072
 check 'quota --set in GiB' quota_is 10 2GiB 2147483648
 check 'quota --set none' quota_is 10 none 0
+check 'quota --set 0 would lift the quota' fails 2 "size is '0': " quota 10 --set 0
+check 'quota --set 0 names what does' fails 2 'none is no limit' quota 10 --set 0K
 for size in '' x 1X 1KB -1 ' 1' 20000000T 99999999999999999999; do
 	check "quota --set '$size'" fails 2 "size is '$size'" quota 10 --set "$size"
 done
@@ -442,7 +444,9 @@ draws() {
 check 'bench --svg' draws
 check 'bench --svg that cannot be written' fails 1 'cannot write /nowhere/x.svg' \
 	one_card "$tool" bench -m 64 --svg /nowhere/x.svg
-check 'bench of size 0' fails 1 'size is below 1 bytes' one_card "$tool" bench --max-size 0
+for size in 0 0K none; do
+	check "bench of size $size" fails 2 "size is '$size': " one_card "$tool" bench --max-size $size
+done
 check 'bench that fails' fails 1 'bench: /dev/paccel0: the card failed' \
 	with MOCK_CARDS=0 MOCK_FAIL_COPY=6 "$tool" bench
 
