@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERVAL_MAX 86400 /* seconds */
+#define INTERVAL_MIN 0.01 /* seconds */
+#define INTERVAL_MAX 86400
 #define HELP_COLUMN 26
 
 static const struct option_spec {
@@ -139,10 +140,10 @@ static bool is_number(const char *text)
 static bool parse_interval(const char *text, double *interval)
 {
 	*interval = strtod(text, NULL);
-	if (is_number(text) && *interval > 0 && *interval <= INTERVAL_MAX)
+	if (is_number(text) && *interval >= INTERVAL_MIN && *interval <= INTERVAL_MAX)
 		return true;
-	complain("interval is '%s': a number of seconds above 0, up to %d, is allowed", text,
-		 INTERVAL_MAX);
+	complain("interval is '%s': a number of seconds from %g to %d is allowed", text,
+		 INTERVAL_MIN, INTERVAL_MAX);
 	return false;
 }
 

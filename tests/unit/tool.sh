@@ -283,7 +283,10 @@ check 'monitor fails if no other one is left' fails 1 'no permission to open /de
 unset MOCK_DENY
 check 'monitor does not mix formats' fails 2 'exclude each other' monitor --csv --json
 check 'monitor without device' fails 1 'there is no card' with MOCK_CARDS= "$tool" monitor
-check 'an interval of 0' fails 2 "interval is '0'" "$tool" monitor --interval 0
+for interval in 0 1e-300 0.0099 nan 86401; do
+	check "an interval of $interval" fails 2 "interval is '$interval'" \
+		one_card timeout 5 "$tool" monitor -n 1 --interval $interval
+done
 
 # ---- quota, reset ----
 
