@@ -175,6 +175,8 @@ int command_topo(const struct options *options)
 	enum path *paths;
 	uint64_t bytes;
 
+	if (!count && options->json)
+		print_json(NULL, 0, NULL);
 	if (!count)
 		return no_devices(false);
 	places = xcalloc((size_t)count, sizeof(*places));

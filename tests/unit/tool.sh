@@ -409,6 +409,8 @@ check 'topo shows what is known of it' json topo \
 	'[x["bus_address"] for x in d["devices"]] == ["0000:01:00.0", "0000:0b:00.0"] and [p["path"] for p in d["pairs"]] == ["unknown"] * 3 + ["self"]' \
 	admin "$tool" topo --json
 unset MOCK_DENY
+check 'topo --json without device' json topo 'd == {"devices": [], "pairs": []}' \
+	with MOCK_CARDS= "$tool" topo --json
 check 'topo without device' fails 1 'there is no card' with MOCK_CARDS= "$tool" topo
 
 # ---- bench ----
