@@ -141,6 +141,8 @@ bool device_parse(const char *command, const char *name, unsigned int *number);
 bool device_parse_node(const char *path, unsigned int *number);
 /* The device that the options name, else the first one; DONE, or FAILED after an error message. */
 int device_choose(const char *command, const struct options *options, unsigned int *number);
+/* DONE, or FAILED; accel_last_error() is the reason. */
+int device_try(unsigned int number, struct accel_device **dev, struct accel_device_info *info);
 /* DONE, or FAILED after an error message. */
 int device_open(const char *command, unsigned int number, struct accel_device **dev,
 		struct accel_device_info *info);

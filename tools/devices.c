@@ -246,17 +246,21 @@ int device_choose(const char *command, const struct options *options, unsigned i
 	return at < count ? DONE : FAILED;
 }
 
-int device_open(const char *command, unsigned int number, struct accel_device **dev,
-		struct accel_device_info *info)
+int device_try(unsigned int number, struct accel_device **dev, struct accel_device_info *info)
 {
 	char path[32];
 
 	snprintf(path, sizeof(path), "/dev/paccel%u", number);
 	if (accel_device_open_name(path, dev))
-		return complain_last(command);
+		return FAILED;
 	if (!accel_device_info(*dev, info))
 		return DONE;
-	complain_last(command);
 	accel_device_close(*dev);
 	return FAILED;
+}
+
+int device_open(const char *command, unsigned int number, struct accel_device **dev,
+		struct accel_device_info *info)
+{
+	return device_try(number, dev, info) ? complain_last(command) : DONE;
 }

@@ -31,18 +31,14 @@ struct entry {
 	size_t total, free;
 };
 
-static void entry_read(struct entry *entry, int position, unsigned int number)
+static void entry_read(struct entry *entry, unsigned int number)
 {
 	struct accel_device *dev;
 
 	*entry = (struct entry){ .number = number };
-	if (accel_device_open(position, &dev))
+	if (device_try(number, &dev, &entry->info))
 		return;
-	entry->good = !accel_device_info(dev, &entry->info) &&
-		      !accel_device_memory_stats(dev, &entry->total, &entry->free);
-	/* Not the number of another one, if a device was removed meanwhile. */
-	if (entry->good)
-		entry->number = entry->info.node;
+	entry->good = !accel_device_memory_stats(dev, &entry->total, &entry->free);
 	accel_device_close(dev);
 }
 
@@ -88,7 +84,7 @@ int command_list(const struct options *options)
 		printf("%-6s %-14s %-10s %-14s %12s %12s\n", "INDEX", "NODE", "BACKEND",
 		       "PCI ADDRESS", "MEMORY", "FREE");
 	for (int i = 0; i < count; i++) {
-		entry_read(&entry, i, numbers[i]);
+		entry_read(&entry, numbers[i]);
 		if (options->json)
 			json_object_array_add(array, entry_json(&entry));
 		else
