@@ -13,6 +13,7 @@ static int command_version(const struct options *options);
 const struct command commands[] = {
 	{ "list", command_list, 0, OPT_JSON, "the devices, one line each",
 	  "Shows number, node, backend, PCI address, memory and free memory of every device.\n"
+	  "FREE is what can be allocated, with what is not scrubbed yet (stats shows both).\n"
 	  "A device that cannot be opened is shown with the reason." },
 	{ "info", command_info, OPERAND_DEVICE, OPT_DEVICE | OPT_JSON,
 	  "what a device is and can do",
@@ -20,12 +21,15 @@ const struct command commands[] = {
 	{ "topo", command_topo, 0, OPT_JSON, "where the devices are, and which pairs copy directly",
 	  "Shows PCI address, NUMA node and link of the devices, and how a copy from each device\n"
 	  "to each other one goes, which is found by copying some bytes: directly over the bus,\n"
-	  "or through host memory. That of a device that cannot be opened is unknown." },
+	  "or through host memory. That of a device that cannot be opened is unknown. LINK is the\n"
+	  "speed and the lanes of PCI Express now; - is not known." },
 	{ "stats", command_stats, OPERAND_DEVICE, OPT_DEVICE | OPT_JSON | OPT_WATCH | OPT_COUNT,
 	  "how the memory of a device is used",
 	  "Shows the memory statistics of a device, over all processes, since the driver was\n"
-	  "bound. With --watch it prints lines with rates per second, until it is interrupted.\n"
-	  "A number after --watch is SECONDS." },
+	  "bound. Free memory can be allocated at once; what is not scrubbed yet (DIRTY) was\n"
+	  "freed, and is filled with zeros before it is allocated again. With --watch it prints\n"
+	  "lines with rates per second, until it is interrupted; the first one comes at once,\n"
+	  "with rates of 0. A number after --watch is SECONDS. --count is for --watch." },
 	{ "health", command_health, OPERAND_DEVICE, OPT_DEVICE | OPT_JSON,
 	  "whether the devices work",
 	  "Shows the health and the error counters of a device, or else of all devices.\n"
@@ -36,8 +40,8 @@ const struct command commands[] = {
 	  "the processes that use devices",
 	  "Shows the processes that have a device open, refreshed until it is interrupted: device\n"
 	  "memory, page-locked host memory, how busy they keep the engines, and bytes copied and\n"
-	  "filled per second. The first table comes after one interval. Those of other users are\n"
-	  "shown to root only." },
+	  "filled per second. BUSY is 100 % if all engines worked all the time. The first table\n"
+	  "comes after one interval. Processes of other users are shown to root only." },
 	{ "monitor", command_monitor, OPERAND_DEVICE,
 	  OPT_DEVICE | OPT_JSON | OPT_CSV | OPT_INTERVAL | OPT_COUNT,
 	  "memory and rates of all devices, a line per interval",
@@ -55,12 +59,13 @@ const struct command commands[] = {
 	  "Measures copies from the host to the device (h2d), back (d2h), inside the device (d2d)\n"
 	  "and fills, for sizes up to a half of the free device memory. Host memory is\n"
 	  "page-locked; that of h2d_pageable and d2h_pageable (pg.) is not. Each value is the\n"
-	  "median of the copies of 0.2 seconds, or of three." },
+	  "median of the copies of 0.2 seconds, or of three. What was not measured, as so much\n"
+	  "memory may not be page-locked (ulimit -l), is shown as -." },
 	{ "quota", command_quota, OPERAND_DEVICE, OPT_DEVICE | OPT_SET | OPT_JSON,
 	  "how much device memory each user may allocate",
 	  "Shows the quota of a device, or else of all devices; with --set, changes that of a\n"
 	  "device, which has to be named. It applies to each user, root included, and frees\n"
-	  "nothing. Changing it requires root." },
+	  "nothing. 0 is refused: --set none lifts it. Changing it requires root." },
 	{ "reset", command_reset, OPERAND_DEVICE | DEVICE_REQUIRED, OPT_DEVICE | OPT_FORCE,
 	  "resets a device",
 	  "Resets a device, also if it is out of service. Work in flight fails. Without the\n"

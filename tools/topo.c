@@ -93,7 +93,8 @@ static void print_text(const struct place *places, int count, const enum path *p
 			printf(" %-8s", path_names[paths[i * count + k]]);
 		putchar('\n');
 	}
-	puts("\nself: the device itself; direct: over the bus; host: through host memory");
+	puts("\nself: the device itself; direct: over the bus; host: through host memory;\n"
+	     "unknown: it could not be found out");
 }
 
 static void print_json(const struct place *places, int count, const enum path *paths)
