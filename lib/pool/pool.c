@@ -206,6 +206,8 @@ static int allocate(struct accel_pool *pool, const struct demand *demand, void *
 	return err;
 }
 
+static int deallocate(struct accel_pool *pool, uintptr_t addr, size_t size, uint64_t ticket);
+
 static int allocate_guarded(struct accel_pool *pool, const struct demand *demand, void **ptr)
 {
 	int err = allocate(pool, demand, ptr);
@@ -215,8 +217,7 @@ static int allocate_guarded(struct accel_pool *pool, const struct demand *demand
 	err = debug_give(pool, *ptr, demand->size, pool_bytes(pool, demand->granules));
 	if (!err)
 		return 0;
-	/* The block is whole again, and free. */
-	accel_pool_deallocate(pool, NULL, *ptr, demand->size, demand->alignment);
+	deallocate(pool, (uintptr_t)*ptr, demand->size, 0);
 	*ptr = NULL;
 	return err;
 }
@@ -379,6 +380,7 @@ static int deallocate_after(struct accel_pool *pool, struct accel_stream *stream
 	return deallocate(pool, addr, size, 0);
 }
 
+/* On a lost device there is nothing to look at. */
 static int deallocate_guarded(struct accel_pool *pool, struct accel_stream *stream, uintptr_t addr,
 			      size_t size)
 {
@@ -394,6 +396,8 @@ static int deallocate_guarded(struct accel_pool *pool, struct accel_stream *stre
 	if (err)
 		return err;
 	found = debug_take_back(pool, stream, (void *)addr, size, room);
+	if (found == -ENODEV || found == -ESTALE)
+		found = 0;
 	if (found && found != -EFAULT)
 		return found;
 	return deallocate(pool, addr, size, 0) ?: found;

@@ -66,11 +66,14 @@ static int expect(struct accel_pool *pool, uintptr_t addr, size_t size, unsigned
 int debug_give(struct accel_pool *pool, void *ptr, size_t size, size_t room)
 {
 	uintptr_t addr = (uintptr_t)ptr;
-	int found = expect(pool, addr, room, FREE_BYTE, AFTER_FREE, addr);
-	int err = fill(addr, size, NEW_BYTE) ?:
+	int err = expect(pool, addr, room, FREE_BYTE, AFTER_FREE, addr) ?:
+			  fill(addr, size, NEW_BYTE) ?:
 			  fill(addr + size, room - size, GUARD_BYTE);
 
-	return found ? found : err;
+	/* It is not given out: it is whole again, and free. */
+	if (err)
+		fill(addr, room, FREE_BYTE);
+	return err;
 }
 
 int debug_take_back(struct accel_pool *pool, struct accel_stream *stream, void *ptr, size_t size,

@@ -892,6 +892,29 @@ static void test_debug_on_a_card(void)
 	expect(accel_device_close(dev), 0);
 }
 
+static void end_on_a_lost_card(void (*lose)(unsigned int node), int err)
+{
+	struct accel_device *dev = open_card();
+	struct accel_pool *pool = debug_pool(dev);
+	void *ptr = block(pool, 100), *none = &ptr;
+
+	lose(0);
+	expect(accel_pool_allocate(pool, NULL, 100, 1, &none), err);
+	ok(!none && stats_of(pool).count == 1 && stats_of(pool).bytes == 100);
+	give(pool, ptr, 100);
+	refused(accel_pool_deallocate(pool, NULL, ptr, 100, 1), -ENOENT, "freed before");
+	ok(!stats_of(pool).count && !stats_of(pool).corruptions);
+	expect(accel_pool_destroy(pool), 0);
+	expect(accel_device_close(dev), 0);
+}
+
+/* The memory is lost, but its blocks can be freed, and a refused allocation leaves none. */
+static void test_debug_on_a_lost_card(void)
+{
+	end_on_a_lost_card(mock_remove, -ENODEV);
+	end_on_a_lost_card(mock_lose, -ESTALE);
+}
+
 /* ---- System calls ---- */
 
 /* From now on the kernel ends a process that makes another call than write and exit. */
@@ -1054,6 +1077,7 @@ int main(void)
 	RUN(test_on_a_card);
 	RUN(test_debug_on_the_heap);
 	RUN(test_debug_on_a_card);
+	RUN(test_debug_on_a_lost_card);
 	RUN(test_no_system_call);
 	RUN(test_fork);
 	RUN(test_nonsense);
