@@ -119,6 +119,8 @@ static int take(struct accel_pool *pool, const struct demand *demand, void **ptr
 	if (!index)
 		return -EAGAIN;
 	*ptr = give_out(pool, index, demand->size);
+	if (pool->debug)
+		pool->space.blocks[index].stream = POOL_BUSY;
 	return 0;
 }
 
@@ -208,6 +210,14 @@ static int allocate(struct accel_pool *pool, const struct demand *demand, void *
 
 static int deallocate(struct accel_pool *pool, uintptr_t addr, size_t size, uint64_t ticket);
 
+/* The patterns of a block are in order, and who has it may free it. */
+static void not_busy(struct accel_pool *pool, uintptr_t addr)
+{
+	lock_take(&pool->lock);
+	pool->space.blocks[*space_at(&pool->space, addr)].stream = 0;
+	lock_give(&pool->lock);
+}
+
 static int allocate_guarded(struct accel_pool *pool, const struct demand *demand, void **ptr)
 {
 	int err = allocate(pool, demand, ptr);
@@ -215,11 +225,13 @@ static int allocate_guarded(struct accel_pool *pool, const struct demand *demand
 	if (err)
 		return err;
 	err = debug_give(pool, *ptr, demand->size, pool_bytes(pool, demand->granules));
-	if (!err)
-		return 0;
-	deallocate(pool, (uintptr_t)*ptr, demand->size, 0);
-	*ptr = NULL;
-	return err;
+	if (err) {
+		deallocate(pool, (uintptr_t)*ptr, demand->size, 0);
+		*ptr = NULL;
+		return err;
+	}
+	not_busy(pool, (uintptr_t)*ptr);
+	return 0;
 }
 
 /* A size that no chunk can have becomes one that certainly fails. */
@@ -310,7 +322,8 @@ static int not_a_block(const struct accel_pool *pool, uintptr_t addr)
 		return fail(-ENOENT, "ptr " ADDR " is not from this pool", addr);
 	index = space_around(&pool->space, addr);
 	block = &pool->space.blocks[index];
-	if (!index)
+	/* One that is busy is another thread's. */
+	if (!index || block->addr == addr)
 		return fail(-ENOENT, "ptr " ADDR ": no block is allocated there (freed before?)",
 			    addr);
 	return fail(-ENOENT, "ptr " ADDR " is inside the block at " ADDR " of %zu bytes", addr,
@@ -380,27 +393,42 @@ static int deallocate_after(struct accel_pool *pool, struct accel_stream *stream
 	return deallocate(pool, addr, size, 0);
 }
 
+/* Marks it as busy: until it is free no other thread frees it, or looks at it. */
+static int take_from_user(struct accel_pool *pool, uintptr_t addr, size_t size, size_t *room)
+{
+	struct block *block;
+	uint32_t *at;
+	int err;
+
+	lock_take(&pool->lock);
+	err = find_block(pool, addr, size, &at);
+	block = &pool->space.blocks[*at];
+	if (!err && block->stream == POOL_BUSY)
+		err = not_a_block(pool, addr);
+	if (!err) {
+		block->stream = POOL_BUSY;
+		*room = pool_bytes(pool, block->size);
+	}
+	lock_give(&pool->lock);
+	return err;
+}
+
 /* On a lost device there is nothing to look at. */
 static int deallocate_guarded(struct accel_pool *pool, struct accel_stream *stream, uintptr_t addr,
 			      size_t size)
 {
 	size_t room = 0;
-	uint32_t *at;
-	int err, found;
+	int err = take_from_user(pool, addr, size, &room);
 
-	lock_take(&pool->lock);
-	err = find_block(pool, addr, size, &at);
-	if (!err)
-		room = pool_bytes(pool, pool->space.blocks[*at].size);
-	lock_give(&pool->lock);
 	if (err)
 		return err;
-	found = debug_take_back(pool, stream, (void *)addr, size, room);
-	if (found == -ENODEV || found == -ESTALE)
-		found = 0;
-	if (found && found != -EFAULT)
-		return found;
-	return deallocate(pool, addr, size, 0) ?: found;
+	err = debug_take_back(pool, stream, (void *)addr, size, room);
+	if (err && err != -EFAULT && err != -ENODEV && err != -ESTALE) {
+		not_busy(pool, addr);
+		return err;
+	}
+	deallocate(pool, addr, size, 0);
+	return err == -EFAULT ? err : 0;
 }
 
 static __attribute__((noinline)) int

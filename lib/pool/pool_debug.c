@@ -97,7 +97,7 @@ static int check_block(struct accel_pool *pool, const struct block *block)
 
 	if (block->state == BLOCK_FREE)
 		return expect(pool, block->addr, room, FREE_BYTE, AFTER_FREE, block->addr);
-	if (block->state != BLOCK_USED)
+	if (block->state != BLOCK_USED || block->stream == POOL_BUSY)
 		return 0;
 	size = pool_block_bytes(pool, block);
 	return expect(pool, block->addr + size, room - size, GUARD_BYTE, BEHIND, block->addr);

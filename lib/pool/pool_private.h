@@ -19,6 +19,12 @@ _Static_assert(SPACE_STREAMS == 1 << TICKET_BITS, "every stream of a device can 
 #define POOL_LINE 64
 #define POOL_MAX_ALIGN ((size_t)2 << 20)
 
+/*
+ * With ACCEL_POOL_DEBUG, of a used block: stream is this while its patterns are written, before the
+ * application has it, or after, and else 0. The block is then the thread's that writes.
+ */
+#define POOL_BUSY 1
+
 struct chunk {
 	struct chunk *next;
 	void *base;

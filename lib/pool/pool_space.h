@@ -38,7 +38,7 @@ struct block {
 		};
 	};
 	uint8_t state;
-	uint8_t stream; /* waiting: number of the stream */
+	uint8_t stream; /* waiting: number of the stream; used: the caller's */
 };
 
 _Static_assert(sizeof(struct block) == 32, "half a cache line");

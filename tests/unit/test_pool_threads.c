@@ -260,6 +260,75 @@ static void test_freed_by_another_thread(void)
 	tear_down();
 }
 
+/* ---- The debug mode ---- */
+
+#define LARGE 20000
+static bool enough;
+
+static void set_up_debug(void)
+{
+	struct accel_resource upstream = heap_resource(&heap);
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+
+	heap = (struct heap){ .limit = 0 };
+	options.flags = ACCEL_POOL_DEBUG;
+	options.initial_size = options.maximum_size = SIZE;
+	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
+}
+
+static void *allocates_and_frees(void *arg)
+{
+	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED))
+		give(block(LARGE), LARGE);
+	return arg;
+}
+
+/* A check does not take the patterns of a block that changes hands for damage. */
+static void test_debug_check_beside_a_thread(void)
+{
+	pthread_t thread;
+
+	set_up_debug();
+	enough = false;
+	pthread_create(&thread, NULL, allocates_and_frees, NULL);
+	for (int i = 0; i < 50; i++)
+		expect(accel_pool_check(pool), 0);
+	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	ok(!stats_of().corruptions);
+	tear_down();
+}
+
+static unsigned int freed;
+
+/* Who is late must not have touched the block either: it may be in use again. */
+static void *frees_what_all_free(void *arg)
+{
+	int err;
+
+	pthread_barrier_wait(&together);
+	err = accel_pool_deallocate(pool, NULL, kept[0], LARGE, 1);
+	ok(!err || err == -ENOENT);
+	if (!err)
+		__atomic_add_fetch(&freed, 1, __ATOMIC_RELAXED);
+	return arg;
+}
+
+static void test_debug_one_of_many_frees_wins(void)
+{
+	set_up_debug();
+	pthread_barrier_init(&together, NULL, WORKERS);
+	for (int i = 0; i < 100; i++) {
+		freed = 0;
+		kept[0] = block(LARGE);
+		in_threads(frees_what_all_free);
+		ok(freed == 1);
+	}
+	pthread_barrier_destroy(&together);
+	ok(!stats_of().corruptions);
+	tear_down();
+}
+
 static bool up_to(void *data, uint64_t ticket)
 {
 	return ticket_point(ticket) <= *(uint64_t *)data;
@@ -329,6 +398,8 @@ int main(void)
 	RUN(test_peak_of_threads);
 	RUN(test_nothing_is_out_of_reach);
 	RUN(test_freed_by_another_thread);
+	RUN(test_debug_check_beside_a_thread);
+	RUN(test_debug_one_of_many_frees_wins);
 	RUN(test_numbers_out_of_order);
 	RUN(test_bins);
 	RUN(test_lock);
