@@ -172,6 +172,10 @@ int accel_pool_destroy(struct accel_pool *pool);
  * upstream has refused is not requested again for 100 ms, unless something was given back. The bytes
  * are not initialized. Thread-safe.
  *
+ * While another thread takes a chunk from upstream or gives one back, and there may be enough when
+ * it has, the call waits for that instead of failing; but not in a callback of a stream, or in one
+ * that upstream makes. So upstream must not wait for a thread that may be in this call.
+ *
  * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another card or was destroyed);
  * ``-ENOMEM`` (no such block is free, and the pool cannot grow; or the host has no memory for the
  * tables of the pool: accel_last_error() says which); ``-EFAULT`` (ACCEL_POOL_DEBUG: the block was

@@ -7,13 +7,14 @@
 #include "lock.h"
 #include "private.h"
 
+#include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define MOST_PAUSES 1024
 
-static void futex(int *at, int op, int value)
+static void futex(void *at, int op, unsigned int value)
 {
 	KEEP_ERRNO;
 
@@ -38,4 +39,14 @@ void lock_wait(struct lock *lock)
 void lock_wake(struct lock *lock)
 {
 	futex(&lock->state, FUTEX_WAKE, 1);
+}
+
+void count_wait(unsigned int *count, unsigned int value)
+{
+	futex(count, FUTEX_WAIT, value);
+}
+
+void count_wake(unsigned int *count)
+{
+	futex(count, FUTEX_WAKE, INT_MAX);
 }

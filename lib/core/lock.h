@@ -32,6 +32,9 @@ struct lock {
 /* lock.c: what happens if it is taken. */
 void lock_wait(struct lock *lock);
 void lock_wake(struct lock *lock);
+/* Sleeps while a number that others count up is still this, or less long; and wakes all. */
+void count_wait(unsigned int *count, unsigned int value);
+void count_wake(unsigned int *count);
 
 static inline bool lock_try(struct lock *lock)
 {

@@ -181,10 +181,14 @@ static int take_slowly(struct accel_pool *pool, const struct demand *demand, voi
 	size_t growth = growth_for(pool, demand);
 	int err = pool->space.nr_waiting ? take_anywhere(pool, demand, ptr) : -EAGAIN;
 
-	while (err == -EAGAIN && pool_may_grow(pool, growth)) {
-		lock_give(&pool->lock);
-		err = pool_grow(pool, growth);
-		lock_take(&pool->lock);
+	while (err == -EAGAIN) {
+		if (pool_may_grow(pool, growth)) {
+			lock_give(&pool->lock);
+			err = pool_grow(pool, growth);
+			lock_take(&pool->lock);
+		} else if (!pool_wait_move(pool, growth)) {
+			break;
+		}
 		/* Another thread may have freed enough, or taken the new chunk. */
 		if (!err || err == -EAGAIN)
 			err = take_anywhere(pool, demand, ptr);

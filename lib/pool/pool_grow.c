@@ -54,6 +54,53 @@ bool pool_may_grow(const struct accel_pool *pool, size_t bytes)
 		now_ms() >= pool->refused_until);
 }
 
+/* Calls of upstream, of any pool, that the thread is in: upstream may call the application. */
+static __thread unsigned int moving_here;
+
+/* Under the lock. */
+static void move_ended(struct accel_pool *pool, size_t bytes)
+{
+	pool->moving_bytes -= bytes;
+	pool->moves++;
+	count_wake(&pool->moves);
+}
+
+bool pool_wait_move(struct accel_pool *pool, size_t bytes)
+{
+	unsigned int moves = pool->moves;
+
+	if (!pool->moving_bytes || bytes > largest_chunk(pool) ||
+	    (pool->maximum_size && bytes > pool->maximum_size - pool->chunk_bytes))
+		return false;
+	/* Upstream may wait for this thread, or for a stream, and so for its callbacks. */
+	if (moving_here || in_callbacks())
+		return false;
+	lock_give(&pool->lock);
+	count_wait(&pool->moves, moves);
+	lock_take(&pool->lock);
+	return true;
+}
+
+static int upstream_allocate(const struct accel_pool *pool, struct chunk *chunk)
+{
+	int err;
+
+	moving_here++;
+	err = accel_resource_allocate(&pool->upstream, NULL, chunk->size,
+				      (size_t)1 << pool->granule_shift, &chunk->base);
+	moving_here--;
+	return err;
+}
+
+/* An error cannot be handled here: the chunk is not the pool's any more. */
+static void upstream_deallocate(const struct accel_pool *pool, const struct chunk *chunk)
+{
+	moving_here++;
+	accel_resource_deallocate(&pool->upstream, NULL, chunk->base, chunk->size,
+				  (size_t)1 << pool->granule_shift);
+	moving_here--;
+}
+
 /* ---- One more chunk ---- */
 
 /* Under the lock. */
@@ -67,7 +114,7 @@ static int chunk_insert(struct accel_pool *pool, struct chunk *chunk)
 	pool->chunks = chunk;
 	pool->nr_chunks++;
 	pool->grown++;
-	pool->moving_bytes -= chunk->size;
+	move_ended(pool, chunk->size);
 	pool->chunk_bytes += chunk->size;
 	if (pool->chunk_bytes > pool->peak_chunk_bytes)
 		pool->peak_chunk_bytes = pool->chunk_bytes;
@@ -78,9 +125,8 @@ static int chunk_insert(struct accel_pool *pool, struct chunk *chunk)
 static int chunk_request(struct accel_pool *pool, struct chunk *chunk)
 {
 	size_t granule = (size_t)1 << pool->granule_shift;
-	int err;
+	int err = upstream_allocate(pool, chunk);
 
-	err = accel_resource_allocate(&pool->upstream, NULL, chunk->size, granule, &chunk->base);
 	if (err)
 		return err == -ENOMEM || err == -EDQUOT ? -EAGAIN : err;
 	if ((uintptr_t)chunk->base & (granule - 1))
@@ -94,28 +140,22 @@ static int chunk_request(struct accel_pool *pool, struct chunk *chunk)
 		err = chunk_insert(pool, chunk);
 	lock_give(&pool->lock);
 	if (err)
-		accel_resource_deallocate(&pool->upstream, NULL, chunk->base, chunk->size, granule);
+		upstream_deallocate(pool, chunk);
 	return err;
 }
 
-/* The bytes are counted already, so that two threads stay below maximum_size. */
+/* The bytes are counted as moving already, so that two threads stay below maximum_size. */
 static int chunk_create(struct accel_pool *pool, size_t bytes)
 {
 	struct chunk *chunk = calloc(1, sizeof(*chunk));
 	int err;
 
-	if (chunk) {
-		chunk->size = bytes;
-		err = chunk_request(pool, chunk);
-	} else {
-		err = fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
-	}
-	if (!err)
-		return 0;
-	free(chunk);
-	lock_take(&pool->lock);
-	pool->moving_bytes -= bytes;
-	lock_give(&pool->lock);
+	if (!chunk)
+		return fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
+	chunk->size = bytes;
+	err = chunk_request(pool, chunk);
+	if (err)
+		free(chunk);
 	return err;
 }
 
@@ -135,19 +175,37 @@ static size_t chunk_charge(struct accel_pool *pool, size_t least, size_t wish)
 	return bytes;
 }
 
+/* What is needed stays counted, so that no other thread gets it where upstream has not more. */
+static int grow_less(struct accel_pool *pool, size_t charged, size_t bytes)
+{
+	lock_take(&pool->lock);
+	move_ended(pool, charged - bytes);
+	lock_give(&pool->lock);
+	return chunk_create(pool, bytes);
+}
+
 int pool_grow(struct accel_pool *pool, size_t bytes)
 {
 	size_t wish = bytes > pool->growth_size ? bytes : pool->growth_size;
 	size_t charged = chunk_charge(pool, bytes, wish);
-	int err = charged ? chunk_create(pool, charged) : -EAGAIN;
+	int err;
 
-	if (err == -EAGAIN && charged > bytes && chunk_charge(pool, bytes, bytes))
-		err = chunk_create(pool, bytes);
-	if (err != -EAGAIN)
-		return err;
+	/* Another thread was quicker. */
+	if (!charged)
+		return -EAGAIN;
+	err = chunk_create(pool, charged);
+	if (err == -EAGAIN && charged > bytes) {
+		err = grow_less(pool, charged, bytes);
+		charged = bytes;
+	}
+	if (!err)
+		return 0;
 	lock_take(&pool->lock);
-	pool->refused_until = now_ms() + REFUSED_MS;
-	pool->refused_size = bytes;
+	if (err == -EAGAIN) {
+		pool->refused_until = now_ms() + REFUSED_MS;
+		pool->refused_size = bytes;
+	}
+	move_ended(pool, charged);
 	lock_give(&pool->lock);
 	return err;
 }
@@ -175,13 +233,11 @@ static struct chunk *chunk_pick(struct accel_pool *pool, size_t keep)
 	return chunk;
 }
 
-/* An error of upstream cannot be handled here: the chunk is not the pool's any more. */
 static void chunk_give_back(struct accel_pool *pool, struct chunk *chunk)
 {
-	accel_resource_deallocate(&pool->upstream, NULL, chunk->base, chunk->size,
-				  (size_t)1 << pool->granule_shift);
+	upstream_deallocate(pool, chunk);
 	lock_take(&pool->lock);
-	pool->moving_bytes -= chunk->size;
+	move_ended(pool, chunk->size);
 	/* What was given back may serve where something was refused. */
 	pool->refused_size = 0;
 	lock_give(&pool->lock);

@@ -53,6 +53,7 @@ struct accel_pool {
 	uint64_t nr_chunks, grown, taken_over, failures;
 	size_t chunk_bytes, peak_chunk_bytes;
 	size_t moving_bytes; /* being requested from upstream or given back */
+	unsigned int moves; /* that have ended; threads sleep on it */
 	size_t refused_size; /* upstream did not have so many; 0: it may have any number */
 	uint64_t refused_until; /* milliseconds */
 };
@@ -80,6 +81,11 @@ void pool_settle(struct accel_pool *pool, uint32_t count);
 
 /* Whether a request for so many bytes more makes sense; under the lock. */
 bool pool_may_grow(const struct accel_pool *pool, size_t bytes);
+/*
+ * Sleeps, without the lock, until a move of a chunk has ended; false: none would help. Who moves
+ * one never waits for another move, so that threads do not wait for each other.
+ */
+bool pool_wait_move(struct accel_pool *pool, size_t bytes);
 /* Takes a chunk with at least so many bytes. */
 int pool_grow(struct accel_pool *pool, size_t bytes);
 /* Gives wholly free chunks back while so many bytes stay free. */

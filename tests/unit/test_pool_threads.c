@@ -9,6 +9,8 @@
 #include "pool/pool_quick.h"
 
 #include <sched.h>
+#include <semaphore.h>
+#include <unistd.h>
 
 #define SIZE ((size_t)16 << 20)
 #define WORKERS 4
@@ -260,6 +262,188 @@ static void test_freed_by_another_thread(void)
 	tear_down();
 }
 
+/* ---- Chunks that move ---- */
+
+#define MOVE_US 50000
+static sem_t moving;
+static int slow; /* the next so many calls of upstream */
+static bool moved;
+
+static void move_slowly(void)
+{
+	if (__atomic_load_n(&slow, __ATOMIC_RELAXED) <= 0 ||
+	    __atomic_fetch_sub(&slow, 1, __ATOMIC_RELAXED) <= 0)
+		return;
+	sem_post(&moving);
+	usleep(MOVE_US);
+	__atomic_store_n(&moved, true, __ATOMIC_RELAXED);
+}
+
+static int slow_allocate(void *context, struct accel_stream *stream, size_t size,
+			 size_t alignment, void **ptr)
+{
+	move_slowly();
+	return heap_allocate(context, stream, size, alignment, ptr);
+}
+
+static int slow_deallocate(void *context, struct accel_stream *stream, void *ptr, size_t size,
+			   size_t alignment)
+{
+	move_slowly();
+	return heap_deallocate(context, stream, ptr, size, alignment);
+}
+
+static const struct accel_resource_ops slow_ops = {
+	.size = sizeof(slow_ops),
+	.allocate = slow_allocate,
+	.deallocate = slow_deallocate,
+};
+
+/* A pool that has at most one chunk, and gives it back when it is free. */
+static void set_up_moving(const struct accel_resource_ops *ops)
+{
+	struct accel_resource upstream = { .ops = ops, .context = &heap };
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+
+	heap = (struct heap){ .limit = 0 };
+	moved = false;
+	slow = 0;
+	sem_init(&moving, 0, 0);
+	options.granule = 64;
+	options.flags = ACCEL_POOL_RELEASE;
+	options.growth_size = options.maximum_size = 4096;
+	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
+}
+
+static void tear_down_moving(void)
+{
+	ok(!stats_of().bytes && !stats_of().count && !pool->moving_bytes);
+	expect(accel_pool_destroy(pool), 0);
+	ok(heap.allocations == heap.frees && !heap.bytes);
+	sem_destroy(&moving);
+}
+
+static void *allocates_one(void *arg)
+{
+	*(char **)arg = block(1024);
+	return NULL;
+}
+
+static void *frees_one(void *arg)
+{
+	give(arg, 1024);
+	return NULL;
+}
+
+/* A second thread waits for the chunk of the first one if that may help, and else does not. */
+static void test_while_another_grows(void)
+{
+	pthread_t thread;
+	char *first = NULL, *second;
+	void *none;
+
+	set_up_moving(&slow_ops);
+	slow = 1;
+	pthread_create(&thread, NULL, allocates_one, &first);
+	sem_wait(&moving);
+	refused(accel_pool_allocate(pool, NULL, 4097, 1, &none), -ENOMEM, "maximum_size");
+	ok(!__atomic_load_n(&moved, __ATOMIC_RELAXED));
+	second = block(1024);
+	pthread_join(thread, NULL);
+	ok(second && heap.allocations == 1 && stats_of().failures == 1);
+	give(second, 1024);
+	give(first, 1024);
+	tear_down_moving();
+}
+
+static void test_while_another_gives_back(void)
+{
+	pthread_t thread;
+	char *ptr;
+
+	set_up_moving(&slow_ops);
+	ptr = block(1024);
+	slow = 1;
+	pthread_create(&thread, NULL, frees_one, ptr);
+	sem_wait(&moving);
+	ptr = block(1024);
+	pthread_join(thread, NULL);
+	ok(ptr && heap.allocations == 2 && heap.frees == 1 && !stats_of().failures);
+	give(ptr, 1024);
+	tear_down_moving();
+}
+
+/* As many as have room, while their chunk comes and goes. */
+static void *comes_and_goes(void *arg)
+{
+	char *ptr;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		ptr = block(1024);
+		if (ptr)
+			give(ptr, 1024);
+	}
+	return arg;
+}
+
+static void test_all_wait_for_one_chunk(void)
+{
+	set_up_moving(&slow_ops);
+	in_threads(comes_and_goes);
+	ok(!stats_of().failures);
+	tear_down_moving();
+}
+
+static void *keeps_1024(void *arg)
+{
+	kept[(uintptr_t)arg] = block(1024);
+	return NULL;
+}
+
+/* What one thread would like to have does not keep the others from what they need. */
+static void test_all_get_what_they_need(void)
+{
+	for (int i = 0; i < 100; i++) {
+		set_up_moving(&slow_ops);
+		heap.limit = WORKERS * 1024;
+		pool->growth_size = pool->maximum_size = 2 * heap.limit;
+		in_threads(keeps_1024);
+		for (int j = 0; j < WORKERS; j++)
+			if (kept[j])
+				give(kept[j], 1024);
+		ok(!stats_of().failures);
+		tear_down_moving();
+	}
+}
+
+static int calling_allocate(void *context, struct accel_stream *stream, size_t size,
+			    size_t alignment, void **ptr)
+{
+	void *none;
+
+	/* No other thread can end what this one has begun. */
+	expect(accel_pool_allocate(pool, NULL, 64, 1, &none), -ENOMEM);
+	expect(accel_pool_trim(pool, 0), 0);
+	return heap_allocate(context, stream, size, alignment, ptr);
+}
+
+static const struct accel_resource_ops calling_ops = {
+	.size = sizeof(calling_ops),
+	.allocate = calling_allocate,
+	.deallocate = heap_deallocate,
+};
+
+static void test_upstream_that_calls_the_pool(void)
+{
+	char *ptr;
+
+	set_up_moving(&calling_ops);
+	ptr = block(1024);
+	ok(ptr && stats_of().failures == 1);
+	give(ptr, 1024);
+	tear_down_moving();
+}
+
 /* ---- The debug mode ---- */
 
 #define LARGE 20000
@@ -398,6 +582,11 @@ int main(void)
 	RUN(test_peak_of_threads);
 	RUN(test_nothing_is_out_of_reach);
 	RUN(test_freed_by_another_thread);
+	RUN(test_while_another_grows);
+	RUN(test_while_another_gives_back);
+	RUN(test_all_wait_for_one_chunk);
+	RUN(test_all_get_what_they_need);
+	RUN(test_upstream_that_calls_the_pool);
 	RUN(test_debug_check_beside_a_thread);
 	RUN(test_debug_one_of_many_frees_wins);
 	RUN(test_numbers_out_of_order);
