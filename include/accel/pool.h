@@ -40,8 +40,9 @@ struct accel_pool;
  *	what was written after a free; both wait for the stream. Slow: it writes and reads all memory
  *	that changes hands. The memory has to be device memory of a card, or the processor's to access
  * @ACCEL_POOL_RELEASE: give memory back to the resource: when a free leaves a chunk wholly free, it is
- *	given back if as many bytes as @release_threshold are free without it. Otherwise only
- *	accel_pool_trim() gives memory back
+ *	given back if as many bytes as @release_threshold are free without it. What waits for the work
+ *	of a stream is not free: the first free after that work gives it back, on any stream.
+ *	Otherwise only accel_pool_trim() gives memory back
  */
 enum accel_pool_flag {
 	ACCEL_POOL_DEBUG = 1 << 0,

@@ -58,7 +58,8 @@ static bool has_passed(void *data, uint64_t ticket)
 
 void pool_settle(struct accel_pool *pool, uint32_t count)
 {
-	space_settle(&pool->space, count, has_passed, pool);
+	if (space_settle(&pool->space, count, has_passed, pool))
+		pool->spare = true;
 }
 
 /* ---- Allocation ---- */
@@ -377,6 +378,8 @@ static int deallocate(struct accel_pool *pool, uintptr_t addr, size_t size, uint
 		pool->bytes -= size;
 	if (pool->space.nr_waiting)
 		pool_settle(pool, SETTLE_FEW);
+	if (pool->release_threshold != SIZE_MAX && pool->spare)
+		spare = true;
 	lock_give(&pool->lock);
 	if (spare)
 		pool_shrink(pool, pool->release_threshold);

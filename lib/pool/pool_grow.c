@@ -251,6 +251,7 @@ void pool_shrink(struct accel_pool *pool, size_t keep)
 	do {
 		lock_take(&pool->lock);
 		pool_settle(pool, POOL_SETTLE_ALL);
+		pool->spare = false;
 		chunk = chunk_pick(pool, keep);
 		lock_give(&pool->lock);
 		if (chunk)

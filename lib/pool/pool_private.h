@@ -50,6 +50,7 @@ struct accel_pool {
 	uint64_t bytes, peak_bytes, total_bytes, total_count; /* as requested */
 	struct space space;
 	struct chunk *chunks;
+	bool spare; /* work has ended, and by that a chunk is wholly free */
 	uint64_t nr_chunks, grown, taken_over, failures;
 	size_t chunk_bytes, peak_chunk_bytes;
 	size_t moving_bytes; /* being requested from upstream or given back */

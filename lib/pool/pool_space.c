@@ -363,27 +363,33 @@ int space_release_after(struct space *space, uint32_t *at, uint64_t ticket)
 	return 0;
 }
 
-static void settle_stream(struct space *space, uint32_t stream, uint32_t count,
+static bool settle_stream(struct space *space, uint32_t stream, uint32_t count,
 			  bool (*passed)(void *data, uint64_t ticket), void *data)
 {
+	bool whole = false;
 	uint32_t index;
 
 	while (count-- && (index = space->waiting[stream]->oldest)) {
 		if (!passed(data, space->waits[index].ticket))
-			return;
+			break;
 		wait_remove(space, index);
-		block_make_free(space, index);
+		index = block_make_free(space, index);
+		whole |= space->blocks[index].prev == space->blocks[index].next;
 	}
+	return whole;
 }
 
-void space_settle(struct space *space, uint32_t count, bool (*passed)(void *data, uint64_t ticket),
+bool space_settle(struct space *space, uint32_t count, bool (*passed)(void *data, uint64_t ticket),
 		  void *data)
 {
+	bool whole = false;
 	uint64_t streams;
 
 	for (uint32_t i = 0; i < SPACE_STREAMS / 64; i++)
 		for (streams = space->busy_streams[i]; streams; streams &= streams - 1)
-			settle_stream(space, i * 64 + lowest_bit(streams), count, passed, data);
+			whole |= settle_stream(space, i * 64 + lowest_bit(streams), count, passed,
+					       data);
+	return whole;
 }
 
 bool space_points(const struct space *space, uint64_t points[SPACE_STREAMS], uint32_t but)

@@ -116,8 +116,11 @@ static inline uint32_t *space_at(const struct space *space, uintptr_t addr)
  */
 int space_release_after(struct space *space, uint32_t *at, uint64_t ticket);
 
-/* Makes waiting blocks free: up to count of the oldest ones of each stream, if their points passed. */
-void space_settle(struct space *space, uint32_t count, bool (*passed)(void *data, uint64_t ticket),
+/*
+ * Makes waiting blocks free: up to count of the oldest ones of each stream, if their points passed.
+ * Whether a region is one free block by that.
+ */
+bool space_settle(struct space *space, uint32_t count, bool (*passed)(void *data, uint64_t ticket),
 		  void *data);
 /* The newest point of each stream that blocks wait for, but one; false: there is none. */
 bool space_points(const struct space *space, uint64_t points[SPACE_STREAMS], uint32_t but);

@@ -20,15 +20,20 @@ static struct accel_pool_stats stats_of(void)
 	return stats;
 }
 
+static void open_with_streams(void)
+{
+	mock_add_sized(0, CARD, CARD);
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_stream_create(dev, &one), 0);
+	expect(accel_stream_create(dev, &two), 0);
+}
+
 /* A pool of so many bytes that does not grow, on a card with two streams. */
 static void set_up(size_t size)
 {
 	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
 
-	mock_add_sized(0, CARD, CARD);
-	expect(accel_device_open(0, &dev), 0);
-	expect(accel_stream_create(dev, &one), 0);
-	expect(accel_stream_create(dev, &two), 0);
+	open_with_streams();
 	options.granule = 64;
 	options.initial_size = options.maximum_size = size;
 	expect(accel_pool_create(dev, NULL, &options, &pool), 0);
@@ -340,6 +345,40 @@ static void test_aligned_of_those_that_wait(void)
 	ok(stats_of().free_blocks == 1 && stats_of().waiting_bytes == 4096);
 	mock_release(0);
 	expect(accel_stream_synchronize(one), 0);
+	tear_down();
+}
+
+/*
+ * No call sees when the work ends that a free chunk waits for. The next free gives it back, also
+ * if another call has found that it has ended.
+ */
+static void test_given_back_when_work_has_ended(void)
+{
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	char *a, *b, *c;
+
+	open_with_streams();
+	options.granule = 64;
+	options.growth_size = 4096;
+	options.flags = ACCEL_POOL_RELEASE;
+	expect(accel_pool_create(dev, NULL, &options, &pool), 0);
+	for (int found = 0; found < 2; found++) {
+		a = block(NULL, 4096);
+		b = block(NULL, 2048);
+		c = block(NULL, 2048);
+		mock_hold(0);
+		keep_busy(one, a);
+		mock_wait_held(0, 1);
+		give(one, a, 4096);
+		ok(stats_of().chunks == 2);
+		mock_release(0);
+		expect(accel_stream_synchronize(one), 0);
+		ok(!found || !stats_of().waiting_bytes);
+		give(NULL, c, 2048);
+		ok(stats_of().chunks == 1);
+		give(NULL, b, 2048);
+		ok(!stats_of().chunks);
+	}
 	tear_down();
 }
 
@@ -710,6 +749,7 @@ int main(void)
 	RUN(test_grows_if_waiting_does_not_help);
 	RUN(test_neighbours);
 	RUN(test_aligned_of_those_that_wait);
+	RUN(test_given_back_when_work_has_ended);
 	RUN(test_failed_work);
 	RUN(test_refused_streams);
 	RUN(test_destroyed_stream);
