@@ -121,12 +121,13 @@ static int chunk_insert(struct accel_pool *pool, struct chunk *chunk)
 	return 0;
 }
 
-/* -EAGAIN: upstream does not have so much. */
-static int chunk_request(struct accel_pool *pool, struct chunk *chunk)
+/* -EAGAIN: upstream does not have so much; answer is what it has said. */
+static int chunk_request(struct accel_pool *pool, struct chunk *chunk, int *answer)
 {
 	size_t granule = (size_t)1 << pool->granule_shift;
 	int err = upstream_allocate(pool, chunk);
 
+	*answer = err;
 	if (err)
 		return err == -ENOMEM || err == -EDQUOT ? -EAGAIN : err;
 	if ((uintptr_t)chunk->base & (granule - 1))
@@ -145,7 +146,7 @@ static int chunk_request(struct accel_pool *pool, struct chunk *chunk)
 }
 
 /* The bytes are counted as moving already, so that two threads stay below maximum_size. */
-static int chunk_create(struct accel_pool *pool, size_t bytes)
+static int chunk_create(struct accel_pool *pool, size_t bytes, int *answer)
 {
 	struct chunk *chunk = calloc(1, sizeof(*chunk));
 	int err;
@@ -153,7 +154,7 @@ static int chunk_create(struct accel_pool *pool, size_t bytes)
 	if (!chunk)
 		return fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
 	chunk->size = bytes;
-	err = chunk_request(pool, chunk);
+	err = chunk_request(pool, chunk, answer);
 	if (err)
 		free(chunk);
 	return err;
@@ -178,22 +179,24 @@ static size_t chunk_charge(struct accel_pool *pool, size_t least, size_t wish)
 /* What is needed stays counted, so that no other thread gets it where upstream has not more. */
 static int grow_less(struct accel_pool *pool, size_t charged, size_t bytes)
 {
+	int answer;
+
 	lock_take(&pool->lock);
 	move_ended(pool, charged - bytes);
 	lock_give(&pool->lock);
-	return chunk_create(pool, bytes);
+	return chunk_create(pool, bytes, &answer);
 }
 
 int pool_grow(struct accel_pool *pool, size_t bytes)
 {
 	size_t wish = bytes > pool->growth_size ? bytes : pool->growth_size;
 	size_t charged = chunk_charge(pool, bytes, wish);
-	int err;
+	int err, answer;
 
 	/* Another thread was quicker. */
 	if (!charged)
 		return -EAGAIN;
-	err = chunk_create(pool, charged);
+	err = chunk_create(pool, charged, &answer);
 	if (err == -EAGAIN && charged > bytes) {
 		err = grow_less(pool, charged, bytes);
 		charged = bytes;
@@ -351,7 +354,7 @@ static void pool_free(struct accel_pool *pool)
 static int set_up(struct accel_pool *pool, const struct accel_pool_options *options)
 {
 	size_t initial;
-	int err = configure(pool, options);
+	int err = configure(pool, options), answer;
 
 	if (err)
 		return err;
@@ -370,8 +373,8 @@ static int set_up(struct accel_pool *pool, const struct accel_pool_options *opti
 		return fail(-EINVAL, "options: initial_size is %zu in whole granules, more than "
 				     "maximum_size, %zu", initial, pool->maximum_size);
 	pool->moving_bytes = initial;
-	err = chunk_create(pool, initial);
-	return err == -EAGAIN ? -ENOMEM : err;
+	err = chunk_create(pool, initial, &answer);
+	return err == -EAGAIN ? answer : err;
 }
 
 static int check_upstream(struct accel_device *dev, const struct accel_resource *upstream,

@@ -706,6 +706,22 @@ static void test_growth_fails_below_the_maximum(void)
 	end(pool);
 }
 
+/* What upstream says about initial_size is what the pool says. */
+static void test_initial_size_is_refused(void)
+{
+	static const int answers[] = { -ENOMEM, -EDQUOT, -EAGAIN, -ENODEV };
+	struct accel_resource upstream = heap_resource(&heap);
+	struct accel_pool *pool;
+
+	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options.initial_size = 4096;
+	for (int i = 0; i < 4; i++) {
+		heap = (struct heap){ .fail_nth = 1, .fail_err = answers[i] };
+		expect(accel_pool_create(NULL, &upstream, &options, &pool), answers[i]);
+		ok(!pool && !heap.allocations);
+	}
+}
+
 static void test_growth_fails_otherwise(void)
 {
 	struct accel_pool *pool = growing_pool(4096, 0, SIZE_MAX);
@@ -1071,6 +1087,7 @@ int main(void)
 	RUN(test_release_threshold);
 	RUN(test_growth_fails);
 	RUN(test_growth_fails_below_the_maximum);
+	RUN(test_initial_size_is_refused);
 	RUN(test_growth_fails_otherwise);
 	RUN(test_resource);
 	RUN(test_granule_of_a_card);
