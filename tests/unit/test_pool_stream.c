@@ -4,6 +4,7 @@
 
 #include <accel/pool.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 #define CARD (1 << 20)
@@ -11,6 +12,7 @@
 static struct accel_device *dev;
 static struct accel_stream *one, *two;
 static struct accel_pool *pool;
+static struct heap heap;
 
 static struct accel_pool_stats stats_of(void)
 {
@@ -468,6 +470,57 @@ static void test_callback(void)
 	tear_down();
 }
 
+static sem_t growing, refused_there;
+
+/* Until the callback is over, or for 5 s. */
+static int grows_slowly(void *context, struct accel_stream *stream, size_t size, size_t alignment,
+			void **ptr)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 5;
+	sem_post(&growing);
+	ok(!sem_timedwait(&refused_there, &until));
+	return heap_ops.allocate(context, stream, size, alignment, ptr);
+}
+
+static const struct accel_resource_ops slow_ops = {
+	.size = sizeof(slow_ops),
+	.allocate = grows_slowly,
+	.deallocate = heap_deallocate,
+};
+
+static void asks_beside(void *data, int status)
+{
+	void *ptr;
+
+	expect(status, 0);
+	sem_wait(&growing);
+	refused(accel_pool_allocate(data, NULL, 64, 1, &ptr), -ENOMEM, "maximum_size");
+	sem_post(&refused_there);
+}
+
+/* In a callback no call waits for a chunk of another thread: that one may wait for the callback. */
+static void test_callback_beside_growth(void)
+{
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_resource upstream = { .ops = &slow_ops, .context = &heap };
+
+	open_with_streams();
+	heap = (struct heap){ .limit = 0 };
+	sem_init(&growing, 0, 0);
+	sem_init(&refused_there, 0, 0);
+	options.growth_size = options.maximum_size = 4096;
+	expect(accel_pool_create(dev, &upstream, &options, &pool), 0);
+	expect(accel_stream_add_callback(one, asks_beside, pool), 0);
+	give(NULL, block(NULL, 64), 64);
+	expect(accel_stream_synchronize(one), 0);
+	sem_destroy(&growing);
+	sem_destroy(&refused_there);
+	tear_down();
+}
+
 static void destroy_in_callback(void *data, int status)
 {
 	expect(status, 0);
@@ -566,7 +619,6 @@ static void test_random(void)
 #define KEPT 40
 #define SPACE (64 << 20)
 
-static struct heap heap;
 static uint64_t most;
 
 static void on_the_heap(void)
@@ -754,6 +806,7 @@ int main(void)
 	RUN(test_refused_streams);
 	RUN(test_destroyed_stream);
 	RUN(test_callback);
+	RUN(test_callback_beside_growth);
 	RUN(test_destroy_in_callback);
 	RUN(test_random);
 	RUN(test_threads);
