@@ -161,7 +161,7 @@ static int chunk_create(struct accel_pool *pool, size_t bytes, int *answer)
 }
 
 /* Counts as many bytes as maximum_size leaves, from least to wish; how many, or 0. */
-static size_t chunk_charge(struct accel_pool *pool, size_t least, size_t wish)
+static size_t chunk_charge(struct accel_pool *pool, size_t least, size_t wish, uint64_t *given)
 {
 	size_t bytes;
 
@@ -172,17 +172,19 @@ static size_t chunk_charge(struct accel_pool *pool, size_t least, size_t wish)
 	if (bytes < least)
 		bytes = 0;
 	pool->moving_bytes += bytes;
+	*given = pool->given;
 	lock_give(&pool->lock);
 	return bytes;
 }
 
 /* What is needed stays counted, so that no other thread gets it where upstream has not more. */
-static int grow_less(struct accel_pool *pool, size_t charged, size_t bytes)
+static int grow_less(struct accel_pool *pool, size_t charged, size_t bytes, uint64_t *given)
 {
 	int answer;
 
 	lock_take(&pool->lock);
 	move_ended(pool, charged - bytes);
+	*given = pool->given;
 	lock_give(&pool->lock);
 	return chunk_create(pool, bytes, &answer);
 }
@@ -190,7 +192,8 @@ static int grow_less(struct accel_pool *pool, size_t charged, size_t bytes)
 int pool_grow(struct accel_pool *pool, size_t bytes)
 {
 	size_t wish = bytes > pool->growth_size ? bytes : pool->growth_size;
-	size_t charged = chunk_charge(pool, bytes, wish);
+	uint64_t given;
+	size_t charged = chunk_charge(pool, bytes, wish, &given);
 	int err, answer;
 
 	/* Another thread was quicker. */
@@ -198,13 +201,14 @@ int pool_grow(struct accel_pool *pool, size_t bytes)
 		return -EAGAIN;
 	err = chunk_create(pool, charged, &answer);
 	if (err == -EAGAIN && charged > bytes) {
-		err = grow_less(pool, charged, bytes);
+		err = grow_less(pool, charged, bytes, &given);
 		charged = bytes;
 	}
 	if (!err)
 		return 0;
 	lock_take(&pool->lock);
-	if (err == -EAGAIN) {
+	/* If another thread has given something back meanwhile, upstream is asked once more. */
+	if (err == -EAGAIN && given == pool->given) {
 		pool->refused_until = now_ms() + REFUSED_MS;
 		pool->refused_size = bytes;
 	}
@@ -243,6 +247,9 @@ static void chunk_give_back(struct accel_pool *pool, struct chunk *chunk)
 	move_ended(pool, chunk->size);
 	/* What was given back may serve where something was refused. */
 	pool->refused_size = 0;
+	/* Not what a callback of upstream gives back: its call would go on for ever. */
+	if (!moving_here)
+		pool->given++;
 	lock_give(&pool->lock);
 	free(chunk);
 }

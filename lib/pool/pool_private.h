@@ -55,6 +55,7 @@ struct accel_pool {
 	size_t chunk_bytes, peak_chunk_bytes;
 	size_t moving_bytes; /* being requested from upstream or given back */
 	unsigned int moves; /* that have ended; threads sleep on it */
+	uint64_t given; /* chunks back to upstream */
 	size_t refused_size; /* upstream did not have so many; 0: it may have any number */
 	uint64_t refused_until; /* milliseconds */
 };

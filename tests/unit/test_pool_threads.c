@@ -265,7 +265,7 @@ static void test_freed_by_another_thread(void)
 /* ---- Chunks that move ---- */
 
 #define MOVE_US 50000
-static sem_t moving;
+static sem_t moving, given;
 static int slow; /* the next so many calls of upstream */
 static bool moved;
 
@@ -414,6 +414,55 @@ static void test_all_get_what_they_need(void)
 		ok(!stats_of().failures);
 		tear_down_moving();
 	}
+}
+
+/* Says that there is no memory when another thread has given some back meanwhile. */
+static int late_allocate(void *context, struct accel_stream *stream, size_t size,
+			 size_t alignment, void **ptr)
+{
+	int err = heap_allocate(context, stream, size, alignment, ptr);
+
+	if (err && __atomic_fetch_sub(&slow, 1, __ATOMIC_RELAXED) == 1) {
+		sem_post(&moving);
+		sem_wait(&given);
+	}
+	return err;
+}
+
+static const struct accel_resource_ops late_ops = {
+	.size = sizeof(late_ops),
+	.allocate = late_allocate,
+	.deallocate = heap_deallocate,
+};
+
+static void *allocates_all(void *arg)
+{
+	*(char **)arg = block(4096);
+	return NULL;
+}
+
+static void test_given_back_before_the_refusal(void)
+{
+	char *first, *second = NULL;
+	pthread_t thread;
+
+	set_up_moving(&late_ops);
+	sem_init(&given, 0, 0);
+	heap.limit = 4096;
+	pool->maximum_size = 0;
+	first = block(4096);
+	slow = 1;
+	pthread_create(&thread, NULL, allocates_all, &second);
+	sem_wait(&moving);
+	give(first, 4096);
+	ok(heap.frees == 1);
+	sem_post(&given);
+	pthread_join(thread, NULL);
+	ok(second && !stats_of().failures);
+	if (second)
+		give(second, 4096);
+	sem_destroy(&given);
+	tear_down_moving();
 }
 
 static int calling_allocate(void *context, struct accel_stream *stream, size_t size,
@@ -586,6 +635,7 @@ int main(void)
 	RUN(test_while_another_gives_back);
 	RUN(test_all_wait_for_one_chunk);
 	RUN(test_all_get_what_they_need);
+	RUN(test_given_back_before_the_refusal);
 	RUN(test_upstream_that_calls_the_pool);
 	RUN(test_debug_check_beside_a_thread);
 	RUN(test_debug_one_of_many_frees_wins);
