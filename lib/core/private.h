@@ -274,6 +274,7 @@ struct accel_device {
 	const struct paccel_page *page; /* mapped with the first stream; read without the lock */
 	struct accel_stream *streams; /* all that were ever made */
 	struct accel_event *events; /* likewise */
+	uint64_t streams_ended; /* numbers that were given back */
 	struct accel_event *unused_events;
 	struct accel_batch *batches;
 	struct stamps stamps;

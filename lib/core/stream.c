@@ -352,6 +352,7 @@ static void reap(struct accel_device *dev)
 		destroy_in_driver(dev, stream->number);
 		pthread_mutex_lock(&dev->lock);
 		STORE(stream->state, HANDLE_UNUSED);
+		dev->streams_ended++;
 		pthread_mutex_unlock(&dev->lock);
 	}
 }
@@ -430,21 +431,25 @@ static int stream_make(struct accel_device *dev, struct accel_stream **made)
 	return err;
 }
 
-/* Whether another thread is about to give a number back. */
-static bool is_ending(struct accel_device *dev)
+/* Whether a thread is about to give a number back, or has done so since *ended was read. */
+static bool is_ending(struct accel_device *dev, uint64_t *ended)
 {
 	const struct accel_stream *stream;
+	bool changed;
 
 	pthread_mutex_lock(&dev->lock);
+	changed = dev->streams_ended != *ended;
+	*ended = dev->streams_ended;
 	for (stream = dev->streams; stream && stream->state != HANDLE_ENDING; stream = stream->next)
 		;
 	pthread_mutex_unlock(&dev->lock);
-	return stream;
+	return stream || changed;
 }
 
 int accel_stream_create(struct accel_device *dev, struct accel_stream **stream)
 {
 	KEEP_ERRNO;
+	uint64_t ended = 0;
 	int err;
 
 	if (!stream)
@@ -453,10 +458,12 @@ int accel_stream_create(struct accel_device *dev, struct accel_stream **stream)
 	err = device_check(dev);
 	if (err)
 		return err;
-	do {
+	reap(dev);
+	is_ending(dev, &ended);
+	while ((err = stream_make(dev, stream)) == -ENOSPC && is_ending(dev, &ended)) {
+		sched_yield();
 		reap(dev);
-		err = stream_make(dev, stream);
-	} while (err == -ENOSPC && is_ending(dev) && !sched_yield());
+	}
 	if (err == -ENOSPC)
 		return fail(err,
 			    "%s: no more streams for this handle: %" PRIu32
