@@ -176,6 +176,13 @@ int accel_event_record(struct accel_event *event, struct accel_stream *stream)
 
 /* ---- Query and wait ---- */
 
+/* *ticket: of the last record; 0 if there is none, and nothing to wait for. */
+static int event_status(const struct accel_event *event, uint64_t *ticket)
+{
+	*ticket = LOAD(event->ticket);
+	return *ticket ? ticket_status(event->dev, *ticket) : 0;
+}
+
 int accel_event_query(struct accel_event *event)
 {
 	int err = event_check(event);
@@ -183,8 +190,7 @@ int accel_event_query(struct accel_event *event)
 
 	if (err)
 		return err;
-	ticket = LOAD(event->ticket);
-	err = ticket ? ticket_status(event->dev, ticket) : 0;
+	err = event_status(event, &ticket);
 	return err && err != -EINPROGRESS ? event_error(event, err) : err;
 }
 
@@ -196,8 +202,7 @@ int accel_event_synchronize_until(struct accel_event *event, uint64_t deadline)
 
 	if (err)
 		return err;
-	ticket = LOAD(event->ticket);
-	err = ticket ? ticket_status(event->dev, ticket) : 0;
+	err = event_status(event, &ticket);
 	if (err == -EINPROGRESS)
 		err = ticket_wait(event->dev, ticket, deadline);
 	return err ? event_error(event, err) : 0;
