@@ -191,8 +191,8 @@ static void tell_failed(const struct held *held, aclError *code)
 }
 
 /*
- * All that have failed are told of at once: the last error stands for them. What libaccel
- * answers for streams that this thread has created may be of another layer.
+ * Asks each stream of this layer, and clears those that have failed; returns the error of the last
+ * one. @err, from accel_device_synchronize(), may be the error of a stream of another layer.
  */
 aclError streams_told(struct card *card, int err)
 {

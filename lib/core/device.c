@@ -127,7 +127,7 @@ static int identify(struct accel_device *dev, const struct node *node)
 	return err;
 }
 
-/* Not in the list, and without references: nobody gets one. */
+/* A handle that is not in the list, and has no references: readers of the tables take none. */
 static struct accel_device *device_allocate(void)
 {
 	const size_t own = offsetof(struct accel_device, mem_base);

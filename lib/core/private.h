@@ -265,7 +265,7 @@ struct accel_device {
 	dev_t rdev;
 	unsigned int node;
 	char name[NODE_PATH]; /* of the node, for sentences */
-	uint64_t created; /* the how manieth handle it is; under the table lock */
+	uint64_t created; /* count of creations at its own; under the table lock */
 	unsigned int opens; /* changed under the table lock; 0 after the last close */
 	int fd;
 	bool mappable; /* its memory has bus addresses */
@@ -492,7 +492,7 @@ void stage_free(struct accel_device *dev);
 /* A range is freed with range_free() only: see the top of this file. */
 struct range *range_create(size_t size, enum accel_memory_kind kind);
 void range_free(struct range *range);
-/* All ranges of a tree that nobody finds any more, with what they have mapped. */
+/* Frees all ranges of a tree that is in no table, and unmaps what they have mapped. */
 void ranges_free(struct range *root);
 /* A range for an allocation to come, so that publishing it cannot fail. */
 int range_prepare(struct accel_device *dev, void **ptr, size_t size, enum accel_memory_kind kind,

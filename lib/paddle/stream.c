@@ -116,8 +116,8 @@ static enum status synchronize_stream(struct place *device, stream_t handle)
 }
 
 /*
- * All streams of Paddle's that have failed are told of at once: the last error stands for them.
- * What libaccel answers for streams that this thread has created may be of another layer.
+ * Asks each stream of Paddle, and clears those that have failed; returns the error of the last one.
+ * The error of accel_device_synchronize() may be that of a stream of another layer.
  */
 static int synchronize(struct card *card)
 {

@@ -676,7 +676,10 @@ static bool all_play(void)
 	return true;
 }
 
-/* Where bits are to be wrong, somebody has been told so. Otherwise each kind of failure has been found. */
+/*
+ * Returns whether the faults that were ordered have been found: a verified copy with -EBADMSG if bits are wrong,
+ * else a timeout, an unexpected completion and a reset of an engine.
+ */
 static bool has_met_all(const struct counts *before)
 {
 	struct counts now = counts_now();
