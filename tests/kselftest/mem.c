@@ -402,6 +402,8 @@ TEST_F(mem, waiting_alloc_overtakes_copies)
 	side_call_start(&copy);
 	ASSERT_TRUE(WAIT_FOR(card_jobs() == 1, 5000));
 	test_cmd_mem_free(self->fd, addr, self->granule);
+	/* The worker that submits the scrub may be late. */
+	ASSERT_TRUE(WAIT_FOR(card_jobs() == 2, 5000));
 	side_call_start(&alloc);
 	ASSERT_TRUE(WAIT_FOR(side_call_done(&alloc) ||
 			     thread_state(getpid(), alloc.tid) == 'D', 5000));
