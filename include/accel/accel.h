@@ -857,9 +857,10 @@ int accel_stream_synchronize_until(struct accel_stream *stream, uint64_t deadlin
  * @stream: stream
  *
  * What was cancelled stays so. That work up to now has failed is forgotten, for its events too:
- * they have just happened. Waits until all that was cancelled has ended, which takes no work of the
- * card, until callbacks have been told, and until other streams that wait for @stream have found
- * out. On a stream that has not failed it does nothing. Thread-safe.
+ * they have just happened. Waits until all that was cancelled has ended, which is not before the
+ * events and fences have ended for which it waits, until callbacks have been told, and until other
+ * streams that wait for @stream have found out. On a stream that has not failed it does nothing.
+ * Thread-safe.
  *
  * Return: 0; ``-EINVAL``, ``-EDEADLK`` as for all streams; or a general error.
  */

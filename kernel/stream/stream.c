@@ -197,6 +197,11 @@ static void stream_job_write(struct paccel_stream_job *job, u64 value)
 	kunmap_local(to);
 }
 
+static bool stream_job_is_wait(const struct paccel_stream_job *job)
+{
+	return job->base.op == PACCEL_JOB_WAIT_POINT || job->base.op == PACCEL_JOB_WAIT_FENCE;
+}
+
 static bool stream_job_is_transfer(const struct paccel_stream_job *job)
 {
 	return job->base.op <= PACCEL_JOB_FILL;
@@ -211,7 +216,11 @@ static u64 stream_job_time(const struct paccel_stream *stream, const struct pacc
 	return stream->ended_ns ? max(stream->ended_ns, job->value) : ktime_get_ns();
 }
 
-/* Advances the first job of the stream. Returns whether it has ended. */
+/*
+ * Advances the first job of the stream. Returns whether it has ended. A stream that has failed still
+ * waits, so that its points are not reached before what they are ordered behind: a process may then
+ * reuse memory which that accesses.
+ */
 static bool stream_job_advance(struct paccel_stream *stream, struct paccel_stream_job *job)
 {
 	if (job->state != PACCEL_JOB_QUEUED)
@@ -219,7 +228,7 @@ static bool stream_job_advance(struct paccel_stream *stream, struct paccel_strea
 		return smp_load_acquire(&job->base.over);
 	if (stream->ctx->ended)
 		stream_fail(stream, stream->ctx->ended, job->base.point);
-	if (stream->error && !job->always) {
+	if (stream->error && !job->always && (stream->ctx->ended || !stream_job_is_wait(job))) {
 		job->base.error = -ECANCELED;
 		return true;
 	}

@@ -618,8 +618,8 @@ int accel_device_synchronize(struct accel_device *dev)
 }
 
 /*
- * What was cancelled has to end first; behind a failure that needs no work of the card. So do waits
- * of other streams for this one, which have to find out.
+ * What was cancelled has to end first, and so do waits of other streams for this one, which have to
+ * find out.
  */
 static int clear(struct accel_stream *stream)
 {

@@ -171,6 +171,33 @@ TEST_F(fail, spreads_to_who_waits)
 	EXPECT_EQ(0, outcome(r->fd, late, 4));
 }
 
+/*
+ * A stream that has failed still waits: its points do not end before what they are ordered behind.
+ */
+TEST_F(fail, waits_keep_their_order)
+{
+	struct rig *r = &self->r;
+	u32 busy = stream_create(r->fd), s[] = { r->stream, stream_create(r->fd) };
+
+	EXPECT_EQ(1, submit(r->fd, busy, op_fence(self->in), op_write(&r->own[0], 1)));
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(1, submit(r->fd, s[i], op_fence(self->d.fence)));
+		EXPECT_EQ(2, submit(r->fd, s[i], i ? op_fence(self->in) : op_point(busy, 1)));
+		EXPECT_EQ(3, submit(r->fd, s[i], op_write(&r->own[1], 1)));
+	}
+	doomed_fail(&self->d);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(-ECANCELED, outcome(r->fd, s[i], 1));
+		EXPECT_EQ(-EINPROGRESS, standing(r->fd, s[i], 2));
+		test_err_stream_clear(EBUSY, r->fd, s[i]);
+	}
+	foreign_signal(&self->f);
+	for (int i = 0; i < 2; i++)
+		has_failed(_metadata, r, s[i], 1, -ECANCELED, 3);
+	EXPECT_EQ(1, slot_of(r, busy)->done);
+	EXPECT_EQ(0, r->own[1]);
+}
+
 /* Who must be told in any case uses ALWAYS; in its turn, and after the failure too. */
 TEST_F(fail, eventfd_always)
 {

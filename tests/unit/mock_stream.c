@@ -285,6 +285,13 @@ static int wait_error(struct file *file, const struct paccel_op_point *wait)
 	return err == -ECANCELED ? -slot_of(file, wait->stream - 1)->error : -err;
 }
 
+/* Of a stream that has failed: waits keep their order. */
+static bool is_cancelled(const struct work *work)
+{
+	return work->op.op != PACCEL_OP_WAIT_POINT && work->op.op != PACCEL_OP_WAIT_FENCE &&
+	       !(work->op.flags & PACCEL_OP_ALWAYS);
+}
+
 static int run_work(struct file *file, struct job *job, const struct work *work)
 {
 	switch (work->op.op) {
@@ -307,20 +314,21 @@ static int run_work(struct file *file, struct job *job, const struct work *work)
 static bool run_stream(struct file *file, unsigned int stream)
 {
 	struct job *job = file->streams[stream].jobs;
+	const struct work *work;
 	int err = 0;
 
 	if (!job)
 		return false;
-	if (!slot_of(file, stream)->failed_point && job->at < job->nr) {
-		err = run_work(file, job, &job->works[job->at]);
+	if (job->at < job->nr) {
+		work = &job->works[job->at];
+		if (!slot_of(file, stream)->failed_point || !is_cancelled(work))
+			err = run_work(file, job, work);
 		if (err == EINPROGRESS)
 			return false;
-		job->at += !err;
+		job->at++;
 	}
 	if (err)
 		fail_point(file, stream, job->point, -err);
-	if (slot_of(file, stream)->failed_point)
-		cancel_rest(job);
 	if (job->at == job->nr)
 		end_job(file, stream);
 	return true;

@@ -402,6 +402,32 @@ static void test_failed_work(void)
 	tear_down();
 }
 
+/* A stream that fails still waits for the work whose memory it has taken over. */
+static void test_failed_taker(void)
+{
+	int fence;
+	char *a;
+
+	set_up(1024);
+	fence = mock_fence();
+	a = block(one, 1024);
+	mock_hold(0);
+	keep_busy(one, a);
+	mock_wait_held(0, 1);
+	give(one, a, 1024);
+	expect(accel_stream_wait_fence(two, fence), 0);
+	ok(block(two, 1024) == a && stats_of().taken_over == 1);
+	give(two, a, 1024);
+	mock_fence_signal(fence, -EIO);
+	mock_wait_idle();
+	ok(stats_of().waiting_bytes == 1024);
+	mock_release(0);
+	expect(accel_stream_synchronize(two), -EIO);
+	ok(!stats_of().waiting_bytes);
+	close(fence);
+	tear_down();
+}
+
 static void test_refused_streams(void)
 {
 	struct accel_device *other;
@@ -803,6 +829,7 @@ int main(void)
 	RUN(test_aligned_of_those_that_wait);
 	RUN(test_given_back_when_work_has_ended);
 	RUN(test_failed_work);
+	RUN(test_failed_taker);
 	RUN(test_refused_streams);
 	RUN(test_destroyed_stream);
 	RUN(test_callback);

@@ -632,10 +632,12 @@ struct paccel_fill {
  *
  * **Failure.** When an operation fails, the stream has failed: the operations behind it are not run
  * and end with ``-ECANCELED``, since they may need the missing data, and SUBMIT returns
- * ``-ECANCELED`` until STREAM_CLEAR. The first error and its point can be read until then. If the
- * device has lost a DMA request, it may have executed requests that were in flight behind it: their
- * operations end with ``-ECANCELED``, too, and the contents of their destinations are undefined. A
- * stream that waits for a point or fence that failed fails with that error. Other streams continue.
+ * ``-ECANCELED`` until STREAM_CLEAR. The first error and its point can be read until then. Waits
+ * behind it still end no earlier than what they wait for: so no point ends before the work that it
+ * is ordered behind, and memory of that work may be reused after the point. If the device has lost
+ * a DMA request, it may have executed requests that were in flight behind it: their operations end
+ * with ``-ECANCELED``, too, and the contents of their destinations are undefined. A stream that
+ * waits for a point or fence that failed fails with that error. Other streams continue.
  *
  * **Host memory** of operations must lie in a host range (HOST_ALLOC or HOST_REGISTER), since
  * queued operations cannot pin memory. SUBMIT looks up host ranges and allocations; freeing them
