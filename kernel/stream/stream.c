@@ -217,9 +217,9 @@ static u64 stream_job_time(const struct paccel_stream *stream, const struct pacc
 }
 
 /*
- * Advances the first job of the stream. Returns whether it has ended. A stream that has failed still
- * waits, so that its points are not reached before what they are ordered behind: a process may then
- * reuse memory which that accesses.
+ * Advances the first job of the stream. Returns whether it has ended. A stream that has failed
+ * still waits, so that no point is reached before the work that it is ordered behind: a process
+ * may then reuse memory that this work accesses.
  */
 static bool stream_job_advance(struct paccel_stream *stream, struct paccel_stream_job *job)
 {
