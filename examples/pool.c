@@ -47,7 +47,7 @@ int main(void)
 	check(accel_async_memory_copy(stream, back, buffer.data, 10), "copy back");
 	check(accel_stream_synchronize(stream), "synchronize");
 	check(accel_buffer_destroy(&buffer), "destroy");
-	check(accel_adaptor_statistics(adaptor, &counts), "statistics");
+	check(accel_adaptor_get_statistics(adaptor, &counts), "statistics");
 	printf("%s: %d allocations, %d bytes at most\n", back, (int)counts.total_count,
 	       (int)counts.peak_bytes);
 

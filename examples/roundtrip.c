@@ -28,7 +28,7 @@ int main(void)
 
 	/* The first card of the machine. */
 	check(accel_device_open(0, &dev), "open");
-	check(accel_device_info(dev, &info), "info");
+	check(accel_device_get_info(dev, &info), "info");
 	printf("%s at %s has %llu bytes of memory\n", info.name, info.bus_address,
 	       (unsigned long long)info.memory_size);
 

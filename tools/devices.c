@@ -253,7 +253,7 @@ int device_try(unsigned int number, struct accel_device **dev, struct accel_devi
 	snprintf(path, sizeof(path), "/dev/paccel%u", number);
 	if (accel_device_open_name(path, dev))
 		return FAILED;
-	if (!accel_device_info(*dev, info))
+	if (!accel_device_get_info(*dev, info))
 		return DONE;
 	accel_device_close(*dev);
 	return FAILED;

@@ -324,7 +324,7 @@ int accel_device_open_name(const char *name, struct accel_device **dev);
 int accel_device_close(struct accel_device *dev);
 
 /**
- * accel_device_info() - what a card is
+ * accel_device_get_info() - what a card is
  * @dev: handle
  * @info: filled whole
  *
@@ -332,7 +332,7 @@ int accel_device_close(struct accel_device *dev);
  *
  * Return: 0; ``-EINVAL`` (NULL); or a general error.
  */
-int accel_device_info(struct accel_device *dev, struct accel_device_info *info);
+int accel_device_get_info(struct accel_device *dev, struct accel_device_info *info);
 
 /**
  * accel_device_reset() - reset a device, for all processes that use it
@@ -1359,7 +1359,7 @@ int accel_device_init_alloc_size(struct accel_device *dev, size_t *size);
 int accel_device_realloc_size(struct accel_device *dev, size_t *size);
 
 /**
- * accel_pointer_info() - what an address is
+ * accel_pointer_get_info() - what an address is
  * @ptr: any address, never accessed
  * @info: filled whole
  *
@@ -1369,7 +1369,7 @@ int accel_device_realloc_size(struct accel_device *dev, size_t *size);
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (in the window of a card, but in no live allocation).
  */
-int accel_pointer_info(const void *ptr, struct accel_pointer_info *info);
+int accel_pointer_get_info(const void *ptr, struct accel_pointer_info *info);
 
 /**
  * accel_strerror() - what an error of this library means

@@ -371,7 +371,7 @@ public:
 	{
 		struct accel_pool_stats stats;
 
-		check(accel_pool_stats(c_pool(), &stats));
+		check(accel_pool_get_stats(c_pool(), &stats));
 		return stats.chunk_bytes;
 	}
 	accel_resource c_resource() const noexcept
@@ -435,7 +435,7 @@ public:
 	{
 		struct accel_adaptor_statistics now;
 
-		check(accel_adaptor_statistics(c_adaptor(), &now));
+		check(accel_adaptor_get_statistics(c_adaptor(), &now));
 		return now;
 	}
 	resource_ref get_upstream_resource() const noexcept { return state_->upstream; }

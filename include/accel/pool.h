@@ -230,7 +230,7 @@ int accel_pool_resource(struct accel_pool *pool, struct accel_resource *resource
 int accel_pool_trim(struct accel_pool *pool, size_t keep);
 
 /**
- * accel_pool_stats() - what a pool has
+ * accel_pool_get_stats() - what a pool has
  * @pool: pool
  * @stats: filled whole; one consistent snapshot
  *
@@ -239,7 +239,7 @@ int accel_pool_trim(struct accel_pool *pool, size_t keep);
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-EPERM`` (from before a fork).
  */
-int accel_pool_stats(struct accel_pool *pool, struct accel_pool_stats *stats);
+int accel_pool_get_stats(struct accel_pool *pool, struct accel_pool_stats *stats);
 
 /**
  * accel_pool_check() - look whether all is in order

@@ -296,7 +296,7 @@ int accel_adaptor_destroy(struct accel_adaptor *adaptor);
 int accel_adaptor_resource(struct accel_adaptor *adaptor, struct accel_resource *resource);
 
 /**
- * accel_adaptor_statistics() - what went through an adaptor
+ * accel_adaptor_get_statistics() - what went through an adaptor
  * @adaptor: adaptor of any kind
  * @statistics: filled whole; one consistent snapshot
  *
@@ -304,8 +304,8 @@ int accel_adaptor_resource(struct accel_adaptor *adaptor, struct accel_resource 
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-EPERM`` (from before a fork).
  */
-int accel_adaptor_statistics(struct accel_adaptor *adaptor,
-			     struct accel_adaptor_statistics *statistics);
+int accel_adaptor_get_statistics(struct accel_adaptor *adaptor,
+				 struct accel_adaptor_statistics *statistics);
 
 /**
  * accel_adaptor_outstanding() - what is live

@@ -9,7 +9,7 @@ bool is_device_memory(const void *ptr)
 	struct accel_pointer_info info;
 
 	/* What was freed was device memory. */
-	return accel_pointer_info(ptr, &info) || info.kind == ACCEL_MEMORY_DEVICE;
+	return accel_pointer_get_info(ptr, &info) || info.kind == ACCEL_MEMORY_DEVICE;
 }
 
 aclError check_size(const char *count_name, size_t count, const char *max_name, size_t max)
@@ -42,7 +42,7 @@ static struct card *card_of_device_memory(const void *ptr)
 {
 	struct accel_pointer_info info;
 
-	if (accel_pointer_info(ptr, &info) || info.kind != ACCEL_MEMORY_DEVICE)
+	if (accel_pointer_get_info(ptr, &info) || info.kind != ACCEL_MEMORY_DEVICE)
 		return NULL;
 	return card_with(info.device);
 }
@@ -176,7 +176,7 @@ static bool is_pageable(const void *ptr)
 {
 	struct accel_pointer_info info;
 
-	return !accel_pointer_info(ptr, &info) && info.kind == ACCEL_MEMORY_PAGEABLE;
+	return !accel_pointer_get_info(ptr, &info) && info.kind == ACCEL_MEMORY_PAGEABLE;
 }
 
 aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src, size_t count,

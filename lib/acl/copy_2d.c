@@ -70,9 +70,9 @@ aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
 static aclError check_stream(const struct on_stream *on, const struct rows *rows)
 {
 	struct accel_pointer_info info;
-	aclError err = call_failed(accel_pointer_info(is_device_memory(rows->dst) ? rows->dst
-										  : rows->src,
-						      &info));
+	aclError err = call_failed(accel_pointer_get_info(is_device_memory(rows->dst) ? rows->dst
+										      : rows->src,
+							  &info));
 
 	if (err || info.device == on->here.card->dev)
 		return err;

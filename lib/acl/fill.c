@@ -12,7 +12,7 @@ static aclError check(const void *ptr, size_t max, size_t count, struct accel_po
 
 	if (err)
 		return err;
-	err = call_failed(accel_pointer_info(ptr, info));
+	err = call_failed(accel_pointer_get_info(ptr, info));
 	if (err || info->kind == ACCEL_MEMORY_DEVICE)
 		return err;
 	/* Of other host memory it is not known whether there is anything at all. */

@@ -186,6 +186,6 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
 		return call_null("ptr");
 	if (!attributes)
 		return call_null("attributes");
-	err = call_failed(accel_pointer_info(ptr, &info));
+	err = call_failed(accel_pointer_get_info(ptr, &info));
 	return err ? err : describe(&info, attributes);
 }

@@ -164,7 +164,7 @@ aclError memory_enter(const void *ptr, enum accel_memory_kind kind, const char *
 
 	if (!ptr)
 		return call_null(argument);
-	err = accel_pointer_info(ptr, info);
+	err = accel_pointer_get_info(ptr, info);
 	if (err)
 		return call_failed(err);
 	if (info->kind != kind)
@@ -223,7 +223,7 @@ static aclError check_range(const char *name, const void *ptr, size_t size)
 		return call_null("devPtr");
 	if (!size)
 		return call_fail(ACL_ERROR_INVALID_PARAM, "size is 0: at least 1 byte");
-	failed = accel_pointer_info(ptr, &info);
+	failed = accel_pointer_get_info(ptr, &info);
 	if (failed)
 		return call_failed(failed);
 	if (info.kind != ACCEL_MEMORY_DEVICE)

@@ -517,7 +517,7 @@ static uint32_t capabilities(const struct accel_device *dev, uint32_t caps)
 	return dev->window.mapped ? caps : caps & ~(uint32_t)ACCEL_CAP_MAPPABLE;
 }
 
-int accel_device_info(struct accel_device *dev, struct accel_device_info *info)
+int accel_device_get_info(struct accel_device *dev, struct accel_device_info *info)
 {
 	KEEP_ERRNO;
 	struct paccel_device_info cmd;

@@ -71,7 +71,7 @@ static const struct {
 	{ ENOMEM, "not enough memory of this kind, or RLIMIT_MEMLOCK or address space used up" },
 	{ ENOSPC, "too many host ranges or streams: free, unregister or destroy some" },
 	{ ENOTTY, "the driver that is loaded is older than this library" },
-	{ EOPNOTSUPP, "this card cannot do that: see accel_device_info()" },
+	{ EOPNOTSUPP, "this card cannot do that: see accel_device_get_info()" },
 	{ EPERM, "the card was opened before a fork, or by another process: open it in this one" },
 	{ ETIME, "not done by the deadline" },
 	{ ESTALE, "a reset of the card has lost this handle's memory: close it and open again" },

@@ -51,7 +51,7 @@ static bool is_accessible(const struct finding *found)
 	return found->at.kind != ACCEL_MEMORY_REGISTERED || !found->at.mapped;
 }
 
-int accel_pointer_info(const void *ptr, struct accel_pointer_info *info)
+int accel_pointer_get_info(const void *ptr, struct accel_pointer_info *info)
 {
 	KEEP_ERRNO;
 	struct finding found = { .dev = NULL };

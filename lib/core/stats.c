@@ -71,7 +71,7 @@ static int query_sizes(struct accel_device *dev, size_t *size, struct accel_devi
 {
 	if (!size)
 		return fail(-EINVAL, "size is NULL: the bytes have to go somewhere");
-	return accel_device_info(dev, info);
+	return accel_device_get_info(dev, info);
 }
 
 int accel_device_min_chunk_size(struct accel_device *dev, size_t *size)

@@ -116,7 +116,7 @@ struct card *plugin_enter_memory(const void *ptr)
 	struct accel_pointer_info info;
 	struct card *card;
 
-	if (accel_pointer_info(ptr, &info))
+	if (accel_pointer_get_info(ptr, &info))
 		return NULL;
 	plugin_lock();
 	card = card_of(info.device);

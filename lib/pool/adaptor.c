@@ -197,8 +197,8 @@ int accel_adaptor_destroy(struct accel_adaptor *adaptor)
 	return err;
 }
 
-int accel_adaptor_statistics(struct accel_adaptor *adaptor,
-			     struct accel_adaptor_statistics *statistics)
+int accel_adaptor_get_statistics(struct accel_adaptor *adaptor,
+				 struct accel_adaptor_statistics *statistics)
 {
 	int err = adaptor_check(adaptor);
 

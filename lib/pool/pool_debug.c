@@ -20,7 +20,7 @@ size_t debug_guard(const struct accel_pool *pool)
 static int fill(uintptr_t addr, size_t size, unsigned char byte)
 {
 	struct accel_pointer_info info;
-	int err = accel_pointer_info((const void *)addr, &info);
+	int err = accel_pointer_get_info((const void *)addr, &info);
 
 	if (err)
 		return err;

@@ -320,7 +320,7 @@ static int configure(struct accel_pool *pool, const struct accel_pool_options *o
 {
 	struct accel_device_info info = { .granule = DEFAULT_GRANULE };
 	size_t granule;
-	int err = pool->dev ? accel_device_info(pool->dev, &info) : 0;
+	int err = pool->dev ? accel_device_get_info(pool->dev, &info) : 0;
 
 	if (err)
 		return err;

@@ -41,7 +41,7 @@ static void collect(const struct accel_pool *pool, struct accel_pool_stats *stat
 			1 - (double)stats->largest_free / (double)stats->free_bytes;
 }
 
-int accel_pool_stats(struct accel_pool *pool, struct accel_pool_stats *stats)
+int accel_pool_get_stats(struct accel_pool *pool, struct accel_pool_stats *stats)
 {
 	int err = pool_check(pool);
 

@@ -22,7 +22,7 @@ static SUNErrCode operand_of(SUNMemory mem, struct operand *operand)
 	if (!mem->ptr)
 		return SUN_ERR_ARG_CORRUPT;
 	/* Freed memory of a card: the copy says so. */
-	if (accel_pointer_info(mem->ptr, &info))
+	if (accel_pointer_get_info(mem->ptr, &info))
 		info = (struct accel_pointer_info){ .kind = ACCEL_MEMORY_DEVICE };
 	on_card = info.kind == ACCEL_MEMORY_DEVICE;
 	unified = info.kind == ACCEL_MEMORY_UNIFIED;

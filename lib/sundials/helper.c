@@ -127,7 +127,7 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_
 	SUNMemoryHelper helper;
 	struct card *card;
 
-	if (!sunctx || !is_laid_out_so() || accel_device_info(dev, &info))
+	if (!sunctx || !is_laid_out_so() || accel_device_get_info(dev, &info))
 		return NULL;
 	card = card_new(dev, false);
 	if (!card)

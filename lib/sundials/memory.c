@@ -19,7 +19,7 @@ static int card_free(void *ptr, size_t size,
 		     int (*deallocate)(struct accel_device *dev, void *ptr, size_t size))
 {
 	struct accel_pointer_info info;
-	int err = accel_pointer_info(ptr, &info);
+	int err = accel_pointer_get_info(ptr, &info);
 
 	return err ? err : deallocate(info.device, ptr, size ? size : info.size);
 }

@@ -89,7 +89,7 @@ static struct accel_device_info info_of(struct accel_device *on)
 {
 	struct accel_device_info info = { .granule = 0 };
 
-	expect(accel_device_info(on, &info), 0);
+	expect(accel_device_get_info(on, &info), 0);
 	return info;
 }
 
@@ -99,7 +99,7 @@ static void test_info(void)
 	bool edu;
 
 	ok(accel_device_count() == 2);
-	expect(accel_device_info(dev, &info), 0);
+	expect(accel_device_get_info(dev, &info), 0);
 	edu = !strcmp(info.name, "edu");
 	ok((edu || !strcmp(info.name, "ring")) && strlen(info.bus_address) == strlen("0000:01:00.0"));
 	ok(info.memory_size == memory && info.granule == granule);
@@ -743,7 +743,7 @@ static void queues_a_copy(void)
 
 static void looks_up(void)
 {
-	call.err = accel_pointer_info(call.memory + 1, &call.info);
+	call.err = accel_pointer_get_info(call.memory + 1, &call.info);
 }
 
 static void creates_an_event(void)

@@ -328,7 +328,7 @@ static uint64_t bytes_in(struct accel_pool *pool)
 {
 	struct accel_pool_stats stats;
 
-	expect(accel_pool_stats(pool, &stats), 0);
+	expect(accel_pool_get_stats(pool, &stats), 0);
 	return stats.bytes;
 }
 
@@ -435,7 +435,7 @@ static void test_on_a_stream(void)
 	expect(accel_buffer_create_from(&copy, &resource, stream, (char *)buffer.data + 96, 4000,
 					256),
 	       0);
-	expect(accel_pool_stats(pool, &stats), 0);
+	expect(accel_pool_get_stats(pool, &stats), 0);
 	/* The old memory is the stream's to have again, at once. */
 	ok(copy.data == old && !stats.taken_over && stats.bytes == 10000);
 	pthread_create(&thread, NULL, release, NULL);

@@ -37,7 +37,7 @@ static void test_index_is_in_order_of_number(void)
 	mock_add(2);
 	for (int i = 0; i < 3; i++) {
 		expect(accel_device_open(i, &dev), 0);
-		expect(accel_device_info(dev, &info), 0);
+		expect(accel_device_get_info(dev, &info), 0);
 		ok(info.node == nodes[i]);
 		expect(accel_device_close(dev), 0);
 	}
@@ -66,7 +66,7 @@ static void test_open_by_name(void)
 	mock_add(2);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		expect(accel_device_open_name(names[i].name, &dev), 0);
-		expect(accel_device_info(dev, &info), 0);
+		expect(accel_device_get_info(dev, &info), 0);
 		ok(info.node == names[i].node && mock_files() == 1);
 		expect(accel_device_open(names[i].index, &same), 0);
 		ok(same == dev);
@@ -119,7 +119,7 @@ static void test_open_by_name_while_others_go(void)
 		mock_add(node);
 	mock_before(PACCEL_NR_DEVICE_INFO, removes_first);
 	expect(accel_device_open_name("02:00.0", &dev), 0);
-	expect(accel_device_info(dev, &info), 0);
+	expect(accel_device_get_info(dev, &info), 0);
 	ok(!strcmp(info.bus_address, "0000:02:00.0"));
 	expect(accel_device_close(dev), 0);
 	ok(!mock_files());
@@ -358,7 +358,7 @@ static void test_closed_handle(void)
 
 	expect(accel_device_close(dev), 0);
 	refused(accel_device_close(dev), -EINVAL, "was closed");
-	refused(accel_device_info(dev, &info), -EINVAL, "was closed");
+	refused(accel_device_get_info(dev, &info), -EINVAL, "was closed");
 	expect(accel_device_open(0, &again), 0);
 	expect(accel_device_close(again), 0);
 	refused(accel_device_close(again), -EINVAL, "was closed");
@@ -377,7 +377,7 @@ static void test_last_close_frees_all(void)
 	expect(accel_device_close(dev), 0);
 	ok(!mapped(device) && !mapped(host) && !mapped(host + 4999) && !mapped(unified) &&
 	   mapped(mine));
-	expect(accel_pointer_info(mine, &info), 0);
+	expect(accel_pointer_get_info(mine, &info), 0);
 	ok(info.kind == ACCEL_MEMORY_PAGEABLE);
 	expect(accel_device_open(0, &dev), 0);
 	device_memory(dev, 4032);
@@ -390,7 +390,7 @@ static void test_info(void)
 	struct accel_device_info info;
 
 	memset(&info, 0xff, sizeof(info));
-	expect(accel_device_info(dev, &info), 0);
+	expect(accel_device_get_info(dev, &info), 0);
 	ok(!strcmp(info.name, "mock") && !strcmp(info.bus_address, "0000:01:00.0"));
 	ok(info.memory_size == 4032 && info.granule == 64 && info.max_transfer == 4032);
 	ok(info.max_alignment == 2 << 20 && info.max_host_bytes == MOCK_HOST_MAX);
@@ -399,8 +399,8 @@ static void test_info(void)
 	ok(info.capabilities == ACCEL_CAP_MEM_SURVIVES_RESET);
 	for (size_t i = 0; i < sizeof(info.reserved) / sizeof(info.reserved[0]); i++)
 		ok(!info.reserved[i]);
-	refused(accel_device_info(dev, NULL), -EINVAL, "info");
-	refused(accel_device_info(NULL, &info), -EINVAL, "dev");
+	refused(accel_device_get_info(dev, NULL), -EINVAL, "info");
+	refused(accel_device_get_info(NULL, &info), -EINVAL, "dev");
 	expect(accel_device_close(dev), 0);
 }
 
@@ -414,7 +414,7 @@ static void expect_all(struct accel_device *dev, char *device, char *host, char 
 	size_t a, b;
 	void *ptr;
 
-	expect(accel_device_info(dev, &info), err);
+	expect(accel_device_get_info(dev, &info), err);
 	expect(accel_device_memory_allocate(dev, &ptr, 64), err);
 	ok(!ptr);
 	expect(accel_host_memory_allocate(dev, &ptr, 64), err);
@@ -588,7 +588,7 @@ static uint32_t capabilities(struct accel_device *dev)
 {
 	struct accel_device_info info = { .capabilities = 0 };
 
-	expect(accel_device_info(dev, &info), 0);
+	expect(accel_device_get_info(dev, &info), 0);
 	return info.capabilities;
 }
 
@@ -596,7 +596,7 @@ static uint32_t pointer_flags(const void *ptr)
 {
 	struct accel_pointer_info info = { .flags = 77 };
 
-	expect(accel_pointer_info(ptr, &info), 0);
+	expect(accel_pointer_get_info(ptr, &info), 0);
 	return info.flags;
 }
 
@@ -633,7 +633,7 @@ static void test_info_of_larger_card(void)
 
 	mock_add_mappable(0, MAPPED);
 	expect(accel_device_open(0, &dev), 0);
-	expect(accel_device_info(dev, &info), 0);
+	expect(accel_device_get_info(dev, &info), 0);
 	ok(info.engines == 4 && info.memory_size == MAPPED && info.granule == 4096);
 	ok(info.capabilities ==
 	   (ACCEL_CAP_MEM_SURVIVES_RESET | ACCEL_CAP_MAPPABLE | ACCEL_CAP_VERIFY));

@@ -102,7 +102,7 @@ static void calls_are_refused(void)
 	expect(accel_memory_copy(mine, device, 64), -EPERM);
 	expect(accel_memory_copy_2d(device, 10, mine, 10, 5, 2), -EPERM);
 	expect(accel_device_memory_set(dev, device, 1, 64), -EPERM);
-	expect(accel_device_info(dev, &info), -EPERM);
+	expect(accel_device_get_info(dev, &info), -EPERM);
 	expect(accel_device_memory_stats(dev, &a, &b), -EPERM);
 	expect(accel_memory_stats_full(dev, &stats), -EPERM);
 	expect(accel_device_min_chunk_size(dev, &a), -EPERM);
@@ -157,8 +157,8 @@ static void opens_again(void)
 	refused(accel_device_memory_deallocate(own, device, 100), -ENOENT, hex(device));
 	refused(accel_host_memory_deallocate(own, host, 100), -ENOENT, hex(host));
 	refused(accel_host_unregister(own, mine), -ENOENT, hex(mine));
-	refused(accel_pointer_info(device, &info), -ENOENT, "before a fork");
-	expect(accel_pointer_info(host, &info), 0);
+	refused(accel_pointer_get_info(device, &info), -ENOENT, "before a fork");
+	expect(accel_pointer_get_info(host, &info), 0);
 	ok(info.kind == ACCEL_MEMORY_PAGEABLE);
 	/* Memory of the parent is shared, and to this library host memory like any. */
 	strcpy(host, "shared");

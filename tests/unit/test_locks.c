@@ -169,8 +169,8 @@ static void test_questions_take_no_lock(void)
 	expect(accel_event_record(event, stream), 0);
 	expect(accel_stream_synchronize(stream), 0);
 	count();
-	expect(accel_pointer_info(src + 5, &info), 0);
-	expect(accel_pointer_info(&info, &info), 0);
+	expect(accel_pointer_get_info(src + 5, &info), 0);
+	expect(accel_pointer_get_info(&info, &info), 0);
 	expect(accel_stream_query(stream), 0);
 	expect(accel_event_query(event), 0);
 	costs(0, 0);
@@ -260,7 +260,7 @@ static void use_all(bool reach)
 	use_memory();
 	use_streams();
 	expect(accel_memory_stats_full(from, &stats), 0);
-	expect(accel_device_info(from, &info), 0);
+	expect(accel_device_get_info(from, &info), 0);
 	/* A handle that is there is asked whether it is of use. */
 	expect(accel_device_open(0, &again), 0);
 	expect(accel_device_close(again), 0);

@@ -360,7 +360,7 @@ static void test_tables_of_a_pool(void)
 		expect(accel_pool_allocate(made, NULL, 64, 1, &ptr[nr++]), 0);
 	}
 	ok(refusals > 0);
-	expect(accel_pool_stats(made, &stats), 0);
+	expect(accel_pool_get_stats(made, &stats), 0);
 	ok(stats.failures == refusals && stats.count == BLOCKS);
 	expect(accel_pool_check(made), 0);
 	while (nr--)

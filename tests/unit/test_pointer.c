@@ -11,7 +11,7 @@ static int is(const void *ptr, struct accel_device *dev, enum accel_memory_kind 
 	struct accel_pointer_info info;
 
 	memset(&info, 0xff, sizeof(info));
-	expect(accel_pointer_info(ptr, &info), 0);
+	expect(accel_pointer_get_info(ptr, &info), 0);
 	for (size_t i = 0; i < sizeof(info.reserved) / sizeof(info.reserved[0]); i++)
 		ok(!info.reserved[i]);
 	/* Of this card: its memory cannot be mapped. */
@@ -25,7 +25,7 @@ static uint64_t serial_of(const void *ptr)
 {
 	struct accel_pointer_info info;
 
-	expect(accel_pointer_info(ptr, &info), 0);
+	expect(accel_pointer_get_info(ptr, &info), 0);
 	return info.serial;
 }
 
@@ -58,13 +58,13 @@ static void test_dead_addresses(void)
 	struct accel_pointer_info info;
 	char *ptr = device_memory(dev, 100);
 
-	refused(accel_pointer_info(ptr + 100, &info), -ENOENT, hex(ptr + 100));
-	refused(accel_pointer_info(ptr + 4032, &info), -ENOENT, "no live allocation");
-	refused(accel_pointer_info(ptr - 1, &info), -ENOENT, "no live allocation");
+	refused(accel_pointer_get_info(ptr + 100, &info), -ENOENT, hex(ptr + 100));
+	refused(accel_pointer_get_info(ptr + 4032, &info), -ENOENT, "no live allocation");
+	refused(accel_pointer_get_info(ptr - 1, &info), -ENOENT, "no live allocation");
 	expect(accel_device_memory_deallocate(dev, ptr, 100), 0);
-	refused(accel_pointer_info(ptr, &info), -ENOENT, "freed before");
-	refused(accel_pointer_info(NULL, &info), -EINVAL, "ptr");
-	refused(accel_pointer_info(ptr, NULL), -EINVAL, "info");
+	refused(accel_pointer_get_info(ptr, &info), -ENOENT, "freed before");
+	refused(accel_pointer_get_info(NULL, &info), -EINVAL, "ptr");
+	refused(accel_pointer_get_info(ptr, NULL), -EINVAL, "info");
 	expect(accel_device_close(dev), 0);
 }
 

@@ -35,7 +35,7 @@ static struct accel_pool_stats stats_of(struct accel_pool *pool)
 {
 	struct accel_pool_stats stats;
 
-	expect(accel_pool_stats(pool, &stats), 0);
+	expect(accel_pool_get_stats(pool, &stats), 0);
 	return stats;
 }
 
@@ -188,8 +188,8 @@ static void test_refused_others(void)
 
 	refused(accel_pool_destroy(NULL), -EINVAL, "pool is NULL");
 	refused(accel_pool_destroy(pool), -EBUSY, "1 blocks");
-	refused(accel_pool_stats(NULL, &stats), -EINVAL, "pool is NULL");
-	refused(accel_pool_stats(pool, NULL), -EINVAL, "stats is NULL");
+	refused(accel_pool_get_stats(NULL, &stats), -EINVAL, "pool is NULL");
+	refused(accel_pool_get_stats(pool, NULL), -EINVAL, "stats is NULL");
 	refused(accel_pool_trim(NULL, 0), -EINVAL, "pool is NULL");
 	refused(accel_pool_check(NULL), -EINVAL, "pool is NULL");
 	refused(accel_pool_resource(NULL, &resource), -EINVAL, "pool is NULL");
@@ -977,7 +977,7 @@ static void child(struct accel_pool *pool, struct accel_pool *of_card, char *a)
 	tap_wrong = 0;
 	refused(accel_pool_allocate(pool, NULL, 1, 1, &ptr), -EPERM, "before a fork");
 	refused(accel_pool_deallocate(pool, NULL, a, 10, 1), -EPERM, "before a fork");
-	expect(accel_pool_stats(pool, &stats), -EPERM);
+	expect(accel_pool_get_stats(pool, &stats), -EPERM);
 	expect(accel_pool_trim(pool, 0), -EPERM);
 	expect(accel_pool_check(pool), -EPERM);
 	expect(accel_pool_allocate(of_card, NULL, 1, 1, &ptr), -EPERM);

@@ -18,7 +18,7 @@ static struct accel_pool_stats stats_of(void)
 {
 	struct accel_pool_stats stats;
 
-	expect(accel_pool_stats(pool, &stats), 0);
+	expect(accel_pool_get_stats(pool, &stats), 0);
 	return stats;
 }
 

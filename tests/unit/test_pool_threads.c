@@ -33,7 +33,7 @@ static struct accel_pool_stats stats_of(void)
 {
 	struct accel_pool_stats stats;
 
-	expect(accel_pool_stats(pool, &stats), 0);
+	expect(accel_pool_get_stats(pool, &stats), 0);
 	expect(accel_pool_check(pool), 0);
 	return stats;
 }
@@ -155,7 +155,7 @@ static void test_counts_are_exact(void)
 			peak = sum > peak ? sum : peak;
 			nr++;
 		}
-		expect(accel_pool_stats(pool, &stats), 0);
+		expect(accel_pool_get_stats(pool, &stats), 0);
 		wrong += stats.bytes != sum || stats.peak_bytes != peak || stats.count != nr ||
 			 stats.used_bytes != used || stats.total_bytes != total;
 		wrong += stats.used_bytes + stats.free_bytes != SIZE;

@@ -16,7 +16,7 @@ static struct accel_adaptor_statistics counts_of(struct accel_adaptor *adaptor)
 {
 	struct accel_adaptor_statistics counts;
 
-	expect(accel_adaptor_statistics(adaptor, &counts), 0);
+	expect(accel_adaptor_get_statistics(adaptor, &counts), 0);
 	return counts;
 }
 
@@ -151,7 +151,7 @@ static void test_of_device(void)
 		expect(accel_resource_of_device(dev, kinds[(i + 1) % 3], &device), 0);
 		expect(accel_resource_equal(&resource, &device), 0);
 		ptr = take(&resource, 100);
-		expect(accel_pointer_info(ptr, &info), 0);
+		expect(accel_pointer_get_info(ptr, &info), 0);
 		ok(info.kind == kinds[i] && info.size == 100 && info.base == ptr);
 		ok(accel_resource_deallocate(&device, NULL, ptr, 100, 64) == -ENOENT);
 		give(&resource, ptr, 100);
@@ -225,11 +225,11 @@ static void test_refused_adaptors(void)
 	ok(!adaptor);
 	refused(accel_adaptor_destroy(NULL), -EINVAL, "adaptor is NULL");
 	refused(accel_adaptor_resource(NULL, &bad), -EINVAL, "adaptor is NULL");
-	refused(accel_adaptor_statistics(NULL, &counts), -EINVAL, "adaptor is NULL");
+	refused(accel_adaptor_get_statistics(NULL, &counts), -EINVAL, "adaptor is NULL");
 	refused(accel_adaptor_outstanding(NULL, NULL, NULL), -EINVAL, "adaptor is NULL");
 	expect(accel_adaptor_create_statistics(&upstream, &adaptor), 0);
 	refused(accel_adaptor_resource(adaptor, NULL), -EINVAL, "resource is NULL");
-	refused(accel_adaptor_statistics(adaptor, NULL), -EINVAL, "statistics is NULL");
+	refused(accel_adaptor_get_statistics(adaptor, NULL), -EINVAL, "statistics is NULL");
 	refused(accel_adaptor_outstanding(adaptor, NULL, NULL), -EINVAL, "fn is NULL");
 	refused(accel_adaptor_outstanding(adaptor, (void *)abort, NULL), -EINVAL, "not track");
 	expect(accel_adaptor_destroy(adaptor), 0);
@@ -813,7 +813,7 @@ static void child(struct accel_adaptor *adaptor, struct accel_resource *resource
 	tap_wrong = 0;
 	refused(accel_resource_allocate(resource, NULL, 1, 1, &ptr), -EPERM, "before a fork");
 	expect(accel_resource_deallocate(resource, NULL, a, 10, 64), -EPERM);
-	expect(accel_adaptor_statistics(adaptor, &counts), -EPERM);
+	expect(accel_adaptor_get_statistics(adaptor, &counts), -EPERM);
 	expect(accel_adaptor_outstanding(adaptor, see, &seen), -EPERM);
 	expect(accel_adaptor_destroy(adaptor), 0);
 	fflush(stdout);

@@ -22,13 +22,13 @@ static void test_import_of_own_memory(void)
 
 	dev = open_card();
 	ptr = device_memory(dev, SIZE);
-	expect(accel_pointer_info(ptr, &info), 0);
+	expect(accel_pointer_get_info(ptr, &info), 0);
 	serial = info.serial;
 	expect(accel_memory_export(dev, ptr, &fd), 0);
 	expect(accel_memory_import(dev, fd, &again, &size), 0);
 	ok(again == ptr && size == SIZE);
 	expect(accel_memory_import(dev, fd, &again, &size), 0);
-	expect(accel_pointer_info(ptr, &info), 0);
+	expect(accel_pointer_get_info(ptr, &info), 0);
 	ok(info.serial == serial && info.size == SIZE);
 	/* As many frees as there were of both. */
 	for (int i = 0; i < 3; i++) {
@@ -37,7 +37,7 @@ static void test_import_of_own_memory(void)
 		expect(accel_device_memory_deallocate(dev, ptr, SIZE), 0);
 	}
 	refused(accel_device_memory_deallocate(dev, ptr, SIZE), -ENOENT, "no live allocation");
-	expect(accel_pointer_info(ptr, &info), -ENOENT);
+	expect(accel_pointer_get_info(ptr, &info), -ENOENT);
 	expect(accel_memory_stats_full(dev, &stats), 0);
 	ok(!stats.used);
 	close(fd);
@@ -129,9 +129,9 @@ static void test_memory_of_others(void)
 	ptr = device_memory(dev, SIZE);
 	ok(pwrite(fd, "dma-buf", 8, 4090) == 8);
 	expect(accel_host_register_dmabuf(dev, fd, 5000, 0, &there), 0);
-	expect(accel_pointer_info(there, &info), 0);
+	expect(accel_pointer_get_info(there, &info), 0);
 	ok(info.kind == ACCEL_MEMORY_REGISTERED && !info.flags);
-	expect(accel_pointer_info(there, &info), 0);
+	expect(accel_pointer_get_info(there, &info), 0);
 	ok(info.base == there && info.size == 5000 && info.kind == ACCEL_MEMORY_REGISTERED);
 	expect(accel_memory_copy_h2d(dev, ptr, (char *)there + 4090, 8), 0);
 	ok(!strcmp((char *)mock_memory(0, MOCK_BASE), "dma-buf"));

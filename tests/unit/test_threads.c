@@ -36,7 +36,7 @@ static void *allocates_and_copies(void *arg)
 		expect(accel_memory_copy(ptr, in, size), 0);
 		expect(accel_memory_copy_d2h(dev, back, ptr, size), 0);
 		ok(!memcmp(in, back, size));
-		expect(accel_pointer_info(ptr, &info), 0);
+		expect(accel_pointer_get_info(ptr, &info), 0);
 		ok(info.base == ptr && info.size == size && info.serial > serial);
 		serial = info.serial;
 		expect(accel_device_memory_deallocate(dev, ptr, size), 0);
@@ -102,7 +102,7 @@ static void *copies_always(void *arg)
 	for (unsigned char i = 0; !__atomic_load_n(&over, __ATOMIC_RELAXED); i++) {
 		memset(in, i, sizeof(in));
 		wrong += accel_memory_copy(own, in, 64) || accel_memory_copy(back, own, 64) ||
-			 memcmp(in, back, 64) || accel_pointer_info(own + 63, &info) ||
+			 memcmp(in, back, 64) || accel_pointer_get_info(own + 63, &info) ||
 			 info.device != stable || info.base != place || info.size != 512;
 	}
 	ok(!wrong);
@@ -158,7 +158,7 @@ static void *looks_up(void *arg)
 	unsigned int wrong = 0;
 	uint64_t serial;
 
-	expect(accel_pointer_info(arg, &info), 0);
+	expect(accel_pointer_get_info(arg, &info), 0);
 	serial = info.serial;
 	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
 		struct operand operand = { .name = "ptr", .ptr = (uintptr_t)arg, .size = 512 };

@@ -144,7 +144,7 @@ inline cudaError_t cudaFree(void *ptr) noexcept
 	int err = 0;
 
 	if (ptr) {
-		err = accel_pointer_info(ptr, &info);
+		err = accel_pointer_get_info(ptr, &info);
 		if (!err && info.kind != ACCEL_MEMORY_DEVICE)
 			err = -EINVAL;
 		if (!err)
@@ -193,7 +193,7 @@ inline cudaError_t cudaMemsetAsync(void *ptr, int value, std::size_t size,
 {
 	const auto byte = static_cast<unsigned char>(value);
 	struct accel_pointer_info info;
-	int err = size ? accel_pointer_info(ptr, &info) : 0;
+	int err = size ? accel_pointer_get_info(ptr, &info) : 0;
 
 	if (!err && size && info.kind == ACCEL_MEMORY_HOST)
 		err = accel::detail::fill_pinned(info, stream, ptr, byte, size);

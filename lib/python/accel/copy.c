@@ -87,7 +87,7 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 	if (device_is_inherited(stream->child.device))
 		return error_say(EPERM, "the stream is of the process that this one was forked from");
 	for (int i = 0; i < 2; i++) {
-		rc = accel_pointer_info(operand[i].ptr, &info[i]);
+		rc = accel_pointer_get_info(operand[i].ptr, &info[i]);
 		if (rc)
 			return error_raise(rc);
 	}

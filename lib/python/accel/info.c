@@ -88,7 +88,7 @@ static PyObject *whole(PyObject *tuple)
 PyObject *info_of_device(struct device *device)
 {
 	struct accel_device_info info = { 0 };
-	int rc = accel_device_info(device->handle, &info);
+	int rc = accel_device_get_info(device->handle, &info);
 	const uint64_t numbers[] = {
 		info.memory_size, info.granule, info.max_transfer, info.max_alignment,
 		info.max_host_bytes, info.max_host_ranges, info.capabilities, info.engines,

@@ -85,7 +85,7 @@ static void begin_root(struct memory *memory, struct device *device, void *ptr, 
 	memory->size = size;
 	memory->kind = kind;
 	memory->live = true;
-	memory->accessible = !accel_pointer_info(ptr, &info) &&
+	memory->accessible = !accel_pointer_get_info(ptr, &info) &&
 		info.flags & ACCEL_POINTER_ACCESSIBLE;
 	child_link(&memory->child, device, memory_end);
 }

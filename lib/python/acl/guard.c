@@ -57,7 +57,7 @@ const char *guard_host(const void *ptr, size_t size)
 		return NULL;
 	if ((uintptr_t)ptr + size - 1 < (uintptr_t)ptr)
 		return "address %p: the range wraps";
-	if (accel_pointer_info(ptr, &info))
+	if (accel_pointer_get_info(ptr, &info))
 		return "address %p is memory of a card that was freed, or of another process";
 	if (info.kind == ACCEL_MEMORY_PAGEABLE)
 		return is_mapped(ptr, size) ? NULL : NO_ACCESS;

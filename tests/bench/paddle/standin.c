@@ -134,7 +134,7 @@ int accel_unified_memory_deallocate(struct accel_device *dev, void *ptr, size_t 
 }
 
 /* The plugin's kernels ask for the device only. */
-int accel_pointer_info(const void *ptr, struct accel_pointer_info *info)
+int accel_pointer_get_info(const void *ptr, struct accel_pointer_info *info)
 {
 	(void)ptr;
 	*info = (struct accel_pointer_info){ .device = &the_device, .kind = ACCEL_MEMORY_DEVICE };

@@ -22,7 +22,7 @@ static struct accel_pool_stats stats_of(const accel::pool_resource &pool)
 {
 	struct accel_pool_stats stats;
 
-	accel::check(accel_pool_stats(pool.c_pool(), &stats));
+	accel::check(accel_pool_get_stats(pool.c_pool(), &stats));
 	return stats;
 }
 

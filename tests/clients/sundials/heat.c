@@ -98,7 +98,7 @@ static void is_pinned(const void *ptr)
 {
 	struct accel_pointer_info info;
 
-	ok(!accel_pointer_info(ptr, &info) && info.kind == ACCEL_MEMORY_HOST && info.size == BYTES);
+	ok(!accel_pointer_get_info(ptr, &info) && info.kind == ACCEL_MEMORY_HOST && info.size == BYTES);
 }
 
 static int heat(sunrealtype t, N_Vector y, N_Vector ydot, void *data)

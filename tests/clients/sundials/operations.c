@@ -40,7 +40,7 @@ static enum accel_memory_kind kind_of(SUNMemory mem)
 {
 	struct accel_pointer_info info = { .kind = (enum accel_memory_kind)99 };
 
-	ok(!accel_pointer_info(mem->ptr, &info));
+	ok(!accel_pointer_get_info(mem->ptr, &info));
 	return info.kind;
 }
 

@@ -82,7 +82,7 @@ class Card:
     def kind(self, pointer):
         """enum accel_memory_kind of an address."""
         info = (ctypes.c_uint64 * 8)()
-        code = ACCEL.accel_pointer_info(ctypes.c_void_p(pointer), info)
+        code = ACCEL.accel_pointer_get_info(ctypes.c_void_p(pointer), info)
         assert code == 0, f"no pointer_info: {code}"
         return info[4] & 0xffffffff
 

@@ -102,7 +102,7 @@ static inline size_t allocated(const void *ptr)
 {
 	struct accel_pointer_info info;
 
-	return accel_pointer_info(ptr, &info) ? 0 : info.size;
+	return accel_pointer_get_info(ptr, &info) ? 0 : info.size;
 }
 
 static inline void fill_with(char *bytes, size_t size, int seed)

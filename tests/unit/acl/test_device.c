@@ -424,7 +424,7 @@ static void *starts_without(void *arg)
 	refuses(aclrtMalloc(&ptr, 1, 0), ACL_ERROR_RT_CONTEXT_NULL, "no current context");
 	gives(aclrtSetDevice(1), 0);
 	ptr = memory(32);
-	ok(accel_pointer_info(ptr, &(struct accel_pointer_info){ 0 }) == 0);
+	ok(accel_pointer_get_info(ptr, &(struct accel_pointer_info){ 0 }) == 0);
 	return arg;
 }
 

@@ -503,12 +503,12 @@ static void test_card_is_kept()
 
 		accel::set_current_device(first);
 		buffer.resize(2 * some, cuda_stream_view{});
-		ok(!accel_pointer_info(buffer.data(), &info));
+		ok(!accel_pointer_get_info(buffer.data(), &info));
 		ok(info.device == accel::device_handle(second));
 
 		device_buffer here{some, cuda_stream_view{}};
 
-		ok(!accel_pointer_info(here.data(), &info));
+		ok(!accel_pointer_get_info(here.data(), &info));
 		ok(info.device == accel::device_handle(first));
 		ok(rmm::get_current_cuda_device() == first);
 	}

@@ -71,8 +71,8 @@ static void test_opens_the_first_card(void)
 	begin();
 	ok(mock_files() == 1);
 	mem = memory_of(SIZE, DEVICE);
-	expect(accel_pointer_info(mem->ptr, &pointer), 0);
-	expect(accel_device_info(pointer.device, &info), 0);
+	expect(accel_pointer_get_info(mem->ptr, &pointer), 0);
+	expect(accel_device_get_info(pointer.device, &info), 0);
 	ok(info.node == 2);
 	free_memory(mem);
 	end();

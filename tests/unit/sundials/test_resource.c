@@ -36,7 +36,7 @@ static uint64_t in_pool(void)
 {
 	struct accel_pool_stats stats;
 
-	expect(accel_pool_stats(pool, &stats), 0);
+	expect(accel_pool_get_stats(pool, &stats), 0);
 	return stats.bytes;
 }
 
