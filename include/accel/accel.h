@@ -35,7 +35,7 @@ extern "C" {
  * An allocation is exactly the bytes asked for: that size bounds every access and has to be given
  * to free it. All sizes are in bytes. New memory is filled with 0 (device memory unless the driver
  * was loaded with ``scrub=0``). Allocations are contiguous and aligned to
- * accel_device_min_chunk_size() (host memory: to the page).
+ * accel_device_info.granule (host memory: to the page).
  */
 
 /**
@@ -1288,75 +1288,6 @@ int accel_device_memory_stats(struct accel_device *dev, size_t *total, size_t *f
  * Return: 0; ``-EINVAL`` (NULL); or a general error.
  */
 int accel_memory_stats_full(struct accel_device *dev, struct accel_memory_stats *stats);
-
-/**
- * accel_device_min_chunk_size() - unit of allocation: the granule of the card, a power of two
- * @dev: handle
- * @size: receives the bytes
- *
- * Thread-safe.
- *
- * Return: 0; ``-EINVAL`` (NULL); or a general error.
- */
-int accel_device_min_chunk_size(struct accel_device *dev, size_t *size);
-
-/**
- * accel_device_max_chunk_size() - largest block worth taking for a pool:
- * accel_device_max_alloc_size()
- * @dev: handle
- * @size: receives the bytes
- *
- * Thread-safe.
- *
- * Return: 0; ``-EINVAL`` (NULL); or a general error.
- */
-int accel_device_max_chunk_size(struct accel_device *dev, size_t *size);
-
-/**
- * accel_device_max_alloc_size() - largest allocation on an empty card: all its memory
- * @dev: handle
- * @size: receives the bytes
- *
- * Thread-safe.
- *
- * Return: 0; ``-EINVAL`` (NULL); or a general error.
- */
-int accel_device_max_alloc_size(struct accel_device *dev, size_t *size);
-
-/**
- * accel_device_extra_padding_size() - bytes to add to each allocation for the card's sake: 0
- * @dev: handle
- * @size: receives the bytes
- *
- * Thread-safe.
- *
- * Return: 0; ``-EINVAL`` (NULL); or a general error.
- */
-int accel_device_extra_padding_size(struct accel_device *dev, size_t *size);
-
-/**
- * accel_device_init_alloc_size() - first block worth taking for a pool:
- * accel_device_max_alloc_size()
- * @dev: handle
- * @size: receives the bytes
- *
- * Thread-safe.
- *
- * Return: 0; ``-EINVAL`` (NULL); or a general error.
- */
-int accel_device_init_alloc_size(struct accel_device *dev, size_t *size);
-
-/**
- * accel_device_realloc_size() - further blocks worth taking for a pool:
- * accel_device_max_alloc_size()
- * @dev: handle
- * @size: receives the bytes
- *
- * Thread-safe.
- *
- * Return: 0; ``-EINVAL`` (NULL); or a general error.
- */
-int accel_device_realloc_size(struct accel_device *dev, size_t *size);
 
 /**
  * accel_pointer_get_info() - what an address is

@@ -156,17 +156,17 @@ static aclError describe(const struct accel_pointer_info *info, aclrtPtrAttribut
 		.pageSize = (uint32_t)sysconf(_SC_PAGESIZE),
 	};
 	struct card *card = card_with(info->device);
+	struct accel_device_info device;
 	aclError err = ACL_SUCCESS;
-	size_t granule;
 
 	if (card) {
 		found.location.id = (uint32_t)card->id;
 		found.location.type = ACL_MEM_LOCATION_TYPE_HOST;
 	}
 	if (card && info->kind == ACCEL_MEMORY_DEVICE) {
-		err = call_failed(accel_device_min_chunk_size(card->dev, &granule));
+		err = call_failed(accel_device_get_info(card->dev, &device));
 		found.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-		found.pageSize = err ? 0 : (uint32_t)granule;
+		found.pageSize = err ? 0 : (uint32_t)device.granule;
 	}
 	if (card)
 		card_put(card);

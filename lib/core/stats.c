@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sizes and statistics. All of them ask the driver, so that a card that is gone says so.
+ * Statistics of device memory. Each call asks the driver, so that it fails on a removed device.
  */
 #include "private.h"
 
@@ -65,56 +65,4 @@ int accel_memory_stats_full(struct accel_device *dev, struct accel_memory_stats 
 		.transfers = cmd.xfers,
 	};
 	return 0;
-}
-
-static int query_sizes(struct accel_device *dev, size_t *size, struct accel_device_info *info)
-{
-	if (!size)
-		return fail(-EINVAL, "size is NULL: the bytes have to go somewhere");
-	return accel_device_get_info(dev, info);
-}
-
-int accel_device_min_chunk_size(struct accel_device *dev, size_t *size)
-{
-	struct accel_device_info info;
-	int err = query_sizes(dev, size, &info);
-
-	if (!err)
-		*size = info.granule;
-	return err;
-}
-
-int accel_device_max_alloc_size(struct accel_device *dev, size_t *size)
-{
-	struct accel_device_info info;
-	int err = query_sizes(dev, size, &info);
-
-	if (!err)
-		*size = info.memory_size;
-	return err;
-}
-
-int accel_device_extra_padding_size(struct accel_device *dev, size_t *size)
-{
-	struct accel_device_info info;
-	int err = query_sizes(dev, size, &info);
-
-	if (!err)
-		*size = 0;
-	return err;
-}
-
-int accel_device_max_chunk_size(struct accel_device *dev, size_t *size)
-{
-	return accel_device_max_alloc_size(dev, size);
-}
-
-int accel_device_init_alloc_size(struct accel_device *dev, size_t *size)
-{
-	return accel_device_max_alloc_size(dev, size);
-}
-
-int accel_device_realloc_size(struct accel_device *dev, size_t *size)
-{
-	return accel_device_max_alloc_size(dev, size);
 }

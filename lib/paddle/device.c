@@ -171,11 +171,12 @@ int card_pending(struct card *card)
 static int card_open(struct card *card, int index, size_t min_chunk)
 {
 	int err = accel_device_open(index, &card->dev);
+	struct accel_device_info info;
 
 	if (!err && !min_chunk) {
-		err = accel_device_min_chunk_size(card->dev, &min_chunk);
-		if (min_chunk > MIN_CHUNK_MOST)
-			min_chunk = MIN_CHUNK_MOST;
+		err = accel_device_get_info(card->dev, &info);
+		if (!err)
+			min_chunk = info.granule < MIN_CHUNK_MOST ? info.granule : MIN_CHUNK_MOST;
 	}
 	card->min_chunk = min_chunk;
 	if (err && card->dev)

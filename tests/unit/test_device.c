@@ -439,12 +439,6 @@ static void expect_all(struct accel_device *dev, char *device, char *host, char 
 	expect(accel_device_memory_set(dev, unified, 1, 8), err);
 	expect(accel_device_memory_stats(dev, &a, &b), err);
 	expect(accel_memory_stats_full(dev, &stats), err);
-	expect(accel_device_min_chunk_size(dev, &a), err);
-	expect(accel_device_max_chunk_size(dev, &a), err);
-	expect(accel_device_max_alloc_size(dev, &a), err);
-	expect(accel_device_extra_padding_size(dev, &a), err);
-	expect(accel_device_init_alloc_size(dev, &a), err);
-	expect(accel_device_realloc_size(dev, &a), err);
 	expect(accel_device_memory_deallocate(dev, device, 64), err);
 	expect(accel_host_memory_deallocate(dev, host, 64), err);
 	expect(accel_unified_memory_deallocate(dev, unified, 64), err);
@@ -629,7 +623,6 @@ static void test_info_of_larger_card(void)
 {
 	struct accel_device_info info;
 	struct accel_device *dev;
-	size_t chunk;
 
 	mock_add_mappable(0, MAPPED);
 	expect(accel_device_open(0, &dev), 0);
@@ -637,8 +630,6 @@ static void test_info_of_larger_card(void)
 	ok(info.engines == 4 && info.memory_size == MAPPED && info.granule == 4096);
 	ok(info.capabilities ==
 	   (ACCEL_CAP_MEM_SURVIVES_RESET | ACCEL_CAP_MAPPABLE | ACCEL_CAP_VERIFY));
-	expect(accel_device_min_chunk_size(dev, &chunk), 0);
-	ok(chunk == 4096);
 	expect(accel_device_close(dev), 0);
 }
 

@@ -105,12 +105,6 @@ static void calls_are_refused(void)
 	expect(accel_device_get_info(dev, &info), -EPERM);
 	expect(accel_device_memory_stats(dev, &a, &b), -EPERM);
 	expect(accel_memory_stats_full(dev, &stats), -EPERM);
-	expect(accel_device_min_chunk_size(dev, &a), -EPERM);
-	expect(accel_device_max_chunk_size(dev, &a), -EPERM);
-	expect(accel_device_max_alloc_size(dev, &a), -EPERM);
-	expect(accel_device_extra_padding_size(dev, &a), -EPERM);
-	expect(accel_device_init_alloc_size(dev, &a), -EPERM);
-	expect(accel_device_realloc_size(dev, &a), -EPERM);
 }
 
 static void test_child_is_refused(void)

@@ -369,29 +369,6 @@ static void test_stats_full(void)
 	expect(accel_device_close(dev), 0);
 }
 
-static void test_sizes(void)
-{
-	static const struct {
-		int (*query)(struct accel_device *dev, size_t *size);
-		size_t size;
-	} sizes[] = {
-		{ accel_device_min_chunk_size, 64 },	{ accel_device_max_chunk_size, 4032 },
-		{ accel_device_max_alloc_size, 4032 },	{ accel_device_extra_padding_size, 0 },
-		{ accel_device_init_alloc_size, 4032 }, { accel_device_realloc_size, 4032 },
-	};
-	struct accel_device *dev = open_card();
-	size_t size;
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		size = 4711;
-		expect(sizes[i].query(dev, &size), 0);
-		ok(size == sizes[i].size);
-		refused(sizes[i].query(dev, NULL), -EINVAL, "size");
-		refused(sizes[i].query(NULL, &size), -EINVAL, "dev");
-	}
-	expect(accel_device_close(dev), 0);
-}
-
 int main(void)
 {
 	RUN(test_allocate);
@@ -411,6 +388,5 @@ int main(void)
 	RUN(test_fill_verified);
 	RUN(test_stats);
 	RUN(test_stats_full);
-	RUN(test_sizes);
 	return tap_end();
 }

@@ -58,17 +58,10 @@ int accel_device_synchronize(struct accel_device *dev)
 	return 0;
 }
 
-int accel_device_min_chunk_size(struct accel_device *dev, size_t *size)
+int accel_device_get_info(struct accel_device *dev, struct accel_device_info *info)
 {
 	(void)dev;
-	*size = GRANULE;
-	return 0;
-}
-
-int accel_device_extra_padding_size(struct accel_device *dev, size_t *size)
-{
-	(void)dev;
-	*size = 0;
+	*info = (struct accel_device_info){ .memory_size = MEMORY, .granule = GRANULE };
 	return 0;
 }
 
