@@ -15,18 +15,18 @@ extern "C" {
 /**
  * DOC: Object model
  *
- * A *card* is one accelerator with memory of its own. accel_device_open() gives a handle to it. A
- * process has one handle per card however often it opens it: later opens return the same handle and
- * count, and the last accel_device_close() frees all that was allocated through it.
+ * A *device* is one accelerator with memory of its own. accel_device_open() gives a handle to it. A
+ * process has one handle per device however often it opens it: later opens return the same handle
+ * and count, and the last accel_device_close() frees all that was allocated through it.
  *
  * A handle owns *ranges* of memory, of four kinds (enum accel_memory_kind):
  *
- * - *device* memory, on the card. Its pointers lie in a window of addresses that belongs to the
- *   card alone and that the processor cannot access: a stray dereference is a clean SIGSEGV.
- *   Pointer arithmetic and interior pointers work. Windows of different cards never overlap;
- * - *host* memory, page-locked, in the machine: an ordinary pointer that both sides use, the card
+ * - *device* memory, on the device. Its pointers lie in a window of addresses that belongs to the
+ *   device alone and that the processor cannot access: a stray dereference is a clean SIGSEGV.
+ *   Pointer arithmetic and interior pointers work. Windows of different devices never overlap;
+ * - *host* memory, page-locked, in the machine: an ordinary pointer that both sides use, the device
  *   without pinning;
- * - *unified* memory: host memory that counts as device memory of its card too, in every copy and
+ * - *unified* memory: host memory that counts as device memory of its device too, in every copy and
  *   fill;
  * - *registered* memory: the program's own, pinned until it is unregistered.
  *
@@ -53,12 +53,12 @@ extern "C" {
  * ``-EINVAL``    an argument is wrong in itself: a NULL pointer, size 0, a range
  *                that wraps, an unknown flag
  * ``-EPERM``     the handle was opened by the process that this one was forked from
- * ``-ENODEV``    the card has been removed: the handle will do nothing more, but
+ * ``-ENODEV``    the device has been removed: the handle will do nothing more, but
  *                has to be closed
- * ``-ESTALE``    a reset of the card has lost this handle's memory: close it and
+ * ``-ESTALE``    a reset of the device has lost this handle's memory: close it and
  *                open again
- * ``-EIO``       the card failed, or is out of service
- * ``-ETIMEDOUT`` the card did not answer in time; it has been reset
+ * ``-EIO``       the device failed, or is out of service
+ * ``-ETIMEDOUT`` the device did not answer in time; it has been reset
  * ``-ENOMEM``    out of memory (which memory: see the call)
  * ``-ENOTTY``    the driver that is loaded is older than this library; so is
  *                ``-E2BIG``, but for a batch that is full
@@ -68,21 +68,21 @@ extern "C" {
 /**
  * DOC: Threads and fork
  *
- * All functions are thread-safe. No lock is held while the card works: a free, a second copy or a
+ * All functions are thread-safe. No lock is held while the device works: a free, a second copy or a
  * fork() never waits for a copy of another thread. What the caller has to order: a range may not be
  * freed while another thread uses it (the driver lets running copies end first, later ones get
  * ``-EFAULT``), a stream, event or batch may not be destroyed while another thread uses it, and the
  * last close of a handle comes after the last call that uses it.
  *
- * After fork() the child has none of its parent's cards. Its calls on inherited handles, also those
- * of streams, events and batches, return ``-EPERM`` (accel_device_close() works and releases what
- * was inherited). It may open cards itself: handles, windows and allocations are then its own, and
- * device pointers from before the fork are refused. Host and unified memory of the parent stays
- * mapped in the child, shared with the parent, as memory that the library does not know. While the
- * child has such memory mapped, the parent's handle keeps all of its memory allocated, also after its
- * last close; the child ends that by unmapping it, by exec() or by its end. Otherwise the parent is
- * not affected. Use fork() or posix_spawn(): a raw clone() runs no fork handlers, and its child
- * may not call the library.
+ * After fork() the child has none of its parent's devices. Its calls on inherited handles, also
+ * those of streams, events and batches, return ``-EPERM`` (accel_device_close() works and releases
+ * what was inherited). It may open devices itself: handles, windows and allocations are then its
+ * own, and device pointers from before the fork are refused. Host and unified memory of the parent
+ * stays mapped in the child, shared with the parent, as memory that the library does not know.
+ * While the child has such memory mapped, the parent's handle keeps all of its memory allocated,
+ * also after its last close; the child ends that by unmapping it, by exec() or by its end.
+ * Otherwise the parent is not affected. Use fork() or posix_spawn(): a raw clone() runs no fork
+ * handlers, and its child may not call the library.
  */
 
 #define ACCEL_VERSION_MAJOR 0
@@ -101,10 +101,10 @@ extern "C" {
 #define ACCEL_VERSION \
 	ACCEL_MAKE_VERSION(ACCEL_VERSION_MAJOR, ACCEL_VERSION_MINOR, ACCEL_VERSION_PATCH)
 
-/** struct accel_device - a card that this process has opened; opaque */
+/** struct accel_device - a device that this process has opened; opaque */
 struct accel_device;
 
-/** struct accel_stream - an ordered queue of work of one card; opaque */
+/** struct accel_stream - an ordered queue of work of one device; opaque */
 struct accel_stream;
 
 /** struct accel_event - a point of a stream, and the time at which it was reached; opaque */
@@ -130,13 +130,13 @@ enum accel_memory_kind {
 };
 
 /**
- * enum accel_capability - what a card can do (bits of accel_device_info.capabilities)
+ * enum accel_capability - what a device can do (bits of accel_device_info.capabilities)
  * @ACCEL_CAP_MAPPABLE: its memory is mapped: the processor can load from device pointers of this
  *	handle, and store to them
  * @ACCEL_CAP_NATIVE_D2D: copies inside its memory by itself; without it such a copy goes through
  *	the host
  * @ACCEL_CAP_NATIVE_FILL: fills its memory by itself
- * @ACCEL_CAP_MEM_SURVIVES_RESET: memory and handles survive a reset of the card
+ * @ACCEL_CAP_MEM_SURVIVES_RESET: memory and handles survive a reset of the device
  * @ACCEL_CAP_DIRECT_DMA: reads and writes host memory where it lies, without a bounce buffer
  * @ACCEL_CAP_VERIFY: computes checksums, so that the driver can verify what it copies
  */
@@ -150,21 +150,21 @@ enum accel_capability {
 };
 
 /**
- * struct accel_device_info - what a card is
- * @name: name of the kind of card, NUL-terminated
+ * struct accel_device_info - what a device is
+ * @name: name of the kind of device, NUL-terminated
  * @bus_address: PCI address such as ``0000:01:00.0``, NUL-terminated
  * @memory_size: bytes of device memory
  * @granule: unit of allocation in bytes, a power of two; statistics move by it
- * @max_transfer: bytes that the card moves in one transfer; longer copies are cut by the driver
+ * @max_transfer: bytes that the device moves in one transfer; longer copies are cut by the driver
  * @max_alignment: largest alignment that the driver can give an allocation, in bytes
  * @max_host_bytes: largest host, unified or registered range, in bytes
  * @max_host_ranges: host, unified and registered ranges that one handle can have
  * @capabilities: bits of enum accel_capability
  * @engines: DMA channels
- * @dma_bits: width of the bus addresses that the card can reach
+ * @dma_bits: width of the bus addresses that the device can reach
  * @node: N of its node /dev/paccelN
  * @copy_align: what device addresses, widths and device pitches of copies and fills must be multiples
- *	of, in bytes, a power of two: 1 for most cards. Others are ``-EINVAL``
+ *	of, in bytes, a power of two: 1 for most devices. Others are ``-EINVAL``
  * @reserved: 0; later versions put new fields here, 0 then means "not known"
  */
 struct accel_device_info {
@@ -216,13 +216,13 @@ struct accel_pointer_info {
 };
 
 /**
- * struct accel_memory_stats - the memory of a card, and what was done with it
+ * struct accel_memory_stats - the memory of a device, and what was done with it
  * @total: bytes of device memory: @used + @free + @dirty + @quarantined
  * @used: bytes in allocations of all processes, in whole granules
  * @free: bytes that can be allocated at once
  * @dirty: bytes that were freed and are cleared before anybody can have them; an allocation waits
  *	for them
- * @quarantined: bytes out of use until a reset of the card, because they could not be cleared
+ * @quarantined: bytes out of use until a reset of the device, because they could not be cleared
  * @mine: bytes in allocations of this handle, in whole granules
  * @mine_allocs: allocations of this handle
  * @user: bytes charged to this user, over all processes
@@ -230,12 +230,12 @@ struct accel_pointer_info {
  * @largest_free: longest contiguous part of @free, in bytes
  * @allocs: allocations made since the driver was bound, by all processes
  * @alloc_failures: allocations refused for want of memory or quota, likewise
- * @bytes_h2d: bytes copied from host to card, likewise
- * @bytes_d2h: bytes copied from card to host, likewise
- * @bytes_d2d: bytes copied inside the card, likewise
+ * @bytes_h2d: bytes copied from host to device, likewise
+ * @bytes_d2h: bytes copied from device to host, likewise
+ * @bytes_d2d: bytes copied inside the device, likewise
  * @bytes_filled: bytes filled, likewise
  * @bytes_scrubbed: bytes cleared after they were freed, likewise
- * @transfers: transfers that the card was asked for, likewise
+ * @transfers: transfers that the device was asked for, likewise
  * @reserved: 0
  */
 struct accel_memory_stats {
@@ -263,25 +263,26 @@ struct accel_memory_stats {
 /* ---- Devices --------------------------------------------------------------------------------- */
 
 /**
- * accel_device_count() - number of cards
+ * accel_device_count() - number of devices
  *
  * Counts the nodes /dev/paccelN, also those that the caller may not open. Thread-safe.
  *
- * Return: the number, 0 without card or driver (accel_device_open() then says which); or the
+ * Return: the number, 0 without device or driver (accel_device_open() then says which); or the
  * negative errno of reading /dev.
  */
 int accel_device_count(void);
 
 /**
- * accel_device_open() - open a card
+ * accel_device_open() - open a device
  * @index: 0 to accel_device_count() - 1: position in order of node number
  * @dev: receives the handle, NULL on failure
  *
- * A card that this process has open already gives the same handle, counted. A handle whose card was
- * removed, or lost its memory in a reset, is not given out again: open then makes a new one for the
- * card that is there now. Reserves as much address space as the card has memory. Thread-safe.
+ * A device that this process has open already gives the same handle, counted. A handle whose device
+ * was removed, or lost its memory in a reset, is not given out again: open then makes a new one for
+ * the device that is there now. Reserves as much address space as the device has memory.
+ * Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@index is negative, @dev is NULL); ``-ENODEV`` (no driver, no card, or
+ * Return: 0; ``-EINVAL`` (@index is negative, @dev is NULL); ``-ENODEV`` (no driver, no device, or
  * none with this index); ``-EACCES`` (the caller may not open the node); ``-ENOMEM`` (no memory, or
  * no address space: ``ulimit -v``, mlockall(MCL_FUTURE)); ``-EMFILE``, ``-ENFILE`` (too many open
  * files).
@@ -306,7 +307,7 @@ int accel_device_open(int index, struct accel_device **dev);
 int accel_device_open_name(const char *name, struct accel_device **dev);
 
 /**
- * accel_device_close() - close a card
+ * accel_device_close() - close a device
  * @dev: handle
  *
  * Undoes one open. The last one frees all memory of the handle (after a fork(): see there),
@@ -314,8 +315,8 @@ int accel_device_open_name(const char *name, struct accel_device **dev);
  * any more. It ends all streams,
  * events and batches of the handle: what waits in a stream is cancelled, and those handles must not
  * be used either. Callbacks that have not run are run before it returns, with ``-ECANCELED`` if
- * their work has not ended. Never waits for the card. Also closes a handle whose card is gone, and
- * one inherited through fork(). No other thread may use the handle at the last close, or later.
+ * their work has not ended. Never waits for the device. Also closes a handle whose device is gone,
+ * and one inherited through fork(). No other thread may use the handle at the last close, or later.
  * Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (@dev is NULL, or was closed, as long as its memory serves no new handle);
@@ -324,7 +325,7 @@ int accel_device_open_name(const char *name, struct accel_device **dev);
 int accel_device_close(struct accel_device *dev);
 
 /**
- * accel_device_get_info() - what a card is
+ * accel_device_get_info() - what a device is
  * @dev: handle
  * @info: filled whole
  *
@@ -366,7 +367,7 @@ int accel_device_lost_fd(struct accel_device *dev, int *fd);
 /* ---- Allocation ------------------------------------------------------------------------------ */
 
 /**
- * accel_device_memory_allocate() - allocate memory of a card
+ * accel_device_memory_allocate() - allocate memory of a device
  * @dev: handle
  * @ptr: receives the device pointer, NULL on failure
  * @size: bytes, at least 1
@@ -380,7 +381,7 @@ int accel_device_lost_fd(struct accel_device *dev, int *fd);
 int accel_device_memory_allocate(struct accel_device *dev, void **ptr, size_t size);
 
 /**
- * accel_device_memory_deallocate() - free memory of a card
+ * accel_device_memory_deallocate() - free memory of a device
  * @dev: handle that allocated it
  * @ptr: pointer that accel_device_memory_allocate() returned
  * @size: size that was given to it
@@ -389,13 +390,13 @@ int accel_device_memory_allocate(struct accel_device *dev, void **ptr, size_t si
  *
  * Return: 0; ``-EINVAL`` (NULL, size 0, another size than was allocated: the allocation stays);
  * ``-ENOENT`` (no device allocation of this handle starts at @ptr: freed, interior, another kind,
- * another card's); or a general error.
+ * another device's); or a general error.
  */
 int accel_device_memory_deallocate(struct accel_device *dev, void *ptr, size_t size);
 
 /**
  * accel_host_memory_allocate() - allocate page-locked host memory
- * @dev: handle of the card that will use it
+ * @dev: handle of the device that will use it
  * @ptr: receives the pointer, NULL on failure
  * @size: bytes, at least 1; occupies whole pages
  *
@@ -448,13 +449,13 @@ int accel_unified_memory_allocate(struct accel_device *dev, void **ptr, size_t s
 int accel_unified_memory_deallocate(struct accel_device *dev, void *ptr, size_t size);
 
 /**
- * ACCEL_REGISTER_READ_ONLY - the card only reads the range: it may be memory that the program
+ * ACCEL_REGISTER_READ_ONLY - the device only reads the range: it may be memory that the program
  * cannot write
  */
 #define ACCEL_REGISTER_READ_ONLY (1u << 0)
 
 /**
- * accel_host_register() - pin the program's own memory for a card
+ * accel_host_register() - pin the program's own memory for a device
  * @dev: handle
  * @ptr: first byte, any alignment
  * @size: bytes, at least 1 and at most max_host_bytes
@@ -498,7 +499,7 @@ int accel_host_unregister(struct accel_device *dev, void *ptr);
  *
  * All copies and fills can return, besides the general errors: ``-EINVAL`` (NULL, size 0, a range
  * that wraps, device memory that overlaps); ``-EFAULT`` (not wholly inside one live allocation,
- * freed, the wrong kind, another card's or another process's memory; host memory that is not
+ * freed, the wrong kind, another device's or another process's memory; host memory that is not
  * mapped, or not writable where it is written).
  */
 
@@ -543,7 +544,7 @@ int accel_memory_copy_h2d(struct accel_device *dev, void *dst, const void *src, 
 int accel_memory_copy_d2h(struct accel_device *dev, void *dst, const void *src, size_t size);
 
 /**
- * accel_memory_copy_d2d() - copy inside the memory of one card
+ * accel_memory_copy_d2d() - copy inside the memory of one device
  * @dev: handle
  * @dst: device memory of @dev
  * @src: device memory of @dev, not overlapping @dst
@@ -556,15 +557,15 @@ int accel_memory_copy_d2h(struct accel_device *dev, void *dst, const void *src, 
 int accel_memory_copy_d2d(struct accel_device *dev, void *dst, const void *src, size_t size);
 
 /**
- * accel_memory_copy_p2p() - copy from one card to another
- * @dst_dev: handle of the card that receives
- * @src_dev: handle of the card that sends; the same one twice is accel_memory_copy_d2d()
+ * accel_memory_copy_p2p() - copy from one device to another
+ * @dst_dev: handle of the device that receives
+ * @src_dev: handle of the device that sends; the same one twice is accel_memory_copy_d2d()
  * @dst: device memory of @dst_dev
  * @src: device memory of @src_dev
  * @size: bytes, at least 1
  *
- * Goes directly where the cards reach each other, and through host memory elsewhere: there both
- * cards work at once if 4 MiB can be locked, and each handle has a stream and a host range left,
+ * Goes directly where the devices reach each other, and through host memory elsewhere: there both
+ * devices work at once if 4 MiB can be locked, and each handle has a stream and a host range left,
  * which are kept until a call of the library needs them. Otherwise, and for up to 1 MiB, they take
  * turns. Thread-safe.
  *
@@ -626,18 +627,19 @@ int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *s
 
 /**
  * accel_async_memory_copy_p2p() - accel_memory_copy_p2p() on a stream
- * @dst_dev: handle of the card that receives
- * @src_dev: handle of the card that sends
- * @stream: stream of either card; NULL: the copy is complete on return
+ * @dst_dev: handle of the device that receives
+ * @src_dev: handle of the device that sends
+ * @stream: stream of either device; NULL: the copy is complete on return
  * @dst: device memory of @dst_dev
  * @src: device memory of @src_dev
  * @size: bytes, at least 1
  *
- * On a stream of @src_dev the copy is queued where the cards reach each other. Elsewhere, and on a
- * stream of @dst_dev, the call waits for the stream, and the copy is complete on return. With the
- * same card twice it is accel_async_memory_copy_d2d(). Thread-safe.
+ * On a stream of @src_dev the copy is queued where the devices reach each other. Elsewhere, and on
+ * a stream of @dst_dev, the call waits for the stream, and the copy is complete on return. With the
+ * same device twice it is accel_async_memory_copy_d2d(). Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@stream is of neither card); an error of copies; or an error of streams.
+ * Return: 0; ``-EINVAL`` (@stream is of neither device); an error of copies; or an error of
+ * streams.
  */
 int accel_async_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src_dev,
 				struct accel_stream *stream, void *dst, const void *src,
@@ -645,12 +647,12 @@ int accel_async_memory_copy_p2p(struct accel_device *dst_dev, struct accel_devic
 
 /**
  * accel_memory_copy() - copy between any two addresses
- * @dst: host memory, or device memory of any card this process has open
+ * @dst: host memory, or device memory of any device this process has open
  * @src: likewise
  * @size: bytes, at least 1
  *
- * Finds the direction from the addresses: host to device, device to host, inside a card, between
- * cards, or host to host, which is memmove(). Thread-safe.
+ * Finds the direction from the addresses: host to device, device to host, inside a device, between
+ * devices, or host to host, which is memmove(). Thread-safe.
  *
  * Return: 0; ``-EPERM`` (a device pointer from before a fork()); or an error of copies.
  */
@@ -770,10 +772,10 @@ int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream
 /**
  * DOC: Streams
  *
- * A *stream* is a queue of work of one card: copies, fills, waits, records of events. They run one
- * after the other in the order of the calls; streams run independently of each other. Calls that
- * queue return at once, but wait while the stream has as much queued as the driver takes, and while
- * a callback of the stream is to run.
+ * A *stream* is a queue of work of one device: copies, fills, waits, records of events. They run
+ * one after the other in the order of the calls; streams run independently of each other. Calls
+ * that queue return at once, but wait while the stream has as much queued as the driver takes, and
+ * while a callback of the stream is to run.
  *
  * Memory that queued work uses may be freed or unregistered: the driver keeps it until the work has
  * ended. Its contents are the caller's to leave alone: what is copied from may be written, and what
@@ -890,7 +892,7 @@ int accel_stream_add_callback(struct accel_stream *stream, void (*fn)(void *data
 /**
  * accel_stream_wait_event() - let a stream wait for an event
  * @stream: stream
- * @event: event of any card; one that was never recorded has happened
+ * @event: event of any device; one that was never recorded has happened
  *
  * What is queued later on @stream does not start before the event as it is recorded now has
  * happened. The caller does not wait. Thread-safe.
@@ -940,7 +942,7 @@ int accel_stream_export_fence(struct accel_stream *stream, int *fd);
 int accel_stream_wait_fence(struct accel_stream *stream, int fd);
 
 /**
- * accel_device_synchronize() - wait for all streams of this process on a card
+ * accel_device_synchronize() - wait for all streams of this process on a device
  * @dev: handle
  *
  * Also for those that are destroyed and still busy, and for callbacks.
@@ -983,12 +985,12 @@ int accel_event_destroy(struct accel_event *event);
 /**
  * accel_event_record() - mark the point that a stream has come to
  * @event: event
- * @stream: stream of the same card
+ * @stream: stream of the same device
  *
  * The event happens when all that was queued before on @stream has ended. An event that is recorded
  * again stands for the new point alone; who waits for the old one still does. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@stream is of another card); ``-ENOMEM`` (times lie in locked memory, a
+ * Return: 0; ``-EINVAL`` (@stream is of another device); ``-ENOMEM`` (times lie in locked memory, a
  * page for some 500 events: RLIMIT_MEMLOCK); ``-ENOSPC`` as accel_host_memory_allocate(); or an
  * error of streams.
  */
@@ -1030,7 +1032,7 @@ int accel_event_synchronize_until(struct accel_event *event, uint64_t deadline);
 /**
  * accel_event_elapsed_time() - time between two events
  * @start: event
- * @end: event, of any card
+ * @end: event, of any device
  * @ns: receives nanoseconds; negative if @end happened first
  *
  * The driver takes the times as it completes the work, by CLOCK_MONOTONIC. Thread-safe.
@@ -1089,16 +1091,16 @@ int accel_batch_destroy(struct accel_batch *batch);
 /**
  * accel_batch_copy() - add a copy
  * @batch: batch
- * @dst: device memory of the batch's card, or host memory that is allocated, unified or registered
- *	with it
+ * @dst: device memory of the batch's device, or host memory that is allocated, unified or
+ *	registered with it
  * @src: likewise; one of the two is device memory
  * @size: bytes, at least 1
  *
  * Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (neither is device memory); ``-EFAULT`` (pageable host memory, memory of
- * another card); ``-E2BIG`` (the batch is full: accel_last_error() says with how many); an error of
- * copies; or an error of streams.
+ * another device); ``-E2BIG`` (the batch is full: accel_last_error() says with how many); an error
+ * of copies; or an error of streams.
  */
 int accel_batch_copy(struct accel_batch *batch, void *dst, const void *src, size_t size);
 
@@ -1124,7 +1126,7 @@ int accel_batch_copy_2d(struct accel_batch *batch, void *dst, size_t dpitch, con
 /**
  * accel_batch_device_memory_set() - add a fill
  * @batch: batch
- * @ptr: device memory of the batch's card, not unified memory
+ * @ptr: device memory of the batch's device, not unified memory
  * @value: every byte gets this value
  * @size: bytes, at least 1
  *
@@ -1155,11 +1157,11 @@ int accel_batch_device_memory_fill(struct accel_batch *batch, void *ptr, const v
 /**
  * accel_batch_wait_event() - add a wait for an event
  * @batch: batch
- * @event: event of the same card, as it is recorded now
+ * @event: event of the same device, as it is recorded now
  *
  * Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@event is of another card); ``-E2BIG`` (the batch is full); or an error
+ * Return: 0; ``-EINVAL`` (@event is of another device); ``-E2BIG`` (the batch is full); or an error
  * of streams.
  */
 int accel_batch_wait_event(struct accel_batch *batch, struct accel_event *event);
@@ -1167,7 +1169,7 @@ int accel_batch_wait_event(struct accel_batch *batch, struct accel_event *event)
 /**
  * accel_batch_record_event() - add the record of an event
  * @batch: batch
- * @event: event of the same card, which must live until the batch is submitted
+ * @event: event of the same device, which must live until the batch is submitted
  *
  * Recorded by accel_batch_submit(): until then @event stands for what it stood before. Thread-safe.
  *
@@ -1189,7 +1191,7 @@ int accel_batch_eventfd(struct accel_batch *batch, int fd);
 /**
  * accel_batch_submit() - queue a batch
  * @batch: batch; empty afterwards, unless accel_batch_keep() was called
- * @stream: stream of the same card
+ * @stream: stream of the same device
  * @failed: NULL, or receives which operation was wrong, if the call fails: from 0, or as many as
  *	the batch has if it was none of them; 0 if @batch is no batch. Not written on success
  *
@@ -1199,8 +1201,8 @@ int accel_batch_eventfd(struct accel_batch *batch, int fd);
  * are being submitted still count as those of @batch, but no other call submits them.
  * Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another card; an operation: no eventfd,
- * an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);
+ * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another device; an operation: no
+ * eventfd, an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);
  * ``-EOPNOTSUPP`` (an operation: ACCEL_VERIFY, and the device does not verify it); ``-ENOMEM`` and
  * ``-ENOSPC`` as accel_event_record(); the error of an event that is waited for, if it has failed
  * and its stream was destroyed; or an error of streams.
@@ -1218,7 +1220,7 @@ int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, s
  *
  * Holds the memory until it is closed, whatever becomes of the allocation and of the process, which
  * goes on paying for it (quota, RLIMIT_MEMLOCK). Device memory can be imported by a process that
- * has the same card open, not by other drivers. Host and unified memory can be attached by every
+ * has the same device open, not by other drivers. Host and unified memory can be attached by every
  * driver and mapped by every process. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (no such allocation of this handle starts at @ptr);
@@ -1228,7 +1230,7 @@ int accel_memory_export(struct accel_device *dev, void *ptr, int *fd);
 
 /**
  * accel_memory_import() - use device memory of another process
- * @dev: handle of the card that has the memory
+ * @dev: handle of the device that has the memory
  * @fd: file descriptor of accel_memory_export(); may be closed after the call
  * @ptr: receives the device pointer, NULL on failure
  * @size: receives the bytes that were allocated; 0 on failure
@@ -1237,14 +1239,14 @@ int accel_memory_export(struct accel_device *dev, void *ptr, int *fd);
  * import, comes back at the same address, and has to be freed once more. To be freed by
  * accel_device_memory_deallocate(). Costs no quota. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (NULL, @fd is no dma-buf); ``-EXDEV`` (not device memory of this card);
+ * Return: 0; ``-EINVAL`` (NULL, @fd is no dma-buf); ``-EXDEV`` (not device memory of this device);
  * ``-ESTALE`` (a reset has lost what was in it); ``-ENOMEM``; or a general error.
  */
 int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *size);
 
 /**
  * accel_host_register_dmabuf() - use memory of another driver as host memory
- * @dev: handle of the card that will use it
+ * @dev: handle of the device that will use it
  * @fd: dma-buf of any driver; may be closed after the call
  * @size: bytes from its start, at least 1 and at most what it has
  * @flags: 0 or ACCEL_REGISTER_READ_ONLY
@@ -1257,7 +1259,7 @@ int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *si
  *
  * Return: 0; ``-EINVAL`` (NULL, size, @flags, @fd is no dma-buf or too short); ``-EACCES`` (@fd is
  * read-only, without ACCEL_REGISTER_READ_ONLY); ``-EOPNOTSUPP`` (its driver gives neither pages
- * that the card reaches nor a mapping for the processor; device memory of this driver);
+ * that the device reaches nor a mapping for the processor; device memory of this driver);
  * ``-ENOMEM``; ``-ENOSPC`` (max_host_ranges in use); or a general error.
  */
 int accel_host_register_dmabuf(struct accel_device *dev, int fd, size_t size, unsigned int flags,
@@ -1266,9 +1268,9 @@ int accel_host_register_dmabuf(struct accel_device *dev, int fd, size_t size, un
 /* ---- Information ----------------------------------------------------------------------------- */
 
 /**
- * accel_device_memory_stats() - how much memory a card has
+ * accel_device_memory_stats() - how much memory a device has
  * @dev: handle
- * @total: receives the bytes of the card
+ * @total: receives the bytes of the device
  * @free: receives the bytes that an allocation can get, with those that are being cleared; at most
  *	@total
  *
@@ -1279,7 +1281,7 @@ int accel_host_register_dmabuf(struct accel_device *dev, int fd, size_t size, un
 int accel_device_memory_stats(struct accel_device *dev, size_t *total, size_t *free);
 
 /**
- * accel_memory_stats_full() - all that a card counts
+ * accel_memory_stats_full() - all that a device counts
  * @dev: handle
  * @stats: filled whole; one consistent snapshot for total to largest_free
  *
@@ -1294,11 +1296,12 @@ int accel_memory_stats_full(struct accel_device *dev, struct accel_memory_stats 
  * @ptr: any address, never accessed
  * @info: filled whole
  *
- * Interior addresses give their allocation. Memory registered with several cards gives the one that
- * was opened first. An address that the library does not know is pageable, also if nothing is
+ * Interior addresses give their allocation. Memory registered with several devices gives the one
+ * that was opened first. An address that the library does not know is pageable, also if nothing is
  * mapped there. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (in the window of a card, but in no live allocation).
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (in the window of a device, but in no live
+ * allocation).
  */
 int accel_pointer_get_info(const void *ptr, struct accel_pointer_info *info);
 

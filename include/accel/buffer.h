@@ -67,15 +67,15 @@ struct accel_buffer {
 
 /**
  * accel_async_memory_copy() - accel_memory_copy() on a stream
- * @stream: stream of any card; NULL: the copy is complete on return
- * @dst: host memory, or device memory of any card this process has open
+ * @stream: stream of any device; NULL: the copy is complete on return
+ * @dst: host memory, or device memory of any device this process has open
  * @src: likewise
  * @size: bytes, at least 1
  *
  * Finds the direction from the addresses. Queued where the copy in that direction is (between the
- * card of @stream and host, unified or registered memory of it, inside the card); elsewhere the call
- * waits for the stream, and the copy is complete on return. What may be reused on return is as with
- * accel_async_memory_copy_h2d() and the others. Thread-safe.
+ * device of @stream and host, unified or registered memory of it, inside the device); elsewhere the
+ * call waits for the stream, and the copy is complete on return. What may be reused on return is as
+ * with accel_async_memory_copy_h2d() and the others. Thread-safe.
  *
  * Return: 0; an error of copies; or an error of streams.
  */
@@ -99,7 +99,7 @@ int accel_buffer_create(struct accel_buffer *buffer, const struct accel_resource
  * @buffer: as for accel_buffer_create()
  * @resource: likewise
  * @stream: likewise; the copy is queued on it
- * @src: host memory, or device memory of any card, at any address; NULL only with size 0
+ * @src: host memory, or device memory of any device, at any address; NULL only with size 0
  * @size: bytes
  * @alignment: as for accel_buffer_create()
  *

@@ -23,7 +23,7 @@ namespace accel {
  * the one before. A call that throws has changed nothing but the stream, unless a pool has found damage
  * (ACCEL_POOL_DEBUG): then it is done. Not thread-safe.
  *
- * The card that is current when a buffer is made, is so again whenever its resource is asked.
+ * The device that is current when a buffer is made, is so again whenever its resource is asked.
  */
 class device_buffer {
 public:

@@ -14,7 +14,7 @@ extern "C" {
 /**
  * DOC: DRM
  *
- * A GPU, or anything else that has a DRM driver, shares memory and completion with a card through
+ * A GPU, or anything else that has a DRM driver, shares memory and completion with a device through
  * the kernel's own objects: memory is a GEM handle there, work that has to end is a syncobj. These
  * functions turn one into the other. They keep no state: every file descriptor in between is closed
  * again, and what comes out is ended with the functions of its own library.
@@ -83,7 +83,7 @@ int accel_drm_memory_export(struct accel_device *dev, void *ptr, int drm, uint32
 
 /**
  * accel_drm_memory_import() - memory behind a GEM handle as registered host memory
- * @dev: handle of the card that will use it
+ * @dev: handle of the device that will use it
  * @drm: node of the DRM driver
  * @gem: GEM handle; may be closed after the call
  * @size: bytes from its start, at least 1 and at most what it has

@@ -50,7 +50,7 @@ public:
 	explicit out_of_memory(const std::string &message) : out_of_memory{message.c_str()} {}
 };
 
-/* A card, a copy or a stream has failed. */
+/* A device, a copy or a stream has failed. */
 class device_error : public std::runtime_error {
 public:
 	explicit device_error(const char *message) : std::runtime_error{message} {}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where memory comes from, in C++: accel_resource as a value, resources that are classes, and the
- * one that a card has for whoever does not care.
+ * one that a device has for whoever does not care.
  */
 #ifndef ACCEL_MEMORY_RESOURCE_HPP
 #define ACCEL_MEMORY_RESOURCE_HPP
@@ -45,7 +45,7 @@ inline std::exception_ptr &pending_exception() noexcept
 
 /*
  * Makes a call that asks resources for memory, and throws if it fails: what one of them threw, or
- * for the error. Where memory is @copied, too, other errors than no memory are those of the card.
+ * for the error. Where memory is @copied, too, other errors than no memory are those of the device.
  */
 template <class Call> void allocate_or_throw(Call call, bool copied = false)
 {
@@ -308,8 +308,8 @@ inline bool operator!=(const resource_ref &a, const resource_ref &b) noexcept
 /* --- the driver --------------------------------------------------------------------------------- */
 
 /**
- * Memory of the driver, of one card: each allocation is one of its own. Throws device_error where
- * there is no such card.
+ * Memory of the driver, of one device: each allocation is one of its own. Throws device_error where
+ * there is no such device.
  */
 template <accel_memory_kind Kind>
 class driver_resource : public detail::allocator<driver_resource<Kind>> {
@@ -318,7 +318,7 @@ public:
 		: driver_resource{device_handle(id)}
 	{
 	}
-	/* A card that the program has opened, and keeps open. */
+	/* A device that the program has opened, and keeps open. */
 	explicit driver_resource(accel_device *dev)
 	{
 		check(accel_resource_of_device(dev, Kind, &resource_));
@@ -560,7 +560,7 @@ private:
 	}
 };
 
-/* --- the resource of a card --------------------------------------------------------------------- */
+/* --- the resource of a device ------------------------------------------------------------------- */
 
 namespace detail {
 
@@ -610,9 +610,9 @@ inline current_resources &resources()
 } // namespace detail
 
 /**
- * The resource for memory of a card where nothing else is asked for: device memory of the driver, until
- * it is set. What a reference refers to lives until the next set_per_device_resource().
- * Thread-safe. Throws device_error where there is no such card.
+ * The resource for memory of a device where nothing else is asked for: device memory of the driver,
+ * until it is set. What a reference refers to lives until the next set_per_device_resource().
+ * Thread-safe. Throws device_error where there is no such device.
  */
 inline any_resource get_per_device_resource(device_id id)
 {
@@ -646,8 +646,8 @@ inline any_resource reset_current_device_resource()
 }
 
 /**
- * Closes the cards that device_handle() has opened, and forgets the resources of all cards, which may
- * be memory of theirs. Nothing of them may be in use. Later calls begin anew.
+ * Closes the devices that device_handle() has opened, and forgets the resources of all devices,
+ * which may be memory of theirs. Nothing of them may be in use. Later calls begin anew.
  */
 inline void close_devices()
 {

@@ -38,7 +38,8 @@ struct accel_pool;
  * @ACCEL_POOL_DEBUG: look for misuse. Each block has room behind it that is filled with a pattern,
  *	and so is all that is free. A free finds what was written behind its block, and an allocation
  *	what was written after a free; both wait for the stream. Slow: it writes and reads all memory
- *	that changes hands. The memory has to be device memory of a card, or the processor's to access
+ *	that changes hands. The memory has to be device memory, or memory that the
+ *	processor can access
  * @ACCEL_POOL_RELEASE: give memory back to the resource: when a free leaves a chunk wholly free, it is
  *	given back if as many bytes as @release_threshold are free without it. What waits for the work
  *	of a stream is not free: the first free after that work gives it back, on any stream.
@@ -53,11 +54,11 @@ enum accel_pool_flag {
  * struct accel_pool_options - how a pool behaves
  * @size: ``sizeof(struct accel_pool_options)``
  * @flags: bits of enum accel_pool_flag
- * @granule: unit of blocks in bytes, a power of two from 16 to 2 MiB; 0: 256, and that of the card
- *	if it is less and the card has less than 1 MiB
+ * @granule: unit of blocks in bytes, a power of two from 16 to 2 MiB; 0: 256, and that of the
+ *	device if it is less and the device has less than 1 MiB
  * @initial_size: bytes that accel_pool_create() takes; 0: none until they are needed
- * @growth_size: bytes that are taken at least, when more are needed; 0: a 32nd of the card's memory,
- *	and without a card 64 MiB
+ * @growth_size: bytes that are taken at least, when more are needed; 0: a 32nd of the device's
+ *	memory, and without a device 64 MiB
  * @maximum_size: bytes that are taken at most in all; 0: as many as there are
  * @release_threshold: with ACCEL_POOL_RELEASE, the free bytes to keep; 0: none
  * @reserve_blocks: blocks to have room for from the beginning, so that the first allocations need no
@@ -133,8 +134,8 @@ struct accel_pool_stats {
 
 /**
  * accel_pool_create() - make a pool
- * @dev: card whose streams order the blocks, kept open until the pool ends; NULL: no card, and every
- *	stream has to be NULL
+ * @dev: device whose streams order the blocks, kept open until the pool ends; NULL: no device, and
+ *	every stream has to be NULL
  * @upstream: where chunks come from, copied; NULL: device memory of @dev
  * @options: how it behaves, copied; NULL: ACCEL_POOL_OPTIONS_INIT
  * @pool: receives the pool, NULL on failure
@@ -162,7 +163,8 @@ int accel_pool_destroy(struct accel_pool *pool);
 /**
  * accel_pool_allocate() - have a block
  * @pool: pool
- * @stream: whose work will use it first, of the pool's card; NULL: the program, or several streams
+ * @stream: whose work will use it first, of the pool's device; NULL: the program, or several
+ *	streams
  * @size: bytes, at least 1
  * @alignment: bytes, a power of two up to 2 MiB; the granule is had without asking
  * @ptr: receives the address, NULL on failure
@@ -177,11 +179,11 @@ int accel_pool_destroy(struct accel_pool *pool);
  * it has, the call waits for that instead of failing; but not in a callback of a stream, or in one
  * that upstream makes. So upstream must not wait for a thread that may be in this call.
  *
- * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another card or was destroyed);
+ * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another device or was destroyed);
  * ``-ENOMEM`` (no such block is free, and the pool cannot grow; or the host has no memory for the
  * tables of the pool: accel_last_error() says which); ``-EFAULT`` (ACCEL_POOL_DEBUG: the block was
  * written to after it had been freed); ``-EDEADLK`` (in a callback of @stream); ``-EPERM``
- * (from before a fork); ``-ENODEV``, ``-ESTALE`` (what @stream knows about its card).
+ * (from before a fork); ``-ENODEV``, ``-ESTALE`` (what @stream knows about its device).
  */
 int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, size_t size,
 			size_t alignment, void **ptr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cards and streams in C++: the current card of a thread, and streams that somebody else owns.
+ * Devices and streams in C++: the current device of a thread, and streams that somebody else owns.
  */
 #ifndef ACCEL_STREAM_HPP
 #define ACCEL_STREAM_HPP
@@ -18,7 +18,7 @@
 namespace accel {
 
 /**
- * A card by its number, in order of nodes.
+ * A device by its number, in order of nodes.
  */
 class device_id {
 public:
@@ -45,7 +45,7 @@ inline device_id &current_device() noexcept
 	return current;
 }
 
-/* Cards that were opened because somebody asked for memory of theirs; until the process ends. */
+/* Devices that were opened because somebody asked for memory of theirs; until the process ends. */
 class open_devices {
 public:
 	accel_device *of(device_id id)
@@ -61,7 +61,7 @@ public:
 		return dev;
 	}
 
-	/* For all work of a card, if it was opened here. Others do not wait for it, too. */
+	/* For all work of a device, if it was opened here. Others do not wait for it, too. */
 	int synchronize(device_id id)
 	{
 		accel_device *dev = opened(id);
@@ -69,7 +69,7 @@ public:
 		return dev ? accel_device_synchronize(dev) : 0;
 	}
 
-	/* A program that wants to end with no card open; no memory may be live. */
+	/* A program that wants to end with no device open; no memory may be live. */
 	void close()
 	{
 		std::lock_guard<std::mutex> guard{lock_};
@@ -103,7 +103,7 @@ inline open_devices &devices()
 } // namespace detail
 
 /**
- * The card that this thread works with: 0 until set_current_device().
+ * The device that this thread works with: 0 until set_current_device().
  */
 inline device_id get_current_device() noexcept
 {
@@ -111,7 +111,7 @@ inline device_id get_current_device() noexcept
 }
 
 /**
- * Throws invalid_argument where there is no such card; the card stays what it was.
+ * Throws invalid_argument where there is no such device; the device stays what it was.
  */
 inline void set_current_device(device_id id)
 {
@@ -120,13 +120,13 @@ inline void set_current_device(device_id id)
 	if (count < 0)
 		check(count);
 	if (id.value() < 0 || id.value() >= count)
-		throw invalid_argument{"there is no card " + std::to_string(id.value()) +
+		throw invalid_argument{"there is no device " + std::to_string(id.value()) +
 				       ": there are " + std::to_string(count)};
 	detail::current_device() = id;
 }
 
 /**
- * The handle of a card, which is opened at the first call and stays open. Throws device_error.
+ * The handle of a device, which is opened at the first call and stays open. Throws device_error.
  */
 inline accel_device *device_handle(device_id id = get_current_device())
 {
@@ -134,7 +134,7 @@ inline accel_device *device_handle(device_id id = get_current_device())
 }
 
 /**
- * Makes a card the current one, until the end of a scope. A negative number changes nothing.
+ * Makes a device the current one, until the end of a scope. A negative number changes nothing.
  */
 class device_guard {
 public:
@@ -168,7 +168,7 @@ public:
 
 	/*
 	 * All that is queued now has ended, of the default stream: all that is queued on the current
-	 * card. Throws device_error, also if any of it has failed.
+	 * device. Throws device_error, also if any of it has failed.
 	 */
 	void sync() const
 	{
@@ -250,7 +250,7 @@ private:
 constexpr stream_ref::stream_ref(stream_view view) noexcept : stream_{view.value()} {}
 
 /**
- * A stream that is ours: made on the current card, destroyed behind its work.
+ * A stream that is ours: made on the current device, destroyed behind its work.
  */
 class stream {
 public:

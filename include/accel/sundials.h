@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libaccel_sundials: the memory of cards for SUNDIALS, as a SUNMemoryHelper.
+ * libaccel_sundials: the memory of devices for SUNDIALS, as a SUNMemoryHelper.
  */
 #ifndef ACCEL_SUNDIALS_H
 #define ACCEL_SUNDIALS_H
@@ -27,7 +27,7 @@ extern "C" {
  * ======================= ==========================================================
  * ``SUNMEMTYPE_HOST``     malloc()
  * ``SUNMEMTYPE_PINNED``   accel_host_memory_allocate(): page-locked
- * ``SUNMEMTYPE_DEVICE``   accel_device_memory_allocate(): on the card. The processor
+ * ``SUNMEMTYPE_DEVICE``   accel_device_memory_allocate(): on the device. The processor
  *                         must not access it
  * ``SUNMEMTYPE_UVM``      accel_unified_memory_allocate(): page-locked memory of the
  *                         host that counts as device memory too
@@ -43,8 +43,8 @@ extern "C" {
  *
  * *Errors.* Nothing is printed and nothing ends the program. A call that fails has changed nothing,
  * unless its text says otherwise. After ``SUN_ERR_EXT_FAIL``, and after a constructor that returned
- * NULL for want of a card, accel_last_error() is a sentence about what libaccel refused. Arguments
- * are checked in every build of SUNDIALS, not only where it checks errors itself:
+ * NULL for want of a device, accel_last_error() is a sentence about what libaccel refused.
+ * Arguments are checked in every build of SUNDIALS, not only where it checks errors itself:
  *
  * ========================== ======================================================
  * ``SUN_ERR_ARG_CORRUPT``    an argument is NULL, or the helper is not one of these
@@ -55,32 +55,32 @@ extern "C" {
  * SUNMemoryHelper_Destroy() and SUNMemoryHelper_SetDefaultQueue(). One block of memory belongs to
  * one thread at a time, as everywhere; so does a context, says SUNDIALS, whose generic functions look
  * at it where they check errors. After fork() helpers of the parent are of no use to a child,
- * but can be destroyed there (``SUN_ERR_EXT_FAIL`` from what needs the card).
+ * but can be destroyed there (``SUN_ERR_EXT_FAIL`` from what needs the device).
  */
 
 /**
- * SUNMemoryHelper_Accel() - helper for the first card
+ * SUNMemoryHelper_Accel() - helper for the first device
  * @sunctx: context of SUNDIALS
  *
- * Opens the card with index 0, which stays open until the helper and all its clones are destroyed.
- * Memory that has not been freed by then is gone with the last user of the card in the process.
- * Thread-safe.
+ * Opens the device with index 0, which stays open until the helper and all its clones are
+ * destroyed. Memory that has not been freed by then is gone with the last user of the device in the
+ * process. Thread-safe.
  *
  * Return: the helper, ended by SUNMemoryHelper_Destroy(); NULL if @sunctx is NULL, if there is no
- * memory, if the card cannot be opened (accel_last_error() says why), or if the SUNDIALS that runs
- * is not laid out as the one that the library was built with: 7.1 and 7.2 are alike, and all from
- * 7.3 on.
+ * memory, if the device cannot be opened (accel_last_error() says why), or if the SUNDIALS that
+ * runs is not laid out as the one that the library was built with: 7.1 and 7.2 are alike, and all
+ * from 7.3 on.
  */
 SUNMemoryHelper SUNMemoryHelper_Accel(SUNContext sunctx);
 
 /**
- * SUNMemoryHelper_AccelWithDevice() - helper for a card of the program's choice
+ * SUNMemoryHelper_AccelWithDevice() - helper for a device of the program's choice
  * @sunctx: context of SUNDIALS
  * @dev: handle, the caller's to close, after the helper and all its clones are destroyed
  *
  * Thread-safe.
  *
- * Return: as SUNMemoryHelper_Accel(); NULL also if @dev is NULL or its card is gone.
+ * Return: as SUNMemoryHelper_Accel(); NULL also if @dev is NULL or its device is gone.
  */
 SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_device *dev);
 
@@ -92,10 +92,10 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_
  *	has to live as long as the helper, its clones and their memory
  *
  * Blocks are aligned to 256 bytes. They are allocated for use on every stream. A free waits for all
- * that is queued on the card, if SUNMemoryHelper_CopyAsync_Accel() has ever queued anything; in a
- * callback of a stream, which cannot wait, it is refused then (``SUN_ERR_EXT_FAIL``). Other cards'
- * work on the memory has to have ended. What the program has made the owner of what it wraps cannot
- * be freed (``SUN_ERR_EXT_FAIL``), for its size is not known. Thread-safe.
+ * that is queued on the device, if SUNMemoryHelper_CopyAsync_Accel() has ever queued anything; in a
+ * callback of a stream, which cannot wait, it is refused then (``SUN_ERR_EXT_FAIL``). Other
+ * devices' work on the memory has to have ended. What the program has made the owner of what it
+ * wraps cannot be freed (``SUN_ERR_EXT_FAIL``), for its size is not known. Thread-safe.
  *
  * Return: as SUNMemoryHelper_AccelWithDevice(); NULL also if @resource is NULL or has no functions.
  */
@@ -115,7 +115,7 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithResource(SUNContext sunctx, struct acce
  * pool has what its last owner left. The object's stride is 1. Thread-safe.
  *
  * Return: 0; ``SUN_ERR_MALLOC_FAIL`` (no host memory); ``SUN_ERR_EXT_FAIL`` (libaccel refused: the
- * card is full, RLIMIT_MEMLOCK, the card is gone); or an error of arguments.
+ * device is full, RLIMIT_MEMLOCK, the device is gone); or an error of arguments.
  */
 SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr, size_t mem_size,
 				       SUNMemoryType mem_type, void *queue);
@@ -141,17 +141,17 @@ SUNErrCode SUNMemoryHelper_AllocStrided_Accel(SUNMemoryHelper helper, SUNMemory 
 
 /**
  * SUNMemoryHelper_Dealloc_Accel() - free
- * @helper: helper; any of the process will do, the memory knows its card. Device memory of a resource
- *	goes back by helpers that have it from there, and other device memory not by these
+ * @helper: helper; any of the process will do, the memory knows its device. Device memory of a
+ *	resource goes back by helpers that have it from there, and other device memory not by these
  * @mem: object, which is freed; its memory too if it owns any. NULL: nothing is done
  * @queue: not looked at: work that is queued and uses the memory ends first, without a wait, but see
  *	SUNMemoryHelper_AccelWithResource()
  *
- * The object is freed also if its memory cannot be, as when the card is gone; statistics then stay
- * as they were, unless a resource has taken it back and found it damaged. Thread-safe.
+ * The object is freed also if its memory cannot be, as when the device is gone; statistics then
+ * stay as they were, unless a resource has taken it back and found it damaged. Thread-safe.
  *
  * Return: 0; ``SUN_ERR_EXT_FAIL`` (libaccel refused: freed before, not the start of an allocation,
- * of a resource that @helper has not, the card is gone); or an error of arguments.
+ * of a resource that @helper has not, the device is gone); or an error of arguments.
  */
 SUNErrCode SUNMemoryHelper_Dealloc_Accel(SUNMemoryHelper helper, SUNMemory mem, void *queue);
 
@@ -163,12 +163,12 @@ SUNErrCode SUNMemoryHelper_Dealloc_Accel(SUNMemoryHelper helper, SUNMemory mem, 
  * @mem_size: bytes; 0 copies nothing. What the objects say of their size is not looked at
  * @queue: stream that the copy comes after, or NULL; see DOC: SUNMemoryHelper
  *
- * From any kind of memory to any other, also between cards. Unified memory is copied as host
- * memory, which it is. Ranges may overlap in host memory, not on a card. Thread-safe.
+ * From any kind of memory to any other, also between devices. Unified memory is copied as host
+ * memory, which it is. Ranges may overlap in host memory, not on a device. Thread-safe.
  *
- * Return: 0; ``SUN_ERR_ARG_WRONGTYPE`` (an object says DEVICE and its address is not a card's, or
+ * Return: 0; ``SUN_ERR_ARG_WRONGTYPE`` (an object says DEVICE and its address is not a device's, or
  * the other way round); ``SUN_ERR_EXT_FAIL`` (libaccel refused: past the end, freed, overlapping on
- * a card, the stream has failed); or an error of arguments.
+ * a device, the stream has failed); or an error of arguments.
  */
 SUNErrCode SUNMemoryHelper_Copy_Accel(SUNMemoryHelper helper, SUNMemory dst, SUNMemory src,
 				      size_t mem_size, void *queue);
@@ -179,16 +179,16 @@ SUNErrCode SUNMemoryHelper_Copy_Accel(SUNMemoryHelper helper, SUNMemory dst, SUN
  * @dst: as for SUNMemoryHelper_Copy_Accel()
  * @src: likewise
  * @mem_size: bytes; 0 copies nothing
- * @queue: stream of the card that has the memory; NULL and no queue of the helper either: the copy
- *	is complete on return
+ * @queue: stream of the device that has the memory; NULL and no queue of the helper either: the
+ *	copy is complete on return
  *
- * Between a card and pinned or unified memory, and inside a card, the copy is queued: @src may be
- * written and @dst be read when the stream has got there. From pageable memory the bytes are taken
- * on return; to pageable memory, and between memory of the host, the call waits for the stream and
- * the copy is complete on return. What fails later fails the stream. Thread-safe.
+ * Between a device and pinned or unified memory, and inside a device, the copy is queued: @src may
+ * be written and @dst be read when the stream has got there. From pageable memory the bytes are
+ * taken on return; to pageable memory, and between memory of the host, the call waits for the
+ * stream and the copy is complete on return. What fails later fails the stream. Thread-safe.
  *
  * Return: as SUNMemoryHelper_Copy_Accel(); ``SUN_ERR_EXT_FAIL`` also if the stream is of another
- * card, or was destroyed.
+ * device, or was destroyed.
  */
 SUNErrCode SUNMemoryHelper_CopyAsync_Accel(SUNMemoryHelper helper, SUNMemory dst, SUNMemory src,
 					   size_t mem_size, void *queue);
@@ -214,10 +214,10 @@ SUNErrCode SUNMemoryHelper_GetAllocStats_Accel(SUNMemoryHelper helper, SUNMemory
 					       size_t *bytes_high_watermark);
 
 /**
- * SUNMemoryHelper_Clone_Accel() - another helper for the same card
+ * SUNMemoryHelper_Clone_Accel() - another helper for the same device
  * @helper: helper
  *
- * With statistics of its own, from 0, and without a queue. It shares the card, and outlives
+ * With statistics of its own, from 0, and without a queue. It shares the device, and outlives
  * @helper. Makes no system call. Thread-safe.
  *
  * Return: the clone, ended by SUNMemoryHelper_Destroy(); NULL without memory, or if @helper is none
@@ -229,11 +229,11 @@ SUNMemoryHelper SUNMemoryHelper_Clone_Accel(SUNMemoryHelper helper);
  * SUNMemoryHelper_Destroy_Accel() - end a helper
  * @helper: helper; no other thread uses it any more
  *
- * The last one of a helper and its clones closes the card if SUNMemoryHelper_Accel() opened it. The
- * context may have been freed before.
+ * The last one of a helper and its clones closes the device if SUNMemoryHelper_Accel() opened it.
+ * The context may have been freed before.
  *
- * Return: 0; ``SUN_ERR_ARG_CORRUPT`` (NULL, another implementation's); ``SUN_ERR_DESTROY_FAIL`` (the card stays open, as
- * inside a callback of a stream; the helper is gone all the same).
+ * Return: 0; ``SUN_ERR_ARG_CORRUPT`` (NULL, another implementation's); ``SUN_ERR_DESTROY_FAIL``
+ * (the device stays open, as inside a callback of a stream; the helper is gone all the same).
  */
 SUNErrCode SUNMemoryHelper_Destroy_Accel(SUNMemoryHelper helper);
 

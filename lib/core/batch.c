@@ -53,7 +53,7 @@ static int batch_check(const struct accel_batch *batch)
 
 /* ---- Create and destroy ---- */
 
-/* Under the card's lock. */
+/* Under the device's lock. */
 static struct accel_batch *new_handle(struct accel_device *dev)
 {
 	struct accel_batch *batch;
@@ -174,7 +174,7 @@ int batch_add_copy(const struct copy *copy)
 
 	if (!to && !from)
 		return fail(-EINVAL, "neither dst nor src is device memory: "
-				     "a card does not copy that");
+				     "a device does not copy that");
 	if ((to && to != dev) || (from && from != dev))
 		return fail(-EFAULT, "%s belongs to another handle (%s), not to the batch's (%s)",
 			    to && to != dev ? "dst" : "src",

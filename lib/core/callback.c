@@ -108,7 +108,7 @@ static void unlink_call(struct call **at)
 	*at = (*at)->next;
 }
 
-/* Behind a failure everything ends by itself, so a quiet call does not wait for the card. */
+/* Behind a failure everything ends by itself, so a quiet call does not wait for the device. */
 static int status_for(const struct call *call)
 {
 	struct accel_device *dev = call->stream->dev;

@@ -7,7 +7,7 @@
 #include <linux/paccel.h>
 #include <string.h>
 
-/* Unified memory is copied without its card, but not on behalf of one that is gone. */
+/* Unified memory is copied without its device, but not on behalf of one that is gone. */
 static int unified_alive(const struct operand *operand)
 {
 	return operand->want == WANT_DEVICE && !operand->dev ? device_alive(operand->want_dev) : 0;
@@ -108,7 +108,7 @@ static void want_device(struct operand *operand, struct accel_device *dev)
 	operand->want_dev = dev;
 }
 
-/* A copy by a stream of one of its cards, or complete on return without a stream. */
+/* A copy by a stream of one of its devices, or complete on return without a stream. */
 static int run_on(struct copy *copy, struct accel_stream *stream)
 {
 	if (stream) {
@@ -155,7 +155,7 @@ int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *s
 	return accel_async_memory_copy_p2p(dev, dev, stream, dst, src, size);
 }
 
-/* The stream may be of either card. */
+/* The stream may be of either device. */
 static int check_on_one(const struct accel_device *dst_dev, const struct accel_device *src_dev,
 			const struct accel_stream *stream)
 {

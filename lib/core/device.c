@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles: one per card and process, counted, in a list in the order in which they were opened.
+ * Handles: one per device and process, counted, in a list in the order in which they were opened.
  *
  * A handle is freed with its last reference. The program has one, for all its opens; each copy
  * and fill in flight has one, each link between two devices (peer.c) and each pipe (staged.c)
@@ -98,7 +98,7 @@ static int64_t clock_shift(int64_t before, uint64_t driver, int64_t after)
 	return there >= before && there <= after ? 0 : there - before - (after - before) / 2;
 }
 
-/* Between the look into /dev and the open another card may have taken the name. */
+/* Between the look into /dev and the open another device may have taken the name. */
 static int identify(struct accel_device *dev, const struct node *node)
 {
 	struct paccel_device_info info;
@@ -310,7 +310,7 @@ int accel_device_open(int index, struct accel_device **dev)
 		return fail(-EINVAL, "dev is NULL: the handle has to go somewhere");
 	*dev = NULL;
 	if (index < 0)
-		return fail(-EINVAL, "index is %d: the first card is 0", index);
+		return fail(-EINVAL, "index is %d: the first device is 0", index);
 	err = node_find(index, &node) ?: fork_watch();
 	return err ? err : open_node(&node, dev);
 }
@@ -361,8 +361,8 @@ static bool may_close(const struct accel_device *dev)
 
 static int callback_close_error(void)
 {
-	return fail(-EDEADLK, "a callback cannot close the last handle of a card: the close waits "
-			      "for callbacks");
+	return fail(-EDEADLK, "a callback cannot close the last handle of a device: the close "
+			      "waits for callbacks");
 }
 
 int accel_device_close(struct accel_device *dev)
@@ -511,7 +511,7 @@ _Static_assert((int)ACCEL_CAP_MAPPABLE == PACCEL_CAP_MAPPABLE &&
 		       (int)ACCEL_CAP_VERIFY == PACCEL_CAP_VERIFY,
 	       "capabilities are the driver's");
 
-/* Of the handle: of a card that can be mapped, and a mapping that was refused, there is no use. */
+/* A device that can be mapped is not mappable through a handle whose mapping was refused. */
 static uint32_t capabilities(const struct accel_device *dev, uint32_t caps)
 {
 	return dev->window.mapped ? caps : caps & ~(uint32_t)ACCEL_CAP_MAPPABLE;

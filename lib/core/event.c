@@ -41,7 +41,7 @@ static int event_error(const struct accel_event *event, int err)
 
 /* ---- Create and destroy ---- */
 
-/* Under the card's lock. */
+/* Under the device's lock. */
 static struct accel_event *new_handle(struct accel_device *dev)
 {
 	struct accel_event *event = dev->unused_events;
@@ -221,9 +221,9 @@ static int gone(const struct accel_event *event, uint64_t ticket)
 	return err ? event_error(event, err) : 0;
 }
 
-/* Cards share neither points nor streams, but fences. */
-static int wait_for_other_card(struct accel_stream *stream, const struct accel_event *event,
-			       uint64_t ticket)
+/* Devices share neither points nor streams, but fences. */
+static int wait_for_other_device(struct accel_stream *stream, const struct accel_event *event,
+				 uint64_t ticket)
 {
 	struct paccel_fence_export cmd = { .size = sizeof(cmd),
 					   .stream = ticket_stream(ticket),
@@ -269,7 +269,7 @@ int accel_stream_wait_event(struct accel_stream *stream, struct accel_event *eve
 	if (ticket_passed(event->dev, ticket))
 		return 0;
 	return event->dev == stream->dev ? wait_for_point(stream, event, ticket)
-					 : wait_for_other_card(stream, event, ticket);
+					 : wait_for_other_device(stream, event, ticket);
 }
 
 /* ---- Time ---- */

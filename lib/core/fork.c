@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fork(): the driver serves the process that opened the card, so a child has to open it again.
+ * fork(): the driver serves the process that opened the device, so a child has to open it again.
  * Handlers instead of a getpid() in every call.
  */
 #include "private.h"
@@ -13,7 +13,7 @@ unsigned int forks;
 
 /*
  * The inherited windows stay reserved, so that pointers from before the fork are still told from
- * host memory; the inherited files are closed, so that the child does not keep the parent's cards
+ * host memory; the inherited files are closed, so that the child does not keep the parent's devices
  * open.
  */
 static void in_child(void)

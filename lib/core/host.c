@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Host memory that the card reaches without pinning: the driver's own pages (host and unified
+ * Host memory that the device reaches without pinning: the driver's own pages (host and unified
  * memory), and the program's (registered).
  */
 #define _GNU_SOURCE

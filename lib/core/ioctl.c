@@ -42,7 +42,7 @@ int general_error(const struct accel_device *dev, int err)
 
 	switch (err) {
 	case -ENODEV:
-		return fail(err, "%s: the card was removed; close the handle, open when it is back",
+		return fail(err, "%s: the device was removed; close the handle, open when it is back",
 			    name);
 	case -ESTALE:
 		return fail(err, "%s: a reset has lost this handle's memory; close it, open again",
@@ -50,10 +50,10 @@ int general_error(const struct accel_device *dev, int err)
 	case -EPERM:
 		return fail(err, "%s was opened by another process; open it in this one", name);
 	case -EIO:
-		return fail(err, "%s: the card failed or is out of service; see the kernel log",
+		return fail(err, "%s: the device failed or is out of service; see the kernel log",
 			    name);
 	case -ETIMEDOUT:
-		return fail(err, "%s: the card did not answer in time and was reset; try again",
+		return fail(err, "%s: the device did not answer in time and was reset; try again",
 			    name);
 	default:
 		return fail(err, "%s: %s", name, accel_strerror(err));

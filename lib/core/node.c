@@ -88,10 +88,10 @@ int node_scan(struct node **nodes)
 static int no_node(int index, int count)
 {
 	if (count)
-		return fail(-ENODEV, "index is %d: the last card is %d", index, count - 1);
+		return fail(-ENODEV, "index is %d: the last device is %d", index, count - 1);
 	if (access("/sys/class/paccel", F_OK))
 		return fail(-ENODEV, "the driver is not loaded: modprobe paccel");
-	return fail(-ENODEV, "the driver is loaded, but there is no card: no /dev/paccelN "
+	return fail(-ENODEV, "the driver is loaded, but there is no device: no /dev/paccelN "
 			     "(see lspci, and dmesg for why the driver would not take one)");
 }
 

@@ -36,7 +36,7 @@ struct finding {
 	struct extent at; /* the range of the owner that starts last before it */
 	const struct accel_device *host_dev; /* or that has a host range there: */
 	struct extent host;
-	struct extent pinned; /* the range before it of the card whose host ranges are asked for */
+	struct extent pinned; /* the host range before it, of the device that is asked about */
 };
 
 /* The last range below an address that has a byte of the operand, in its pages if they are ours. */
@@ -150,7 +150,7 @@ static int check_owner(const struct operand *operand, const struct accel_device 
 	if (owner->inherited)
 		return fail(operand->want == WANT_ANY ? -EPERM : -EFAULT,
 			    "%s " ADDR " is a device pointer from before the fork: "
-			    "open the card in this process and allocate again",
+			    "open the device in this process and allocate again",
 			    operand->name, operand->ptr);
 	if (operand->want == WANT_DEVICE && owner != operand->want_dev)
 		return fail(-EFAULT,

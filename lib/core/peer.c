@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of one card in another one's reach. An allocation is exported and registered with the
- * other card once, with the first copy between the two, under addresses that are only reserved;
- * that is kept until the allocation is freed, or one of the cards closed. That it is refused is
+ * Memory of one device in another one's reach. An allocation is exported and registered with the
+ * other device once, with the first copy between the two, under addresses that are only reserved;
+ * that is kept until the allocation is freed, or one of the devices closed. That it is refused is
  * kept as well, so that it is not tried with each copy.
  *
- * The card that has the source writes into the other: a bus carries writes better than reads.
+ * The device that has the source writes into the other: a bus carries writes better than reads.
  */
 #define _GNU_SOURCE
 #include "private.h"
@@ -26,7 +26,7 @@ struct peer {
 	/* Used with a reference only: */
 	struct accel_device *devs[2]; /* references: WRITER and OWNER of the memory */
 	uintptr_t base; /* of the allocation, in its window */
-	uintptr_t at; /* what stands for base with the card that writes */
+	uintptr_t at; /* what stands for base with the device that writes */
 	size_t size; /* of the reservation; 0: refused */
 };
 
@@ -66,7 +66,7 @@ static void free_peer(struct peer *peer)
 	unused = peer;
 }
 
-/* Without the lock. The card drops the memory when its work with it has ended. */
+/* Without the lock. The device drops the memory when its work with it has ended. */
 static void peer_end(struct peer *peer)
 {
 	struct paccel_host_free cmd = { .size = sizeof(cmd), .addr = peer->at };
@@ -174,7 +174,7 @@ void peers_closed(struct accel_device *dev)
 	} while (peer);
 }
 
-/* Exports the allocation and registers it with the other card; leaves size 0 if that is refused. */
+/* Exports the allocation and registers it with the other device; size stays 0 if that is refused. */
 static void link_memory(struct peer *peer, size_t size)
 {
 	struct paccel_mem_export export = { .size = sizeof(export),
@@ -292,7 +292,7 @@ static struct peer *get(const struct copy *copy)
 	return peer ? peer : make(copy);
 }
 
-/* The copy as one of the card that writes: the other card's memory is its host memory. */
+/* The copy as one of the device that writes: the other device's memory is its host memory. */
 static struct copy as_host(const struct copy *copy, const struct peer *peer)
 {
 	struct copy direct = *copy;
@@ -303,8 +303,8 @@ static struct copy as_host(const struct copy *copy, const struct peer *peer)
 }
 
 /*
- * -EFAULT: there is no direct way, or perhaps that memory was taken away, as the card is gone or has
- * lost it. Through the host there is either a way or a sentence for it.
+ * -EFAULT: there is no direct way, or perhaps that memory was taken away, as the device is gone or
+ * has lost it. Through the host there is either a way or a sentence for it.
  */
 int copy_between(const struct copy *copy)
 {

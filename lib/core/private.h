@@ -25,8 +25,8 @@
  * for each change, which can fail for lack of memory. A reader that meets a change 100 times
  * takes the lock.
  *
- * Streams, events and staged bytes have one lock for each card (accel_device.lock), callbacks one
- * for the process. The order is: table lock, card, callbacks. None is held while anything waits.
+ * Streams, events and staged bytes have one lock for each device (accel_device.lock), callbacks one
+ * for the process. The order is: table lock, device, callbacks. None is held while anything waits.
  * Pools and adaptors have locks of their own, which come before all of these.
  */
 #ifndef LIBACCEL_PRIVATE_H
@@ -191,7 +191,7 @@ static inline bool wraps(uintptr_t addr, size_t size)
 	return size && addr + (size - 1) < addr;
 }
 
-/* ---- window.c: the addresses of a card's memory ---- */
+/* ---- window.c: the addresses of a device's memory ---- */
 
 struct window {
 	uintptr_t base; /* stands for mem_base */
@@ -201,7 +201,7 @@ struct window {
 };
 
 int window_reserve(struct window *window, uint64_t mem_size);
-/* Maps the card's memory there. If that is refused, nothing can access the window. */
+/* Maps the device's memory there. If that is refused, nothing can access the window. */
 void window_map(struct window *window, int fd, uint64_t mem_base, size_t mem_size);
 /* In the child of a fork, which has no mapping: keeps the addresses from others. */
 void window_disown(struct window *window);
@@ -282,7 +282,7 @@ struct accel_device {
 
 	/* Under the lock of the callbacks: */
 	bool calls_back; /* is a user of the thread */
-	bool closing; /* callbacks do not wait for the card any more */
+	bool closing; /* callbacks do not wait for the device any more */
 };
 
 /* The first one in the order in which they were opened; under the table lock or READ_SHARED(). */
@@ -336,8 +336,9 @@ int general_error(const struct accel_device *dev, int err);
 /* ---- stream.c: queues of the driver ---- */
 
 /*
- * A ticket is a point of a stream of some card in one word, so that it can be read whole. Points of
- * a stream's number never go back, so it stays right when the stream is destroyed. 0 is complete.
+ * A ticket is a point of a stream of some device in one word, so that it can be read whole. Points
+ * of a stream's number never go back, so it stays right when the stream is destroyed. 0 is
+ * complete.
  */
 #define TICKET_BITS 8
 
@@ -357,8 +358,8 @@ static inline uint32_t ticket_stream(uint64_t ticket)
 }
 
 /*
- * Handles stay allocated until the card is closed, so that a destroyed one can be told, and nothing
- * that is late touches freed memory.
+ * Handles stay allocated until the device is closed, so that a destroyed one can be told, and
+ * nothing that is late touches freed memory.
  */
 enum handle_state {
 	HANDLE_UNUSED,
@@ -390,7 +391,7 @@ int ticket_wait(struct accel_device *dev, uint64_t ticket, uint64_t deadline);
 
 /* 0 if calls on the stream make sense: not NULL, not inherited, live, not inside its callback. */
 int stream_check(const struct accel_stream *stream);
-/* The same, and that it belongs to a card. */
+/* The same, and that it belongs to a device. */
 int stream_check_of(const struct accel_stream *stream, const struct accel_device *dev);
 /* Waits until all has ended, callbacks too; the error of the stream. */
 int stream_settle(struct accel_stream *stream, uint64_t deadline);
@@ -414,7 +415,7 @@ struct submitted {
  */
 int stream_position(struct accel_stream *stream, uint64_t *ticket);
 /*
- * Lets a stream wait for points of other streams of its card, by number; the point that is behind
+ * Lets a stream wait for points of other streams of its device, by number; the point that is behind
  * them. Without a sentence.
  */
 int stream_wait_points(struct accel_stream *stream, const uint64_t points[1 << TICKET_BITS],
@@ -424,8 +425,8 @@ int stream_wait_points(struct accel_stream *stream, const uint64_t points[1 << T
  * completion page; before the first stream the driver is asked.
  */
 int device_state(struct accel_device *dev);
-/* 0, or what the completion page says of the card. */
-int stream_card(const struct accel_stream *stream);
+/* 0, or what the completion page says of the device. */
+int stream_device_state(const struct accel_stream *stream);
 
 /* Queues operations behind all callbacks; without a sentence. */
 int stream_submit(struct accel_stream *stream, const struct paccel_op *ops, uint32_t nr,
@@ -441,7 +442,7 @@ void streams_free(struct accel_device *dev);
 
 /* Waits until no callback of the stream is pending. */
 int callbacks_wait(struct accel_stream *stream, uint64_t deadline);
-/* Runs those of a card now, whatever its work does. */
+/* Runs those of a device now, whatever its work does. */
 void callbacks_end(struct accel_device *dev);
 /* Whether this is a thread that runs them, and for which stream. */
 bool in_callbacks(void);
@@ -463,7 +464,7 @@ void stamps_free(struct accel_device *dev);
 struct accel_event {
 	struct accel_event *next, *next_unused;
 	struct accel_device *dev;
-	struct stamp *stamp; /* under the card's lock, as is a change of the ticket */
+	struct stamp *stamp; /* under the device's lock, as is a change of the ticket */
 	/* Atomic: */
 	enum handle_state state;
 	uint64_t ticket; /* 0 if it was never recorded */
@@ -478,7 +479,7 @@ void event_abandon(struct accel_event *event, struct stamp *stamp);
 bool ticket_passed(struct accel_device *dev, uint64_t ticket);
 void events_free(struct accel_device *dev);
 
-/* ---- stage.c: bytes of pageable memory on their way to the card ---- */
+/* ---- stage.c: bytes of pageable memory on their way to the device ---- */
 
 struct stage_piece;
 /* A place for a copy of some bytes, or NULL: there is no room, or they are too many. */
@@ -533,7 +534,7 @@ int size_above_max(const struct accel_device *dev, int err, size_t size);
 enum want {
 	WANT_ANY,
 	WANT_HOST, /* anything but device memory */
-	WANT_DEVICE, /* device or unified memory of one card */
+	WANT_DEVICE, /* device or unified memory of one device */
 };
 
 struct operand {
@@ -547,14 +548,14 @@ struct operand {
 	struct accel_device *dev; /* whose device memory it is; NULL: the processor's to access */
 	uint64_t serial; /* with dev: of the allocation */
 	bool known; /* host memory that is mapped for certain: host or unified */
-	bool pinned; /* wholly in one host range of the card that is asked */
+	bool pinned; /* wholly in one host range of the device that is asked */
 };
 
 /* What can be said without a look-up: NULL, size 0, wrapping. */
 int operand_check(const struct operand *operand);
 /*
  * Finds out whose memory it is, or says what is wrong. Holds dev. Takes no lock. pin_dev: NULL,
- * or the card whose host ranges count as pinned.
+ * or the device whose host ranges count as pinned.
  */
 int operand_resolve(struct operand *operand, const struct accel_device *pin_dev);
 /* 0 if it does not start in a window. */
@@ -584,17 +585,17 @@ int copy_any(struct accel_stream *stream, void *dst, const void *src, size_t siz
 /* By whoever can, complete on return. */
 int copy_now(const struct copy *copy);
 
-/* By one card; enum paccel_copy_dir. Without a sentence, and with one. */
+/* By one device; enum paccel_copy_dir. Without a sentence, and with one. */
 int copy_ioctl(struct accel_device *dev, uint32_t dir, const struct copy *copy);
 int copy_submit(struct accel_device *dev, uint32_t dir, const struct copy *copy);
-/* Between two cards, through host memory: staged.c. */
+/* Between two devices, through host memory: staged.c. */
 int copy_staged(const struct copy *copy);
 /* Gives up what is kept for such copies. False if there was nothing. */
 bool staged_give_up(void);
 void staged_in_child(void);
-/* Between two cards, directly if they reach each other: peer.c. */
+/* Between two devices, directly if they reach each other: peer.c. */
 int copy_between(const struct copy *copy);
-/* On a stream of the card that has the source; nothing is queued where that does not do. */
+/* On a stream of the device that has the source; nothing is queued where that does not do. */
 int copy_between_queue(const struct copy *copy, bool *queued);
 /* By the processor. */
 int copy_host(const struct copy *copy);
@@ -617,7 +618,7 @@ void peers_in_child(void);
 
 /* ---- async.c: copies and fills on a stream ---- */
 
-/* The direction for the driver if a card can do the copy alone, with pinned host memory; or 0. */
+/* The direction for the driver if a device can do the copy alone, with pinned host memory; or 0. */
 uint32_t copy_direction(const struct copy *copy);
 void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op);
 int copy_queue(const struct copy *copy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that is shared as dma-bufs: with other processes that use the card, and with other
+ * Memory that is shared as dma-bufs: with other processes that use the device, and with other
  * drivers.
  */
 #define _GNU_SOURCE
@@ -121,7 +121,7 @@ static int dmabuf_failed(const struct accel_device *dev, int err, int fd, size_t
 	case -EACCES:
 		return fail(err,
 			    "fd %d was opened read-only: ACCEL_REGISTER_READ_ONLY says that the "
-			    "card only reads",
+			    "device only reads",
 			    fd);
 	case -EOPNOTSUPP:
 		return fail(err,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pageable bytes on their way to the card: copied into a ring of locked memory, so that the program
- * has its memory back when the call returns. The ring is small, since RLIMIT_MEMLOCK is 8 MiB by
- * default: what finds no room is not staged, and nobody ever waits for another stream's bytes.
+ * Pageable bytes on their way to the device: copied into a ring of locked memory, so that the
+ * program has its memory back when the call returns. The ring is small, since RLIMIT_MEMLOCK is 8
+ * MiB by default: what finds no room is not staged, and nobody ever waits for another stream's
+ * bytes.
  */
 #include "private.h"
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies between two cards that do not reach each other: through host memory, in blocks.
+ * Copies between two devices that do not reach each other: through host memory, in blocks.
  *
- * Both cards work at once. There are two locked buffers: while the one card writes a block into one
- * of them, the other card reads the block before out of the other. Each card has a stream for that,
- * and waits for fences of the other one: that a buffer is full, and that it is empty again.
+ * Both devices work at once. There are two locked buffers: while the one device writes a block into
+ * one of them, the other device reads the block before out of the other. Each device has a stream
+ * for that, and waits for fences of the other one: that a buffer is full, and that it is empty
+ * again.
  *
  * To make all that takes longer than to copy some MiB, so the last one is kept. As the program does
  * not know of what it has (locked memory, streams, host ranges), it is given up as soon as a command
- * finds a limit reached. Where it cannot be made, and for what is one block, the cards take turns
+ * finds a limit reached. Where it cannot be made, and for what is one block, the devices take turns
  * with ordinary memory.
  */
 #define _GNU_SOURCE
@@ -19,7 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Charged four times to RLIMIT_MEMLOCK, 8 MiB by default: two buffers, registered with two cards. */
+/* RLIMIT_MEMLOCK, 8 MiB by default, is charged 4 times: 2 buffers, registered with 2 devices. */
 #define BUFFER_BYTES ((size_t)1 << 20)
 
 /* ---- Blocks ---- */
@@ -107,7 +108,7 @@ static int copy_stepwise(const struct copy *copy)
 
 /* ---- Both at once ---- */
 
-/* What one of the two cards has of it. A block is one point of its stream. */
+/* What one of the two devices has of it. A block is one point of its stream. */
 struct end {
 	struct accel_device *dev;
 	bool registered;
@@ -120,7 +121,7 @@ struct end {
 struct pipe {
 	struct end from, to;
 	char *buffers;
-	int empty[2]; /* fences of the card that reads them; -1 if nothing was ever in there */
+	int empty[2]; /* fences of the device that reads them; -1 if nothing was ever in there */
 };
 
 static bool end_open(struct end *end, const void *buffers)
@@ -322,7 +323,7 @@ static int settle(struct end *end)
 	return err;
 }
 
-/* A card that waits for what has failed fails as well, but not before: two blocks later, or last. */
+/* A device that waits for a block that has failed fails too, two blocks later or at the end. */
 static const struct end *who_failed(const struct pipe *pipe)
 {
 	if (pipe->from.error && (!pipe->to.error || pipe->from.failed <= pipe->to.failed))
@@ -331,7 +332,7 @@ static const struct end *who_failed(const struct pipe *pipe)
 }
 
 /*
- * False if this is no way for the copy: something could not be had, or a card does not even tell
+ * False if this is no way for the copy: something could not be had, or a device does not even tell
  * what it has done. The other way works then, or finds out what is wrong.
  */
 static bool copy_pipelined(const struct copy *copy, int *result)

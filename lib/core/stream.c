@@ -22,7 +22,7 @@ static const bool page_is_whole = sizeof(void *) >= sizeof(uint64_t);
 
 /* ---- Points ---- */
 
-/* What was queued when the card went, or lost its memory, may still be ending. */
+/* What was queued when the device went, or lost its memory, may still be ending. */
 static int page_error(const struct paccel_page *page)
 {
 	switch (__atomic_load_n(&page->state, __ATOMIC_RELAXED)) {
@@ -275,7 +275,7 @@ int stream_wait_points(struct accel_stream *stream, const uint64_t points[1 << T
 	return err;
 }
 
-int stream_card(const struct accel_stream *stream)
+int stream_device_state(const struct accel_stream *stream)
 {
 	int err = page_error(LOAD(stream->dev->page));
 
@@ -379,7 +379,7 @@ static int map_page(struct accel_device *dev, uint64_t offset)
 	return 0;
 }
 
-/* Under the card's lock. */
+/* Under the device's lock. */
 static struct accel_stream *new_handle(struct accel_device *dev)
 {
 	struct accel_stream *stream;
@@ -396,7 +396,7 @@ static struct accel_stream *new_handle(struct accel_device *dev)
 	return stream;
 }
 
-/* Under the card's lock. */
+/* Under the device's lock. */
 static int make_handle(struct accel_device *dev, const struct paccel_stream_create *cmd,
 		       struct accel_stream **made)
 {
@@ -606,7 +606,7 @@ int accel_device_synchronize(struct accel_device *dev)
 	if (err)
 		return err;
 	if (in_callbacks())
-		return fail(-EDEADLK, "a callback cannot wait for all streams of a card: "
+		return fail(-EDEADLK, "a callback cannot wait for all streams of a device: "
 				      "its own is one of them");
 	err = device_alive(dev);
 	while (next_stream(dev, &at)) {

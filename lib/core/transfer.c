@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes that one card moves, or the processor.
+ * Bytes that one device moves, or the processor.
  */
 #define _GNU_SOURCE
 #include "private.h"
@@ -76,7 +76,7 @@ int copy_submit(struct accel_device *dev, uint32_t dir, const struct copy *copy)
 }
 
 /*
- * Pageable memory that is not there must be -EFAULT for the processor as it is for the card:
+ * Pageable memory that is not there must be -EFAULT for the processor as it is for the device:
  * populating the pages is the check (in Linux since 5.14).
  */
 int host_touch(const struct operand *host, uintptr_t ptr, size_t size)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The window: addresses as large as the card's memory that nothing else gets, so that a device
- * pointer can be told from every other one. Where the card's memory can be mapped it is mapped
+ * The window: addresses as large as the device's memory that nothing else gets, so that a device
+ * pointer can be told from every other one. Where the device's memory can be mapped it is mapped
  * there, all of it once; elsewhere nothing can access it, and a stray dereference is a clean
- * SIGSEGV. The library itself never loads or stores there: what a card that goes away does to
+ * SIGSEGV. The library itself never loads or stores there: what a device that goes away does to
  * those who do (SIGBUS) must not come out of a call.
  */
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@
 
 #define WINDOW_ALIGN ((size_t)2 << 20)
 #define GUARD 4096
-#define NO_ROOM "cannot reserve %zu bytes of address space for the card's memory: "
+#define NO_ROOM "cannot reserve %zu bytes of address space for the device's memory: "
 
 static int reserve_failed(int err, size_t size)
 {
@@ -32,7 +32,7 @@ static int reserve_failed(int err, size_t size)
 		return fail(-ENOMEM,
 			    NO_ROOM
 			    "mlockall(MCL_FUTURE) charges them to RLIMIT_MEMLOCK (ulimit -l); "
-			    "open the card first",
+			    "open the device first",
 			    size);
 	return fail(-ENOMEM, NO_ROOM "%s", size, strerrordesc_np(err));
 }
@@ -45,7 +45,7 @@ int window_reserve(struct window *window, uint64_t mem_size)
 
 	if (size < mem_size)
 		return fail(-ENOMEM,
-			    "the card's memory is larger than the address space of this program");
+			    "the device's memory is larger than the address space of this program");
 	map = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)
 		return reserve_failed(errno, size);

@@ -25,7 +25,7 @@ static int check_stream(const struct accel_pool *pool, const struct accel_stream
 {
 	if (!pool->dev)
 		return fail(-EINVAL, "stream is not NULL, and the pool has no device");
-	return stream_check_of(stream, pool->dev) ?: stream_card(stream);
+	return stream_check_of(stream, pool->dev) ?: stream_device_state(stream);
 }
 
 /* 0 is more than the most. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The debug mode of pools: patterns where nobody may write. What the processor cannot access goes
- * through the card, in pieces.
+ * through the device, in pieces.
  */
 #include "pool_private.h"
 

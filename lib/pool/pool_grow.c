@@ -12,9 +12,9 @@
 #define REFUSED_MS 100
 #define DEFAULT_GRANULE 256
 #define LEAST_GRANULE 16
-#define SMALL_CARD ((uint64_t)1 << 20)
+#define SMALL_DEVICE ((uint64_t)1 << 20)
 #define DEFAULT_GROWTH ((size_t)64 << 20)
-#define GROWTHS_OF_CARD 32
+#define GROWTHS_OF_DEVICE 32
 
 /* A region counts its granules in 32 bits. */
 static size_t largest_chunk(const struct accel_pool *pool)
@@ -326,12 +326,12 @@ static int configure(struct accel_pool *pool, const struct accel_pool_options *o
 		return err;
 	granule = options->granule;
 	if (!granule)
-		granule = info.granule < DEFAULT_GRANULE && info.memory_size < SMALL_CARD ?
+		granule = info.granule < DEFAULT_GRANULE && info.memory_size < SMALL_DEVICE ?
 				  (size_t)info.granule : DEFAULT_GRANULE;
 	pool->granule_shift = (unsigned int)__builtin_ctzll(granule);
 	pool->growth_size = options->growth_size;
 	if (!pool->growth_size)
-		pool->growth_size = pool->dev ? (size_t)(info.memory_size / GROWTHS_OF_CARD)
+		pool->growth_size = pool->dev ? (size_t)(info.memory_size / GROWTHS_OF_DEVICE)
 					      : DEFAULT_GROWTH;
 	pool->growth_size = round_up(pool->growth_size, granule);
 	pool->maximum_size = options->maximum_size;

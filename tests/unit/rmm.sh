@@ -26,7 +26,7 @@ check 'one pool for SUNDIALS and RMM' over_the_mock "$out/tests/clients/rmm/shar
 
 no_card() {
 	! LD_PRELOAD=$out/tests/unit/libmock.so MOCK_CARDS='' "$program" > "$work/none" &&
-		grep '^Bail out! there is no card 0: there are 0' "$work/none"
+		grep '^Bail out! there is no device 0: there are 0' "$work/none"
 }
 check 'containers without a card' no_card
 

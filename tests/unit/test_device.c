@@ -236,12 +236,12 @@ static void test_open_without_card(void)
 {
 	struct accel_device *dev = (void *)1;
 
-	refused(accel_device_open(0, &dev), -ENODEV, "there is no card");
+	refused(accel_device_open(0, &dev), -ENODEV, "there is no device");
 	ok(!dev);
 	mock_add(0);
 	mock_add(1);
-	refused(accel_device_open(2, &dev), -ENODEV, "the last card is 1");
-	refused(accel_device_open(1 << 30, &dev), -ENODEV, "the last card is 1");
+	refused(accel_device_open(2, &dev), -ENODEV, "the last device is 1");
+	refused(accel_device_open(1 << 30, &dev), -ENODEV, "the last device is 1");
 }
 
 static void test_open_bad_arguments(void)
@@ -456,7 +456,7 @@ static void test_removed_card(void)
 	mock_remove(0);
 	for (int i = 0; i < 2; i++)
 		expect_all(dev, device, host, unified, registered, -ENODEV);
-	refused(accel_memory_copy(device, registered, 1), -ENODEV, "the card was removed");
+	refused(accel_memory_copy(device, registered, 1), -ENODEV, "the device was removed");
 	host[0] = unified[0] = 1;
 	expect(accel_device_open(0, &again), -ENODEV);
 	ok(!again);

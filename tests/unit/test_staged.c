@@ -167,7 +167,7 @@ static void lose_in_the_middle(unsigned int node, void (*lose)(unsigned int node
 	lose(node);
 	mock_release(node);
 	expect(end_copy(&call), err);
-	snprintf(name, sizeof(name), err == -ENODEV ? "/dev/paccel%u: the card was removed"
+	snprintf(name, sizeof(name), err == -ENODEV ? "/dev/paccel%u: the device was removed"
 						    : "/dev/paccel%u: a reset", node);
 	ok(strstr(call.sentence, name));
 	ok(!mock_host_ranges(!node) && !mock_streams(!node));

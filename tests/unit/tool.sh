@@ -165,7 +165,7 @@ for command in list info stats health copy; do
 	[ $command = copy ] && file=(Makefile)
 	check "$command without driver" fails 1 'modprobe paccel' \
 		with MOCK_UNLOADED=1 "$tool" $command "${file[@]}"
-	check "$command without device" fails 1 'there is no card' \
+	check "$command without device" fails 1 'there is no device' \
 		with MOCK_CARDS= "$tool" $command "${file[@]}"
 done
 check 'no permission' fails 1 'no permission to open /dev/paccel0' \
@@ -282,7 +282,7 @@ check 'monitor leaves it out' json_lines monitor '[c["index"] for c in d["device
 check 'monitor fails if no other one is left' fails 1 'no permission to open /dev/paccel10' monitor 10 -n 1
 unset MOCK_DENY
 check 'monitor does not mix formats' fails 2 'exclude each other' monitor --csv --json
-check 'monitor without device' fails 1 'there is no card' with MOCK_CARDS= "$tool" monitor
+check 'monitor without device' fails 1 'there is no device' with MOCK_CARDS= "$tool" monitor
 for interval in 0 1e-300 0.0099 nan 86401; do
 	check "an interval of $interval" fails 2 "interval is '$interval'" \
 		one_card timeout 5 "$tool" monitor -n 1 --interval $interval
@@ -411,7 +411,7 @@ check 'topo shows what is known of it' json topo \
 unset MOCK_DENY
 check 'topo --json without device' json topo 'd == {"devices": [], "pairs": []}' \
 	with MOCK_CARDS= "$tool" topo --json
-check 'topo without device' fails 1 'there is no card' with MOCK_CARDS= "$tool" topo
+check 'topo without device' fails 1 'there is no device' with MOCK_CARDS= "$tool" topo
 
 # ---- bench ----
 
@@ -452,7 +452,7 @@ check 'bench --svg that cannot be written' fails 1 'cannot write /nowhere/x.svg'
 for size in 0 0K none; do
 	check "bench of size $size" fails 2 "size is '$size': " one_card "$tool" bench --max-size $size
 done
-check 'bench that fails' fails 1 'bench: /dev/paccel0: the card failed' \
+check 'bench that fails' fails 1 'bench: /dev/paccel0: the device failed' \
 	with MOCK_CARDS=0 MOCK_FAIL_COPY=6 "$tool" bench
 
 # ---- Colour ----
@@ -541,9 +541,9 @@ check 'copy --json notices wrong bytes' json copy 'not d["ok"] and d["different"
 	with MOCK_CARDS=0 MOCK_CORRUPT=1 "$tool" copy --json "$work/64.bin"
 check 'copy of a file that is not there' fails 1 'No such file' one_card "$tool" copy "$work/none"
 check 'copy of a directory' fails 1 'directory' one_card "$tool" copy "$work"
-check 'copy that fails half-way' fails 1 'copy: /dev/paccel0: the card failed' \
+check 'copy that fails half-way' fails 1 'copy: /dev/paccel0: the device failed' \
 	with MOCK_CARDS=0 MOCK_FAIL_COPY=6 "$tool" copy "$work/4033.bin"
-check 'a fill that fails' fails 1 'fill: /dev/paccel0: the card did not answer' \
+check 'a fill that fails' fails 1 'fill: /dev/paccel0: the device did not answer' \
 	with MOCK_CARDS=0 MOCK_FAIL_FILL=1 "$tool" copy "$work/64.bin"
 from_a_pipe() { one_card "$tool" copy /dev/stdin < <(cat "$work/4033.bin") | grep '^all 4033 bytes'; }
 check 'copy from a pipe' from_a_pipe

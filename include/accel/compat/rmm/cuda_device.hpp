@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cards by number. */
+/* Devices by number. */
 #ifndef ACCEL_COMPAT_RMM_CUDA_DEVICE_HPP
 #define ACCEL_COMPAT_RMM_CUDA_DEVICE_HPP
 

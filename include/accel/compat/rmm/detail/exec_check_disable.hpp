@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* There is no code for the card here. */
+/* There is no code for the device here. */
 #ifndef ACCEL_COMPAT_RMM_DETAIL_EXEC_CHECK_DISABLE_HPP
 #define ACCEL_COMPAT_RMM_DETAIL_EXEC_CHECK_DISABLE_HPP
 

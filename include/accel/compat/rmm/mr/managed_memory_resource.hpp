@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that card and processor can both access. */
+/* Memory that device and processor can both access. */
 #ifndef ACCEL_COMPAT_RMM_MR_MANAGED_MEMORY_RESOURCE_HPP
 #define ACCEL_COMPAT_RMM_MR_MANAGED_MEMORY_RESOURCE_HPP
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The resource of a card. */
+/* The resource of a device. */
 #ifndef ACCEL_COMPAT_RMM_MR_PER_DEVICE_RESOURCE_HPP
 #define ACCEL_COMPAT_RMM_MR_PER_DEVICE_RESOURCE_HPP
 

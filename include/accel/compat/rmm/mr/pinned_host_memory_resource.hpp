@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Host memory that the card can access. */
+/* Host memory that the device can access. */
 #ifndef ACCEL_COMPAT_RMM_MR_PINNED_HOST_MEMORY_RESOURCE_HPP
 #define ACCEL_COMPAT_RMM_MR_PINNED_HOST_MEMORY_RESOURCE_HPP
 
