@@ -82,7 +82,7 @@ static aclError put_in(const struct on_stream *on, aclrtStream stream, struct ca
 	state_lock();
 	object = stream_object(on, stream);
 	/* Of a device that is being reset nobody would run it. */
-	is_served = object && object->report && object->card->state == CARD_OPEN;
+	is_served = object && object->report && object->device->state == DEVICE_OPEN;
 	if (is_served)
 		fd = fcntl(object->report->reached, F_DUPFD_CLOEXEC, 0);
 	if (fd >= 0)

@@ -15,15 +15,15 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
 		return err;
 	if (!context)
 		return call_null("context");
-	err = card_open(deviceId, &object.card);
+	err = device_open(deviceId, &object.device);
 	if (err)
 		return err;
 	state_lock();
 	/* Another thread may be resetting the device. */
-	if (object.card->state == CARD_OPEN)
+	if (object.device->state == DEVICE_OPEN)
 		*context = handle_make(&object);
 	state_unlock();
-	card_put(object.card);
+	device_put(object.device);
 	if (!*context)
 		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
 				 "out of memory, or the device is being reset");
@@ -32,16 +32,16 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
 }
 
 /* What can be ended by nobody else from then on. */
-static bool take(enum handle_kind kind, struct card *card, aclrtContext context, size_t *at,
+static bool take(enum handle_kind kind, struct device *device, aclrtContext context, size_t *at,
 		 struct object *object)
 {
 	void *handle;
 
 	state_lock();
-	handle = handle_next(kind, card, context, at);
+	handle = handle_next(kind, device, context, at);
 	if (handle) {
 		*object = *handle_find(kind, handle);
-		/* Of streams of other cards. */
+		/* Of streams of other devices. */
 		waits_use(object->waits);
 		handle_drop(handle);
 	}
@@ -59,7 +59,7 @@ static void end(const struct object *object)
 		accel_event_destroy(object->event);
 }
 
-static void end_all(enum handle_kind kind, struct card *card, aclrtContext context)
+static void end_all(enum handle_kind kind, struct device *device, aclrtContext context)
 {
 	struct object object;
 	size_t at, ended;
@@ -67,28 +67,28 @@ static void end_all(enum handle_kind kind, struct card *card, aclrtContext conte
 	/* Until there is none: what was being made meanwhile may stand before those that were ended. */
 	do {
 		ended = 0;
-		for (at = 0; take(kind, card, context, &at, &object); ended++)
+		for (at = 0; take(kind, device, context, &at, &object); ended++)
 			end(&object);
 	} while (ended);
 }
 
-void objects_end(struct card *card, aclrtContext context)
+void objects_end(struct device *device, aclrtContext context)
 {
 	struct wait *waits;
 
-	end_all(HANDLE_STREAM, card, context);
+	end_all(HANDLE_STREAM, device, context);
 	if (context)
 		return;
 	state_lock();
-	waits = waits_take_of(card);
+	waits = waits_take_of(device);
 	state_unlock();
 	waits_end(waits);
-	end_all(HANDLE_EVENT, card, NULL);
-	end_all(HANDLE_CONTEXT, card, NULL);
+	end_all(HANDLE_EVENT, device, NULL);
+	end_all(HANDLE_CONTEXT, device, NULL);
 }
 
 /* Its default stream, too. */
-static aclError drain(struct card *card, const struct object *context, aclrtContext handle)
+static aclError drain(struct device *device, const struct object *context, aclrtContext handle)
 {
 	aclError err = ACL_SUCCESS;
 	struct held held;
@@ -96,7 +96,7 @@ static aclError drain(struct card *card, const struct object *context, aclrtCont
 
 	if (context->stream)
 		err = stream_told(context->stream, accel_stream_synchronize(context->stream));
-	while (stream_next(card, handle, &at, &held)) {
+	while (stream_next(device, handle, &at, &held)) {
 		aclError failed = stream_told(held.stream, accel_stream_synchronize(held.stream));
 
 		stream_put(&held);
@@ -117,12 +117,12 @@ aclError aclrtDestroyContext(aclrtContext context)
 	state_lock();
 	found = handle_find(HANDLE_CONTEXT, context);
 	/* Who resets the device ends it, and does not wait for uses that begin now. */
-	if (found && found->card->state != CARD_OPEN)
+	if (found && found->device->state != DEVICE_OPEN)
 		found = NULL;
 	if (found) {
 		object = *found;
 		if (!object.is_default) {
-			object.card->users++;
+			object.device->users++;
 			handle_drop(context);
 		}
 	}
@@ -132,11 +132,11 @@ aclError aclrtDestroyContext(aclrtContext context)
 	if (object.is_default)
 		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
 				 "context %p is the default context of device %d: "
-				 "aclrtResetDevice() ends it", context, object.card->id);
-	err = drain(object.card, &object, context);
-	objects_end(object.card, context);
+				 "aclrtResetDevice() ends it", context, object.device->id);
+	err = drain(object.device, &object, context);
+	objects_end(object.device, context);
 	end(&object);
-	card_put(object.card);
+	device_put(object.device);
 	return err;
 }
 

@@ -37,17 +37,17 @@ static aclError check(const void *dst, size_t max, const void *src, size_t count
 
 /* ---- Between two devices ---- */
 
-/* The card of device memory, counted; NULL for everything else. */
-static struct card *card_of_device_memory(const void *ptr)
+/* The device that has the memory, counted; NULL for everything but device memory. */
+static struct device *device_of_memory(const void *ptr)
 {
 	struct accel_pointer_info info;
 
 	if (accel_pointer_get_info(ptr, &info) || info.kind != ACCEL_MEMORY_DEVICE)
 		return NULL;
-	return card_with(info.device);
+	return device_with(info.device);
 }
 
-static bool may_copy(const struct card *a, const struct card *b)
+static bool may_copy(const struct device *a, const struct device *b)
 {
 	bool may;
 
@@ -57,28 +57,28 @@ static bool may_copy(const struct card *a, const struct card *b)
 	return may;
 }
 
-struct cards {
-	struct card *dst, *src; /* NULL for host memory */
+struct devices {
+	struct device *dst, *src; /* NULL for host memory */
 };
 
-static void cards_put(const struct cards *cards)
+static void devices_put(const struct devices *devices)
 {
-	if (cards->dst)
-		card_put(cards->dst);
-	if (cards->src)
-		card_put(cards->src);
+	if (devices->dst)
+		device_put(devices->dst);
+	if (devices->src)
+		device_put(devices->src);
 }
 
-/* Both stay open until cards_put(). */
-static aclError cards_enter(struct cards *cards, const void *dst, const void *src)
+/* Both stay open until devices_put(). */
+static aclError devices_enter(struct devices *devices, const void *dst, const void *src)
 {
-	*cards = (struct cards){ card_of_device_memory(dst), card_of_device_memory(src) };
-	if (!cards->dst || !cards->src || cards->dst == cards->src ||
-	    may_copy(cards->dst, cards->src))
+	*devices = (struct devices){ device_of_memory(dst), device_of_memory(src) };
+	if (!devices->dst || !devices->src || devices->dst == devices->src ||
+	    may_copy(devices->dst, devices->src))
 		return ACL_SUCCESS;
 	call_fail(0, "dst is memory of device %d and src of device %d: "
-		  "aclrtDeviceEnablePeerAccess() comes first", cards->dst->id, cards->src->id);
-	cards_put(cards);
+		  "aclrtDeviceEnablePeerAccess() comes first", devices->dst->id, devices->src->id);
+	devices_put(devices);
 	return ACL_ERROR_RT_PARAM_INVALID;
 }
 
@@ -88,15 +88,15 @@ aclError memcpy_now(const struct here *here, void *dst, size_t max, const void *
 		    aclrtMemcpyKind kind)
 {
 	aclError err = check(dst, max, src, count, kind);
-	struct cards cards = { NULL, NULL };
+	struct devices devices = { NULL, NULL };
 
 	/* Of one that is opened later there can be no address yet. */
 	if (!err && !here->is_alone)
-		err = cards_enter(&cards, dst, src);
+		err = devices_enter(&devices, dst, src);
 	if (err)
 		return err;
 	err = call_failed(accel_memory_copy(dst, src, count));
-	cards_put(&cards);
+	devices_put(&devices);
 	return err;
 }
 
@@ -114,20 +114,20 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, a
 
 /* ---- On a stream ---- */
 
-static int queue_between(const struct on_stream *on, const struct cards *cards, void *dst,
+static int queue_between(const struct on_stream *on, const struct devices *devices, void *dst,
 			 const void *src, size_t count)
 {
-	return accel_async_memory_copy_p2p(cards->dst->dev, cards->src->dev, on->stream, dst, src,
-					   count);
+	return accel_async_memory_copy_p2p(devices->dst->dev, devices->src->dev, on->stream, dst,
+					   src, count);
 }
 
-static int queue(const struct on_stream *on, const struct cards *cards, void *dst, const void *src,
-		 size_t count)
+static int queue(const struct on_stream *on, const struct devices *devices, void *dst,
+		 const void *src, size_t count)
 {
-	struct accel_device *dev = on->here.card->dev;
+	struct accel_device *dev = on->here.device->dev;
 
-	if (cards->dst && cards->src && cards->dst != cards->src)
-		return queue_between(on, cards, dst, src, count);
+	if (devices->dst && devices->src && devices->dst != devices->src)
+		return queue_between(on, devices, dst, src, count);
 	if (is_device_memory(dst) && is_device_memory(src))
 		return accel_async_memory_copy_d2d(dev, on->stream, dst, src, count);
 	if (is_device_memory(dst))
@@ -139,7 +139,7 @@ aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const v
 		    size_t count, aclrtMemcpyKind kind)
 {
 	aclError err = check(dst, max, src, count, kind);
-	struct cards cards;
+	struct devices devices;
 
 	if (!err && kind == ACL_MEMCPY_HOST_TO_HOST)
 		err = call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -148,11 +148,11 @@ aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const v
 		err = call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
 				"dst and src are host memory: no device would copy");
 	if (!err)
-		err = cards_enter(&cards, dst, src);
+		err = devices_enter(&devices, dst, src);
 	if (err)
 		return err;
-	err = call_failed(queue(on, &cards, dst, src, count));
-	cards_put(&cards);
+	err = call_failed(queue(on, &devices, dst, src, count));
+	devices_put(&devices);
 	/* The program has its memory back on return. */
 	if (!err && kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)
 		err = stream_told(on->stream, accel_stream_synchronize(on->stream));

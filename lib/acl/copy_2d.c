@@ -74,11 +74,11 @@ static aclError check_stream(const struct on_stream *on, const struct rows *rows
 										      : rows->src,
 							  &info));
 
-	if (err || info.device == on->here.card->dev)
+	if (err || info.device == on->here.device->dev)
 		return err;
 	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
 			 "stream is of device %d, the device memory is of another one",
-			 on->here.card->id);
+			 on->here.device->id);
 }
 
 aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,

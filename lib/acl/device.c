@@ -28,30 +28,30 @@ aclError aclrtGetDeviceCount(uint32_t *count)
 }
 
 /* False if another thread is about to reset it. */
-static bool set_device(struct card *card)
+static bool set_device(struct device *device)
 {
 	bool is_open;
 
 	state_lock();
-	is_open = card->state == CARD_OPEN;
+	is_open = device->state == DEVICE_OPEN;
 	if (is_open) {
-		card->sets++;
-		context_use(card->context);
+		device->sets++;
+		context_use(device->context);
 	}
 	state_unlock();
-	card_put(card);
+	device_put(device);
 	return is_open;
 }
 
 aclError aclrtSetDevice(int32_t deviceId)
 {
 	aclError err = call_enter(__func__);
-	struct card *card;
+	struct device *device;
 
 	/* One that is being reset is opened anew, when that is done. */
 	do {
-		err = err ? err : card_open(deviceId, &card);
-	} while (!err && !set_device(card));
+		err = err ? err : device_open(deviceId, &device);
+	} while (!err && !set_device(device));
 	return err;
 }
 
@@ -59,14 +59,14 @@ aclError aclrtResetDevice(int32_t deviceId)
 {
 	aclError err = call_enter(__func__);
 
-	return err ? err : card_reset(deviceId, false);
+	return err ? err : device_reset(deviceId, false);
 }
 
 aclError aclrtResetDeviceForce(int32_t deviceId)
 {
 	aclError err = call_enter(__func__);
 
-	return err ? err : card_reset(deviceId, true);
+	return err ? err : device_reset(deviceId, true);
 }
 
 aclError aclrtGetDevice(int32_t *deviceId)
@@ -77,7 +77,7 @@ aclError aclrtGetDevice(int32_t *deviceId)
 	if (err)
 		return err;
 	if (deviceId)
-		*deviceId = here.card->id;
+		*deviceId = here.device->id;
 	else
 		err = call_null("deviceId");
 	here_leave(&here);
@@ -91,7 +91,7 @@ aclError aclrtSynchronizeDevice(void)
 
 	if (err)
 		return err;
-	err = card_synchronize(here.card);
+	err = device_synchronize(here.device);
 	here_leave(&here);
 	return err;
 }
@@ -107,10 +107,10 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout)
 		err = call_fail(ACL_ERROR_RT_PARAM_INVALID,
 				"timeout is %d: -1 for ever, or milliseconds", timeout);
 	else if (timeout == -1)
-		err = card_synchronize(here.card);
+		err = device_synchronize(here.device);
 	else
-		err = reports_check(here.card, NULL) ?:
-		      streams_wait(here.card, deadline_after(timeout));
+		err = reports_check(here.device, NULL) ?:
+		      streams_wait(here.device, deadline_after(timeout));
 	here_leave(&here);
 	return err;
 }
@@ -125,7 +125,7 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *u
 {
 	aclError err = call_enter(__func__);
 	struct accel_memory_stats stats;
-	struct card *card;
+	struct device *device;
 
 	if (err)
 		return err;
@@ -134,11 +134,11 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *u
 	if (utilizationInfo->utilizationExtend)
 		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
 				 "utilizationInfo: its field utilizationExtend has to be NULL");
-	err = card_open(deviceId, &card);
+	err = device_open(deviceId, &device);
 	if (err)
 		return err;
-	err = call_failed(accel_memory_stats_full(card->dev, &stats));
-	card_put(card);
+	err = call_failed(accel_memory_stats_full(device->dev, &stats));
+	device_put(device);
 	if (err)
 		return err;
 	*utilizationInfo = (aclrtUtilizationInfo){
@@ -175,9 +175,9 @@ static size_t page_of(aclrtMemAttr attr)
 	return 0;
 }
 
-static aclError get_mem_info(const struct card *card, size_t page, size_t *free, size_t *total)
+static aclError get_mem_info(const struct device *device, size_t page, size_t *free, size_t *total)
 {
-	aclError err = call_failed(accel_device_memory_stats(card->dev, total, free));
+	aclError err = call_failed(accel_device_memory_stats(device->dev, total, free));
 
 	*free = err ? 0 : *free / page * page;
 	*total = err ? 0 : *total / page * page;
@@ -199,7 +199,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total)
 		err = call_fail(ACL_ERROR_RT_PARAM_INVALID, "attr is %d: 0 to %d are known",
 				(int)attr, ACL_HBM_MEM_P2P_HUGE1G);
 	else
-		err = get_mem_info(here.card, page_of(attr), free, total);
+		err = get_mem_info(here.device, page_of(attr), free, total);
 	here_leave(&here);
 	return err;
 }

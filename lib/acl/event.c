@@ -12,9 +12,10 @@
 static aclError create(struct here *here, aclrtEvent *event, uint32_t flags, bool is_reusable)
 {
 	struct object object = {
-		.kind = HANDLE_EVENT, .card = here->card, .flags = flags, .is_reusable = is_reusable
+		.kind = HANDLE_EVENT, .device = here->device, .flags = flags,
+		.is_reusable = is_reusable
 	};
-	aclError err = call_failed_for(accel_event_create(here->card->dev, &object.event),
+	aclError err = call_failed_for(accel_event_create(here->device->dev, &object.event),
 				       ACL_ERROR_RT_NO_EVENT_RESOURCE);
 
 	if (err)
@@ -79,14 +80,14 @@ aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
 	struct object *found;
 
 	/* Also for a compiler that does not know that a failure is not 0. */
-	*event = (struct object){ .card = NULL };
+	*event = (struct object){ .device = NULL };
 	if (err)
 		return err;
 	state_lock();
 	found = handle_find(HANDLE_EVENT, handle);
-	if (found && found->card->state == CARD_OPEN) {
+	if (found && found->device->state == DEVICE_OPEN) {
 		*event = *found;
-		event->card->users++;
+		event->device->users++;
 	} else {
 		found = NULL;
 	}
@@ -96,7 +97,7 @@ aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
 
 void event_leave(const struct object *event)
 {
-	card_put(event->card);
+	device_put(event->device);
 }
 
 aclError event_on_enter(const char *name, aclrtEvent handle, aclrtStream stream,
@@ -159,10 +160,10 @@ static aclError record(const struct on_stream *on, aclrtEvent handle, const stru
 {
 	aclError err;
 
-	if (event->card != on->here.card)
+	if (event->device != on->here.device)
 		return call_fail(ACL_ERROR_RESOURCE_NOT_MATCH,
 				 "event %p is of device %d, and the stream of device %d", handle,
-				 event->card->id, on->here.card->id);
+				 event->device->id, on->here.device->id);
 	err = call_failed_for(accel_event_record(event->event, on->stream),
 			      ACL_ERROR_RT_NO_EVENT_RESOURCE);
 	if (!err)

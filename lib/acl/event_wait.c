@@ -11,7 +11,8 @@
 
 /* A stream that was told to wait has come past it when another event has happened. */
 struct wait {
-	struct card *card; /* of the stream; NULL: it is being closed, and the other event ends so */
+	/* Of the stream; NULL while the device is being closed, which ends `passed` too. */
+	struct device *device;
 	struct accel_event *passed;
 	struct wait *next;
 };
@@ -27,19 +28,19 @@ void waits_in_child(void)
 struct wait *waits_use(struct wait *waits)
 {
 	for (struct wait *wait = waits; wait; wait = wait->next) {
-		if (wait->card->state == CARD_OPEN)
-			wait->card->users++;
+		if (wait->device->state == DEVICE_OPEN)
+			wait->device->users++;
 		else
-			wait->card = NULL;
+			wait->device = NULL;
 	}
 	return waits;
 }
 
 static void wait_end(struct wait *wait)
 {
-	if (wait->card) {
+	if (wait->device) {
 		accel_event_destroy(wait->passed);
-		card_put(wait->card);
+		device_put(wait->device);
 	}
 	free(wait);
 }
@@ -54,7 +55,7 @@ void waits_end(struct wait *waits)
 	}
 }
 
-struct wait *waits_take_of(struct card *card)
+struct wait *waits_take_of(struct device *device)
 {
 	struct wait *taken = NULL;
 	size_t at = 0;
@@ -66,14 +67,14 @@ struct wait *waits_take_of(struct card *card)
 		while (*link) {
 			struct wait *wait = *link;
 
-			if (wait->card != card) {
+			if (wait->device != device) {
 				link = &wait->next;
 				continue;
 			}
 			*link = wait->next;
 			wait->next = taken;
 			taken = wait;
-			card->users++;
+			device->users++;
 		}
 	}
 	return taken;
@@ -81,10 +82,10 @@ struct wait *waits_take_of(struct card *card)
 
 /* ---- Queueing ---- */
 
-/* One whose card is in use by the caller. */
+/* One whose device is in use by the caller. */
 static void keep_wait(aclrtEvent handle, struct wait *wait)
 {
-	struct card *card = wait->card;
+	struct device *device = wait->device;
 	struct object *event;
 
 	state_lock();
@@ -95,7 +96,7 @@ static void keep_wait(aclrtEvent handle, struct wait *wait)
 	}
 	state_unlock();
 	if (event) {
-		card_put(card);
+		device_put(device);
 		return;
 	}
 	/* Another thread has ended the event: nobody can ask any more. */
@@ -107,7 +108,7 @@ static int queue_marked(const struct on_stream *on, struct accel_event *event,
 			struct accel_event *mark)
 {
 	struct accel_batch *batch;
-	int err = accel_batch_create(on->here.card->dev, &batch);
+	int err = accel_batch_create(on->here.device->dev, &batch);
 
 	if (err)
 		return err;
@@ -120,7 +121,7 @@ static int queue_marked(const struct on_stream *on, struct accel_event *event,
 	return err;
 }
 
-/* A batch waits for events of its own card only. */
+/* A batch waits for events of its own device only. */
 static int queue_apart(const struct on_stream *on, struct accel_event *event,
 		       struct accel_event *mark)
 {
@@ -137,13 +138,13 @@ static aclError wait_for(const struct on_stream *on, aclrtEvent handle, const st
 
 	if (!wait)
 		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
-	err = accel_event_create(on->here.card->dev, &wait->passed);
-	if (!err && event->card == on->here.card)
+	err = accel_event_create(on->here.device->dev, &wait->passed);
+	if (!err && event->device == on->here.device)
 		err = queue_marked(on, event->event, wait->passed);
 	else if (!err)
 		err = queue_apart(on, event->event, wait->passed);
 	if (!err) {
-		wait->card = card_use(on->here.card);
+		wait->device = device_use(on->here.device);
 		keep_wait(handle, wait);
 		return ACL_SUCCESS;
 	}
@@ -194,7 +195,7 @@ static bool still_waits(aclrtEvent handle)
 	while (wait) {
 		struct wait *next = wait->next;
 
-		if (wait->card && accel_event_query(wait->passed) == -EINPROGRESS) {
+		if (wait->device && accel_event_query(wait->passed) == -EINPROGRESS) {
 			waits = true;
 			keep_wait(handle, wait);
 		} else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fills: of device memory by the card, of host memory by the processor.
+ * Fills: of device memory by the device, of host memory by the processor.
  */
 #include "private.h"
 
@@ -30,15 +30,15 @@ static aclError check(const void *ptr, size_t max, size_t count, struct accel_po
 static aclError fill_device(const struct accel_pointer_info *info, void *ptr, int32_t value,
 			    size_t count)
 {
-	struct card *card = card_with(info->device);
+	struct device *device = device_with(info->device);
 	aclError err;
 
-	if (!card)
+	if (!device)
 		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
-				 "devPtr %p is of a card that is not open by aclrtSetDevice()",
+				 "devPtr %p is of a device that is not open by aclrtSetDevice()",
 				 ptr);
-	err = call_failed(accel_device_memory_set(card->dev, ptr, (unsigned char)value, count));
-	card_put(card);
+	err = call_failed(accel_device_memory_set(device->dev, ptr, (unsigned char)value, count));
+	device_put(device);
 	return err;
 }
 
@@ -65,7 +65,7 @@ static aclError queue(const struct on_stream *on, const struct accel_pointer_inf
 	aclError err;
 
 	if (info->kind == ACCEL_MEMORY_DEVICE)
-		return call_failed(accel_async_device_memory_set(on->here.card->dev, on->stream,
+		return call_failed(accel_async_device_memory_set(on->here.device->dev, on->stream,
 								 ptr, (unsigned char)value, count));
 	err = stream_told(on->stream, accel_stream_synchronize(on->stream));
 	if (!err)

@@ -102,12 +102,13 @@ bool handle_release(const void *handle)
 	return true;
 }
 
-void *handle_next(enum handle_kind kind, const struct card *card, const void *context, size_t *at)
+void *handle_next(enum handle_kind kind, const struct device *device, const void *context,
+		  size_t *at)
 {
 	while (*at < slot_count) {
 		struct slot *slot = &slots[(*at)++];
 
-		if (slot->object.kind == kind && (!card || slot->object.card == card) &&
+		if (slot->object.kind == kind && (!device || slot->object.device == device) &&
 		    (!context || slot->object.context == context))
 			return handle_of(slot);
 	}

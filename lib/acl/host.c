@@ -25,7 +25,7 @@ static aclError allocate_host(const char *name, void **ptr, size_t size,
 	else
 		err = config_check(cfg, true);
 	if (!err)
-		err = call_failed_for(accel_host_memory_allocate(here.card->dev, ptr, size),
+		err = call_failed_for(accel_host_memory_allocate(here.device->dev, ptr, size),
 				      ACL_ERROR_RT_MEMORY_ALLOCATION);
 	here_leave(&here);
 	return err;
@@ -45,17 +45,17 @@ static aclError free_host(const char *name, void *ptr, bool wait)
 {
 	aclError err = call_enter(name);
 	struct accel_pointer_info info;
-	struct card *card;
+	struct device *device;
 
 	if (!err)
-		err = memory_enter(ptr, ACCEL_MEMORY_HOST, "hostPtr", &info, &card);
+		err = memory_enter(ptr, ACCEL_MEMORY_HOST, "hostPtr", &info, &device);
 	if (err)
 		return err;
 	if (wait)
-		err = card_synchronize(card);
+		err = device_synchronize(device);
 	if (!err)
-		err = call_failed(accel_host_memory_deallocate(card->dev, ptr, info.size));
-	card_put(card);
+		err = call_failed(accel_host_memory_deallocate(device->dev, ptr, info.size));
+	device_put(device);
 	return err;
 }
 
@@ -110,7 +110,7 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag)
 		return err;
 	err = check_registration(ptr, size, flag);
 	if (!err)
-		err = call_failed_for(accel_host_register(here.card->dev, ptr, (size_t)size, 0),
+		err = call_failed_for(accel_host_register(here.device->dev, ptr, (size_t)size, 0),
 				      ACL_ERROR_RT_MEMORY_ALLOCATION);
 	here_leave(&here);
 	return err;
@@ -119,12 +119,12 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag)
 static aclError why_not_registered(const void *ptr)
 {
 	struct accel_pointer_info info;
-	struct card *card;
-	aclError err = memory_enter(ptr, ACCEL_MEMORY_REGISTERED, "ptr", &info, &card);
+	struct device *device;
+	aclError err = memory_enter(ptr, ACCEL_MEMORY_REGISTERED, "ptr", &info, &device);
 
 	if (err)
 		return err;
-	card_put(card);
+	device_put(device);
 	return call_fail(ACL_ERROR_RT_PARAM_INVALID, "ptr %p: another thread has just registered it",
 			 ptr);
 }
@@ -134,15 +134,15 @@ aclError aclrtHostUnregister(void *ptr)
 {
 	aclError code = call_enter(__func__);
 	int at = 0, err = -ENOENT;
-	struct card *card;
+	struct device *device;
 
 	if (code)
 		return code;
 	if (!ptr)
 		return call_null("ptr");
-	while (err == -ENOENT && (card = card_next(&at))) {
-		err = accel_host_unregister(card->dev, ptr);
-		card_put(card);
+	while (err == -ENOENT && (device = device_next(&at))) {
+		err = accel_host_unregister(device->dev, ptr);
+		device_put(device);
 	}
 	return err == -ENOENT ? why_not_registered(ptr) : call_failed(err);
 }
@@ -155,21 +155,21 @@ static aclError describe(const struct accel_pointer_info *info, aclrtPtrAttribut
 		.location = { 0, ACL_MEM_LOCATION_TYPE_UNREGISTERED },
 		.pageSize = (uint32_t)sysconf(_SC_PAGESIZE),
 	};
-	struct card *card = card_with(info->device);
-	struct accel_device_info device;
+	struct device *device = device_with(info->device);
+	struct accel_device_info device_info;
 	aclError err = ACL_SUCCESS;
 
-	if (card) {
-		found.location.id = (uint32_t)card->id;
+	if (device) {
+		found.location.id = (uint32_t)device->id;
 		found.location.type = ACL_MEM_LOCATION_TYPE_HOST;
 	}
-	if (card && info->kind == ACCEL_MEMORY_DEVICE) {
-		err = call_failed(accel_device_get_info(card->dev, &device));
+	if (device && info->kind == ACCEL_MEMORY_DEVICE) {
+		err = call_failed(accel_device_get_info(device->dev, &device_info));
 		found.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-		found.pageSize = err ? 0 : (uint32_t)device.granule;
+		found.pageSize = err ? 0 : (uint32_t)device_info.granule;
 	}
-	if (card)
-		card_put(card);
+	if (device)
+		device_put(device);
 	if (!err)
 		*attributes = found;
 	return err;

@@ -99,7 +99,7 @@ static aclError allocate_device(const char *name, void **ptr, size_t size, unsig
 		return err;
 	err = ptr ? config_check(cfg, false) : call_null("devPtr");
 	if (!err)
-		err = allocate_on(here.card->dev, ptr, size, policy, padding);
+		err = allocate_on(here.device->dev, ptr, size, policy, padding);
 	here_leave(&here);
 	return err;
 }
@@ -158,7 +158,7 @@ static const char *const kinds[] = {
 };
 
 aclError memory_enter(const void *ptr, enum accel_memory_kind kind, const char *argument,
-		      struct accel_pointer_info *info, struct card **card)
+		      struct accel_pointer_info *info, struct device **device)
 {
 	int err;
 
@@ -174,28 +174,29 @@ aclError memory_enter(const void *ptr, enum accel_memory_kind kind, const char *
 		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
 				 "%s %p is inside of %s that begins at %p", argument, ptr,
 				 kinds[kind], info->base);
-	*card = card_with(info->device);
-	if (*card)
+	*device = device_with(info->device);
+	if (*device)
 		return ACL_SUCCESS;
 	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
-			 "%s %p is of a card that is not open by aclrtSetDevice()", argument, ptr);
+			 "%s %p is of a device that is not open by aclrtSetDevice()", argument,
+			 ptr);
 }
 
 static aclError free_device(const char *name, void *ptr, bool wait)
 {
 	aclError err = call_enter(name);
 	struct accel_pointer_info info;
-	struct card *card;
+	struct device *device;
 
 	if (!err)
-		err = memory_enter(ptr, ACCEL_MEMORY_DEVICE, "devPtr", &info, &card);
+		err = memory_enter(ptr, ACCEL_MEMORY_DEVICE, "devPtr", &info, &device);
 	if (err)
 		return err;
 	if (wait)
-		err = card_synchronize(card);
+		err = device_synchronize(device);
 	if (!err)
-		err = call_failed(accel_device_memory_deallocate(card->dev, ptr, info.size));
-	card_put(card);
+		err = call_failed(accel_device_memory_deallocate(device->dev, ptr, info.size));
+	device_put(device);
 	return err;
 }
 

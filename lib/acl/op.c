@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operators: the card has memory and moves it, it computes nothing. A program that wants an operator
- * has to be told, at once and with its name: a call that returned 0 would leave it with what happens
- * to be in the memory of the result.
+ * Operators: the device has memory and moves it, it computes nothing. A program that wants an
+ * operator has to be told, at once and with its name: a call that returned 0 would leave it with
+ * what happens to be in the memory of the result.
  */
 #include "system.h"
 
 static const char no_operators[] =
-	"this card has memory only, it computes nothing: copy to the host and compute there";
+	"this device has memory only, it computes nothing: copy to the host and compute there";
 
 aclError aclopCompileAndExecute(const char *opType, int numInputs, const void *const inputDesc[],
 				const void *const inputs[], int numOutputs,

@@ -8,7 +8,7 @@ static aclError check_device(const char *argument, int32_t id)
 {
 	int count = accel_device_count();
 
-	if (id >= 0 && id < count && id < MAX_CARDS)
+	if (id >= 0 && id < count && id < MAX_DEVICES)
 		return ACL_SUCCESS;
 	return call_fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: there is no device %d: there %s %d",
 			 argument, id, count == 1 ? "is" : "are", count < 0 ? 0 : count);
@@ -34,7 +34,7 @@ static aclError check_peer(const struct here *here, int32_t id)
 {
 	aclError err = check_device("peerDeviceId", id);
 
-	if (!err && here->card->id == id)
+	if (!err && here->device->id == id)
 		err = call_fail(ACL_ERROR_RT_INVALID_DEVICEID,
 				"peerDeviceId: %d is the current device itself", id);
 	return err;
@@ -52,7 +52,7 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags)
 		err = call_fail(ACL_ERROR_RT_PARAM_INVALID, "flags is %#x: 0 is known", flags);
 	if (!err) {
 		state_lock();
-		here.card->peers |= UINT64_C(1) << peerDeviceId;
+		here.device->peers |= UINT64_C(1) << peerDeviceId;
 		state_unlock();
 	}
 	here_leave(&here);
@@ -70,8 +70,8 @@ aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId)
 	err = check_peer(&here, peerDeviceId);
 	if (!err) {
 		state_lock();
-		was = here.card->peers >> peerDeviceId & 1;
-		here.card->peers &= ~(UINT64_C(1) << peerDeviceId);
+		was = here.device->peers >> peerDeviceId & 1;
+		here.device->peers &= ~(UINT64_C(1) << peerDeviceId);
 		state_unlock();
 		if (!was)
 			err = call_fail(ACL_ERROR_RT_PARAM_INVALID,

@@ -3,9 +3,9 @@
  * What the files of libaccel_acl share. It knows libaccel by its public header only.
  *
  * One lock guards all that the threads of a process share: whether aclInit() was called, which
- * cards are open and how many calls use them, handles, peers, callbacks. No function of libaccel is
- * called while it is held, so it has no order with the locks there, in fork() neither. Who has to
- * wait for a card that another thread opens or closes sleeps on a condition.
+ * devices are open and how many calls use them, handles, peers, callbacks. No function of libaccel
+ * is called while it is held, so it has no order with the locks there, in fork() neither. Who has
+ * to wait for a device that another thread opens or closes sleeps on a condition.
  */
 #ifndef LIBACCEL_ACL_PRIVATE_H
 #define LIBACCEL_ACL_PRIVATE_H
@@ -30,31 +30,31 @@ aclError call_failed(int err);
 aclError call_failed_for(int err, aclError exhausted);
 aclError call_null(const char *argument);
 aclError err_code(int err);
-/* The card, or its memory, is not there any more, or is another process's. */
+/* The device, or its memory, is not there any more, or is another process's. */
 bool err_is_lost(int err);
 
 /* ---- config.c ---- */
 
 aclError config_read(const char *path);
 
-/* ---- card.c: which cards are open, and who uses them ---- */
+/* ---- state.c: which devices are open, and who uses them ---- */
 
-#define MAX_CARDS 64
+#define MAX_DEVICES 64
 
-enum card_state { CARD_CLOSED, CARD_OPENING, CARD_OPEN, CARD_CLOSING };
+enum device_state { DEVICE_CLOSED, DEVICE_OPENING, DEVICE_OPEN, DEVICE_CLOSING };
 
 /*
- * Under the lock, but for what stays as it is while the card is in use, id and dev, and for two that
- * are written under it, and by card_put() without.
+ * Under the lock, but for what stays as it is while the device is in use, id and dev, and for two
+ * that are written under it, and by device_put() without.
  */
-struct card {
-	_Atomic(enum card_state) state;
+struct device {
+	_Atomic(enum device_state) state;
 	int32_t id;
 	struct accel_device *dev;
 	uint64_t sets; /* aclrtSetDevice() that were not undone */
 	atomic_uint users; /* calls under way */
 	aclrtContext context; /* the default one */
-	uint64_t peers; /* bits of the cards that it was let access */
+	uint64_t peers; /* bits of the devices that it was let access */
 };
 
 void state_lock(void);
@@ -64,36 +64,36 @@ void state_wait(pthread_cond_t *condition);
 
 /* Counts aclInit(); the count. */
 uint64_t state_init(void);
-/* Undoes it once or wholly, and closes all cards when none is left. */
+/* Undoes it once or wholly, and closes all devices when none is left. */
 aclError state_finalize(bool all, uint64_t *left);
 
 /* The name of a call, and ACL_ERROR_UNINITIALIZE before aclInit(). */
 aclError call_enter(const char *name);
 
 /*
- * What a call works with. The card stays open from here_enter() to here_leave(). Fails without
+ * What a call works with. The device stays open from here_enter() to here_leave(). Fails without
  * aclInit() or current context.
  */
 struct here {
-	struct card *card;
+	struct device *device;
 	aclrtContext context;
-	bool is_alone; /* no other card was open */
+	bool is_alone; /* no other device was open */
 };
 
 aclError here_enter(const char *name, struct here *here);
 void here_leave(const struct here *here);
 
-/* Opens the card if need be and counts a use of it, which card_put() ends. */
-aclError card_open(int32_t id, struct card **card);
-/* The open card with this handle, counted, or NULL. */
-struct card *card_with(const struct accel_device *dev);
-/* The next open card from *at = 0 on, counted, or NULL. */
-struct card *card_next(int *at);
-/* One more use of a card that is in use. */
-struct card *card_use(struct card *card);
-void card_put(struct card *card);
-/* One aclrtSetDevice() less, or none is left; closes the card with the last. */
-aclError card_reset(int32_t id, bool force);
+/* Opens the device if need be and counts a use of it, which device_put() ends. */
+aclError device_open(int32_t id, struct device **device);
+/* The open device with this handle, counted, or NULL. */
+struct device *device_with(const struct accel_device *dev);
+/* The next open device from *at = 0 on, counted, or NULL. */
+struct device *device_next(int *at);
+/* One more use of a device that is in use. */
+struct device *device_use(struct device *device);
+void device_put(struct device *device);
+/* One aclrtSetDevice() less, or none is left; closes the device with the last. */
+aclError device_reset(int32_t id, bool force);
 /* Makes the context the current one of this thread. */
 void context_use(aclrtContext context);
 
@@ -109,7 +109,7 @@ enum handle_kind {
 
 struct object {
 	enum handle_kind kind;
-	struct card *card;
+	struct device *device;
 	aclrtContext context; /* that a stream belongs to */
 	struct accel_stream *stream; /* of a context: its default one, or NULL */
 	unsigned int holds; /* calls that have found the stream among all; the last destroys it */
@@ -130,8 +130,9 @@ void *handle_make(const struct object *object);
 void handle_drop(const void *handle);
 /* One hold less of its stream; true if that was the last, and the handle is dropped. */
 bool handle_release(const void *handle);
-/* The next handle from *at = 0 on, of a card and of a context where they are given, or NULL. */
-void *handle_next(enum handle_kind kind, const struct card *card, const void *context, size_t *at);
+/* The next handle from *at = 0 on, of a device and of a context where they are given, or NULL. */
+void *handle_next(enum handle_kind kind, const struct device *device, const void *context,
+		  size_t *at);
 /* In a forked process. */
 void handles_forget(void);
 /* Why there is no such thing, in words. */
@@ -139,8 +140,8 @@ aclError handle_fail(const char *argument, enum handle_kind kind, const void *ha
 
 /* ---- context.c ---- */
 
-/* Ends streams and events of a card, or those of a context, and the contexts. */
-void objects_end(struct card *card, aclrtContext context);
+/* Ends streams and events of a device, or those of a context, and the contexts. */
+void objects_end(struct device *device, aclrtContext context);
 
 /* ---- stream.c ---- */
 
@@ -158,19 +159,19 @@ void stream_leave(const struct on_stream *on);
 struct object *stream_object(const struct on_stream *on, aclrtStream handle);
 /* A stream that has failed takes work again when somebody has been told: with err, now. */
 aclError stream_told(struct accel_stream *stream, int err);
-/* All streams of a card. */
-aclError streams_told(struct card *card, int err);
+/* All streams of a device. */
+aclError streams_told(struct device *device, int err);
 /* Waits for all of them, destroyed ones, too. */
-aclError card_synchronize(struct card *card);
-aclError streams_wait(struct card *card, uint64_t deadline);
+aclError device_synchronize(struct device *device);
+aclError streams_wait(struct device *device, uint64_t deadline);
 /* A stream that another thread may end meanwhile: it is destroyed when nobody holds it. */
 struct held {
 	void *handle;
 	struct accel_stream *stream;
 };
 
-/* The next stream of a card (and of a context, if one is given) from *at = 0 on, to be put. */
-bool stream_next(struct card *card, aclrtContext context, size_t *at, struct held *held);
+/* The next stream of a device (and of a context, if one is given) from *at = 0 on, to be put. */
+bool stream_next(struct device *device, aclrtContext context, size_t *at, struct held *held);
 void stream_put(const struct held *held);
 /* When a time in milliseconds from now is over, for libaccel. */
 uint64_t deadline_after(int32_t timeout);
@@ -180,9 +181,9 @@ uint64_t deadline_after(int32_t timeout);
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_1G_PAGE ((size_t)1 << 30)
 
-/* An address that has to be the start of memory of a kind; its card is counted if it is. */
+/* An address that has to be the start of memory of a kind; its device is counted if it is. */
 aclError memory_enter(const void *ptr, enum accel_memory_kind kind, const char *argument,
-		      struct accel_pointer_info *info, struct card **card);
+		      struct accel_pointer_info *info, struct device **device);
 aclError config_check(const aclrtMallocConfig *cfg, bool host);
 
 /* ---- copy.c ---- */
@@ -197,7 +198,7 @@ aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const v
 
 /* ---- event.c ---- */
 
-/* A copy of what the handle stands for; its card stays open until event_leave(). */
+/* A copy of what the handle stands for; its device stays open until event_leave(). */
 aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
 		     struct object *event);
 void event_leave(const struct object *event);
@@ -213,8 +214,8 @@ struct wait *waits_use(struct wait *waits);
 void waits_end(struct wait *waits);
 /* Under the lock, in a forked process. */
 void waits_in_child(void);
-/* The same with those of the streams of a card that is being closed, at events of all cards. */
-struct wait *waits_take_of(struct card *card);
+/* The same with those of the streams of a device that is being closed, at events of all devices. */
+struct wait *waits_take_of(struct device *device);
 
 /* ---- callback.c ---- */
 
@@ -225,13 +226,13 @@ void host_functions_in_child(void);
 
 /* ---- report.c ---- */
 
-/* Drops the callbacks of a stream that ends, or of all streams of a card. */
+/* Drops the callbacks of a stream that ends, or of all streams of a device. */
 void report_end(struct report *report);
-void reports_end(struct card *card);
+void reports_end(struct device *device);
 void reports_forget(void);
 /* Under the lock: a callback that this thread has to run keeps the stream from going on. */
 bool report_blocks(const struct report *report);
-/* For who would wait for all streams of a card, or of a context (the other is NULL). */
-aclError reports_check(const struct card *card, aclrtContext context);
+/* For who would wait for all streams of a device, or of a context (the other is NULL). */
+aclError reports_check(const struct device *device, aclrtContext context);
 
 #endif

@@ -106,7 +106,7 @@ static void report_link(struct report *report, const struct here *here)
 	uint64_t count;
 
 	report->context = here->context;
-	report->reader->card = here->card;
+	report->reader->device = here->device;
 	report->reader->streams++;
 	/* From when its last stream had left. */
 	if (read(report->reader->wake, &count, sizeof(count)) < 0)
@@ -152,7 +152,7 @@ static void report_unlink(struct report *report)
 	report->is_ended = true;
 	report_put(report);
 	if (!--reader->streams) {
-		reader->card = NULL;
+		reader->device = NULL;
 		eventfd_write(reader->wake, 1);
 	}
 	reader_put(reader);
@@ -177,13 +177,13 @@ void report_end(struct report *report)
 }
 
 /* Under the lock. */
-static bool forget_next(enum handle_kind kind, struct card *card)
+static bool forget_next(enum handle_kind kind, struct device *device)
 {
 	struct object *object;
 	size_t at = 0;
 	void *handle;
 
-	while ((handle = handle_next(kind, card, NULL, &at))) {
+	while ((handle = handle_next(kind, device, NULL, &at))) {
 		object = handle_find(kind, handle);
 		if (!object->report)
 			continue;
@@ -194,10 +194,10 @@ static bool forget_next(enum handle_kind kind, struct card *card)
 	return false;
 }
 
-void reports_end(struct card *card)
+void reports_end(struct device *device)
 {
 	state_lock();
-	while (forget_next(HANDLE_STREAM, card) || forget_next(HANDLE_CONTEXT, card))
+	while (forget_next(HANDLE_STREAM, device) || forget_next(HANDLE_CONTEXT, device))
 		;
 	state_unlock();
 }
@@ -228,7 +228,7 @@ static bool reader_forget(struct reader *reader)
 	close(reader->wake);
 	reader->epoll = reader->wake = -1;
 	reader->thread = 0;
-	reader->card = NULL;
+	reader->device = NULL;
 	reader->streams = 0;
 	return false;
 }
@@ -260,13 +260,13 @@ bool report_blocks(const struct report *report)
 	return report && report->blocking && report->reader->thread == report_thread();
 }
 
-aclError reports_check(const struct card *card, aclrtContext context)
+aclError reports_check(const struct device *device, aclrtContext context)
 {
 	const struct report *report;
 
 	state_lock();
 	for (report = reports; report; report = report->next)
-		if ((report->reader->card == card || report->context == context) &&
+		if ((report->reader->device == device || report->context == context) &&
 		    report_blocks(report))
 			break;
 	state_unlock();
@@ -286,7 +286,7 @@ static aclError subscribe(const struct on_stream *on, aclrtStream stream, struct
 		return ACL_ERROR_RT_STREAM_SUBSCRIBE;
 	if (!reader)
 		return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-	if (reader->card && reader->card != on->here.card)
+	if (reader->device && reader->device != on->here.device)
 		return ACL_ERROR_RT_THREAD_SUBSCRIBE;
 	object->report = report_new(reader);
 	if (!object->report)

@@ -11,7 +11,7 @@
 /* A thread that runs callbacks. */
 struct reader {
 	uint64_t thread;
-	struct card *card; /* NULL as long as it has no stream */
+	struct device *device; /* NULL as long as it has no stream */
 	int epoll;
 	int wake; /* eventfd: its last stream has left */
 	unsigned int streams; /* that it serves */

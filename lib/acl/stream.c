@@ -26,7 +26,7 @@ static aclError default_stream(const struct here *here, struct accel_stream **st
 	state_unlock();
 	if (*stream)
 		return ACL_SUCCESS;
-	err = call_failed_for(accel_stream_create(here->card->dev, &made),
+	err = call_failed_for(accel_stream_create(here->device->dev, &made),
 			      ACL_ERROR_RT_NO_STREAM_RESOURCE);
 	if (err)
 		return err;
@@ -49,14 +49,14 @@ static aclError named_stream(const struct here *here, aclrtStream handle,
 {
 	aclrtContext context = NULL;
 	struct object *object;
-	int32_t device = 0;
+	int32_t device_id = 0;
 
 	state_lock();
 	object = handle_find(HANDLE_STREAM, handle);
 	if (object) {
 		*stream = object->stream;
 		context = object->context;
-		device = object->card->id;
+		device_id = object->device->id;
 	}
 	state_unlock();
 	if (!object)
@@ -66,7 +66,7 @@ static aclError named_stream(const struct here *here, aclrtStream handle,
 	return call_fail(ACL_ERROR_RT_STREAM_CONTEXT,
 			 "stream %p belongs to context %p of device %d, and the current one is %p "
 			 "of device %d: aclrtSetCurrentContext() changes it", handle, context,
-			 device, here->context, here->card->id);
+			 device_id, here->context, here->device->id);
 }
 
 aclError stream_find(const char *name, aclrtStream handle, struct on_stream *on)
@@ -131,12 +131,12 @@ void stream_put(const struct held *held)
 		accel_stream_destroy(held->stream);
 }
 
-bool stream_next(struct card *card, aclrtContext context, size_t *at, struct held *held)
+bool stream_next(struct device *device, aclrtContext context, size_t *at, struct held *held)
 {
 	void *handle;
 
 	state_lock();
-	handle = handle_next(HANDLE_STREAM, card, context, at);
+	handle = handle_next(HANDLE_STREAM, device, context, at);
 	if (handle)
 		hold(handle_find(HANDLE_STREAM, handle), handle, held);
 	state_unlock();
@@ -144,14 +144,14 @@ bool stream_next(struct card *card, aclrtContext context, size_t *at, struct hel
 }
 
 /* The default stream of the next context that has one. */
-static bool default_next(struct card *card, size_t *at, struct held *held)
+static bool default_next(struct device *device, size_t *at, struct held *held)
 {
 	struct object *object = NULL;
 	void *handle;
 
 	state_lock();
 	do {
-		handle = handle_next(HANDLE_CONTEXT, card, NULL, at);
+		handle = handle_next(HANDLE_CONTEXT, device, NULL, at);
 		object = handle ? handle_find(HANDLE_CONTEXT, handle) : NULL;
 	} while (object && !object->stream);
 	if (object)
@@ -194,7 +194,7 @@ static void tell_failed(const struct held *held, aclError *code)
  * Asks each stream of this layer, and clears those that have failed; returns the error of the last
  * one. @err, from accel_device_synchronize(), may be the error of a stream of another layer.
  */
-aclError streams_told(struct card *card, int err)
+aclError streams_told(struct device *device, int err)
 {
 	aclError code = ACL_SUCCESS;
 	struct held held;
@@ -202,9 +202,9 @@ aclError streams_told(struct card *card, int err)
 
 	if (err_is_lost(err) || err == -EDEADLK)
 		return call_failed(err);
-	while (stream_next(card, NULL, &at, &held))
+	while (stream_next(device, NULL, &at, &held))
 		tell_failed(&held, &code);
-	for (at = 0; default_next(card, &at, &held);)
+	for (at = 0; default_next(device, &at, &held);)
 		tell_failed(&held, &code);
 	return code;
 }
@@ -214,9 +214,9 @@ aclError streams_told(struct card *card, int err)
 static aclError create(const struct here *here, aclrtStream *stream)
 {
 	struct object object = {
-		.kind = HANDLE_STREAM, .card = here->card, .context = here->context
+		.kind = HANDLE_STREAM, .device = here->device, .context = here->context
 	};
-	aclError err = call_failed_for(accel_stream_create(here->card->dev, &object.stream),
+	aclError err = call_failed_for(accel_stream_create(here->device->dev, &object.stream),
 				       ACL_ERROR_RT_NO_STREAM_RESOURCE);
 
 	if (err)
@@ -321,11 +321,11 @@ uint64_t deadline_after(int32_t timeout)
 	       (uint64_t)timeout * 1000000;
 }
 
-aclError card_synchronize(struct card *card)
+aclError device_synchronize(struct device *device)
 {
-	aclError err = reports_check(card, NULL);
+	aclError err = reports_check(device, NULL);
 
-	return err ? err : streams_told(card, accel_device_synchronize(card->dev));
+	return err ? err : streams_told(device, accel_device_synchronize(device->dev));
 }
 
 static aclError wait_for_one(const struct held *held, uint64_t deadline)
@@ -337,15 +337,15 @@ static aclError wait_for_one(const struct held *held, uint64_t deadline)
 	return err;
 }
 
-aclError streams_wait(struct card *card, uint64_t deadline)
+aclError streams_wait(struct device *device, uint64_t deadline)
 {
 	aclError err = ACL_SUCCESS;
 	struct held held;
 	size_t at = 0;
 
-	while (!err && stream_next(card, NULL, &at, &held))
+	while (!err && stream_next(device, NULL, &at, &held))
 		err = wait_for_one(&held, deadline);
-	for (at = 0; !err && default_next(card, &at, &held);)
+	for (at = 0; !err && default_next(device, &at, &held);)
 		err = wait_for_one(&held, deadline);
 	return err;
 }

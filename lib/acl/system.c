@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the card is, and settings of operators, of which there are none: programs set them before they
- * do anything else, and give up if they cannot. They are kept and given back. Addresses and memory
- * apart are refused.
+ * What the device is, and settings of operators, of which there are none: programs set them before
+ * they do anything else, and give up if they cannot. They are kept and given back. Addresses and
+ * memory apart are refused.
  */
 #include "system.h"
 
@@ -80,7 +80,7 @@ aclError aclGetDeviceCapability(uint32_t deviceId, int info, int64_t *value)
 	/* Some callers go on and use it. */
 	*value = 0;
 	return call_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-			 "capability %d: this card has memory only, it computes nothing", info);
+			 "capability %d: this device has memory only, it computes nothing", info);
 }
 
 void aclAppLog(int level, const char *func, const char *file, uint32_t line, const char *format, ...)
@@ -238,7 +238,7 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout)
 /* ---- Addresses and memory apart ---- */
 
 static const char not_apart[] =
-	"addresses of this card and its memory cannot be had apart: use aclrtMalloc";
+	"addresses of this device and its memory cannot be had apart: use aclrtMalloc";
 
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment, void *expectPtr,
 				uint64_t flags)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls of AscendCL that are not about memory, but that programs link or look up before they use
- * any: what the card is, settings of operators, physical and virtual memory apart, operators. No
+ * any: what the device is, settings of operators, physical and virtual memory apart, operators. No
  * public header declares them: a program that calls them was built with another one's.
  */
 #ifndef LIBACCEL_ACL_SYSTEM_H
@@ -154,8 +154,8 @@ aclError aclGetDeviceCapability(uint32_t deviceId, int info, int64_t *value);
  * @expectPtr: NULL
  * @flags: 0 or 1
  *
- * An address of the card and its memory cannot be had apart. So do aclrtMallocPhysical(), and all that
- * works with what these two give.
+ * An address of the device and its memory cannot be had apart. So do aclrtMallocPhysical(), and all
+ * that works with what these two give.
  *
  * Return: ACL_ERROR_RT_FEATURE_NOT_SUPPORT; ACL_ERROR_INVALID_PARAM (NULL).
  */
@@ -180,7 +180,7 @@ aclError aclrtMallocPhysical(void **handle, size_t size, const void *prop, uint6
  * @opPath: likewise
  * @stream: likewise
  *
- * The card computes nothing: this fails at once, and nothing has been read or written. So does
+ * The device computes nothing: this fails at once, and nothing has been read or written. So does
  * aclopCompileAndExecuteV2(). The calls that describe operands give NULL or fail. Thread-safe.
  *
  * Return: ACL_ERROR_RT_FEATURE_NOT_SUPPORT.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What libtorch_npu.so links besides names of AscendCL: launches of programs on the card, which are
- * refused, and a profiler, which there is none of. None of these looks at its arguments, so they are
- * declared without.
+ * What libtorch_npu.so links besides names of AscendCL: launches of programs on the device, which
+ * are refused, and a profiler, which there is none of. None of these looks at its arguments, so
+ * they are declared without.
  */
 #include "acl/acl.h"
 

@@ -183,11 +183,11 @@ static void test_addresses(void)
 static void test_operators(void)
 {
 	refuses(aclopCompileAndExecute("Add", 2, NULL, NULL, 1, NULL, NULL, NULL, 0, 0, NULL, NULL),
-		NO, "operator Add: this card has memory only");
+		NO, "operator Add: this device has memory only");
 	refuses(aclopCompileAndExecute(NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL),
 		NO, "operator (NULL)");
 	refuses(aclopCompileAndExecuteV2("Cast", 0, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, NULL,
-					 NULL), NO, "operator Cast: this card has memory only");
+					 NULL), NO, "operator Cast: this device has memory only");
 	refuses(aclopCompileAndExecuteV2(NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL),
 		NO, "operator (NULL)");
 }
@@ -195,11 +195,11 @@ static void test_operators(void)
 static void test_descriptions(void)
 {
 	ok(!aclCreateTensorDesc());
-	ok(strstr(aclGetRecentErrMsg(), "aclCreateTensorDesc: this card has memory only"));
+	ok(strstr(aclGetRecentErrMsg(), "aclCreateTensorDesc: this device has memory only"));
 	ok(!aclCreateDataBuffer());
-	ok(strstr(aclGetRecentErrMsg(), "aclCreateDataBuffer: this card has memory only"));
+	ok(strstr(aclGetRecentErrMsg(), "aclCreateDataBuffer: this device has memory only"));
 	ok(!aclopCreateAttr());
-	ok(strstr(aclGetRecentErrMsg(), "aclopCreateAttr: this card has memory only"));
+	ok(strstr(aclGetRecentErrMsg(), "aclopCreateAttr: this device has memory only"));
 	aclDestroyTensorDesc(NULL);
 	aclopDestroyAttr(NULL);
 	aclSetTensorDescName(NULL);

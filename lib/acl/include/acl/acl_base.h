@@ -26,7 +26,7 @@ extern "C" {
  * typedef aclError - what a call returns: ACL_SUCCESS or an error code
  *
  * Codes are grouped: 1xxxxx is an error of the caller or of the environment, 2xxxxx want of a
- * resource or something that the card cannot do, 3xxxxx a state such as a full queue, 5xxxxx a
+ * resource or something that the device cannot do, 3xxxxx a state such as a full queue, 5xxxxx a
  * failure inside. aclGetRecentErrMsg() says it in words.
  */
 typedef int aclError;
@@ -71,7 +71,7 @@ ACCEL_ACL_CODE ACL_ERROR_RT_INVALID_HANDLE = 107017;
 ACCEL_ACL_CODE ACL_ERROR_RT_INVALID_MALLOC_TYPE = 107018;
 ACCEL_ACL_CODE ACL_ERROR_RT_DEVICE_TASK_ABORT = 107022;
 
-/* ---- Want of resources; what the card cannot do ---- */
+/* ---- Want of resources; what the device cannot do ---- */
 
 ACCEL_ACL_CODE ACL_ERROR_BAD_ALLOC = 200000;
 ACCEL_ACL_CODE ACL_ERROR_API_NOT_SUPPORT = 200001;

@@ -18,14 +18,14 @@ extern "C" {
 /**
  * DOC: Object model
  *
- * A *device* is a card. aclrtSetDevice() opens it for the process and makes it the current one of
- * the thread. The device has a *default context*, shared by all threads that have set the device;
+ * A *device* is an accelerator. aclrtSetDevice() opens it for the process and makes it the current
+ * one of the thread. It has a *default context*, shared by all threads that have set the device;
  * aclrtCreateContext() makes more. Each context has a *default stream*, which NULL stands for, and
  * owns the streams that were made while it was current: a stream can only be used by threads whose
  * current context it belongs to (ACL_ERROR_RT_STREAM_CONTEXT). Events belong to the device.
  *
- * Device memory is the card's: its pointers can be added to, and the processor cannot access them
- * (on cards whose memory is mapped it can, which no program written to this interface needs).
+ * Device memory is the device's: its pointers can be added to, and the processor cannot access them
+ * (on devices whose memory is mapped it can, which no program written to this interface needs).
  * Memory belongs to the process: any thread may use and free it.
  *
  * aclrtResetDevice() undoes one aclrtSetDevice(). The last one waits for the work of the device and
@@ -52,9 +52,9 @@ extern "C" {
  * ACL_ERROR_RT_PARAM_INVALID         another value that is wrong in itself, or memory that is
  *                                    not what the call takes
  * ACL_ERROR_RT_INVALID_HANDLE        no live stream, event or context
- * ACL_ERROR_RT_NO_DEVICE             the card has been removed
- * ACL_ERROR_RT_DEVICE_MEM_ERROR      a reset of the card has lost its memory: aclrtResetDevice()
- * ACL_ERROR_RT_SYS_DMA               the card failed, or did not answer in time
+ * ACL_ERROR_RT_NO_DEVICE             the device has been removed
+ * ACL_ERROR_RT_DEVICE_MEM_ERROR      a reset of the device has lost its memory: aclrtResetDevice()
+ * ACL_ERROR_RT_SYS_DMA               the device failed, or did not answer in time
  * ACL_ERROR_RT_RESOURCE_ALLOC_FAIL   the process has no memory or no descriptors left
  * ACL_ERROR_RT_DRV_INTERNAL_ERROR    the driver that is loaded is older than this library
  * ================================== ==========================================================
@@ -86,7 +86,7 @@ typedef enum aclrtRunMode {
  * @ACL_MEM_MALLOC_NORMAL_ONLY_P2P: as ACL_MEM_MALLOC_NORMAL_ONLY, likewise
  * @ACL_MEM_MALLOC_HUGE1G_ONLY: from pages of 1 GiB, to which the size is rounded up
  * @ACL_MEM_MALLOC_HUGE1G_ONLY_P2P: likewise
- * @ACL_MEM_TYPE_LOW_BAND_WIDTH: may be added to one of the first three; cards have one kind of
+ * @ACL_MEM_TYPE_LOW_BAND_WIDTH: may be added to one of the first three; devices have one kind of
  *	memory
  * @ACL_MEM_TYPE_HIGH_BAND_WIDTH: likewise
  * @ACL_MEM_ACCESS_USER_SPACE_READONLY: may be added; has no effect
@@ -110,12 +110,12 @@ typedef enum aclrtMemMallocPolicy {
 /**
  * enum aclrtMemcpyKind - direction of a copy
  * @ACL_MEMCPY_HOST_TO_HOST: not for asynchronous copies
- * @ACL_MEMCPY_HOST_TO_DEVICE: to the card
- * @ACL_MEMCPY_DEVICE_TO_HOST: from the card
- * @ACL_MEMCPY_DEVICE_TO_DEVICE: inside a card, or between two
+ * @ACL_MEMCPY_HOST_TO_DEVICE: to the device
+ * @ACL_MEMCPY_DEVICE_TO_HOST: from the device
+ * @ACL_MEMCPY_DEVICE_TO_DEVICE: inside a device, or between two
  * @ACL_MEMCPY_DEFAULT: whatever the addresses say
- * @ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE: to the card; the source may be reused when the call returns
- * @ACL_MEMCPY_INNER_DEVICE_TO_DEVICE: inside a card
+ * @ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE: to the device; the source may be reused when the call returns
+ * @ACL_MEMCPY_INNER_DEVICE_TO_DEVICE: inside a device
  * @ACL_MEMCPY_INTER_DEVICE_TO_DEVICE: between two
  *
  * The addresses decide, also where the kind says something else.
@@ -134,7 +134,7 @@ typedef enum aclrtMemcpyKind {
 /**
  * enum aclrtMemAttr - a kind of device memory that is asked about
  * @ACL_DDR_MEM: all of it
- * @ACL_HBM_MEM: cards have none: as ACL_DDR_MEM
+ * @ACL_HBM_MEM: devices have none: as ACL_DDR_MEM
  * @ACL_DDR_MEM_HUGE: what huge pages can come from: whole 2 MiB
  * @ACL_DDR_MEM_NORMAL: as ACL_DDR_MEM
  * @ACL_HBM_MEM_HUGE: as ACL_DDR_MEM_HUGE
@@ -356,7 +356,7 @@ typedef struct aclrtUtilizationExtendInfo aclrtUtilizationExtendInfo;
 
 /**
  * struct aclrtUtilizationInfo - how much of a device is in use, in percent
- * @cubeUtilization: DEVICE_UTILIZATION_NOT_SUPPORT, for cards have no such unit
+ * @cubeUtilization: DEVICE_UTILIZATION_NOT_SUPPORT, for devices have no such unit
  * @vectorUtilization: likewise
  * @aicpuUtilization: likewise
  * @memoryUtilization: memory that is allocated, of all processes
@@ -384,7 +384,7 @@ ACL_FUNC_VISIBILITY aclError aclrtGetRunMode(aclrtRunMode *runMode);
 
 /**
  * aclrtGetDeviceCount() - number of devices
- * @count: receives the number, 0 without card or driver
+ * @count: receives the number, 0 without device or driver
  *
  * Needs neither aclInit() nor a device. Thread-safe.
  *
@@ -599,7 +599,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMallocAlign32(void **devPtr, size_t size,
  * @size: bytes, at least 1
  * @policy: which pages
  *
- * Cards have no cache: the same as aclrtMalloc(). Thread-safe.
+ * Devices have no cache: the same as aclrtMalloc(). Thread-safe.
  *
  * Return: as aclrtMalloc().
  */
@@ -648,7 +648,7 @@ ACL_FUNC_VISIBILITY aclError aclrtFreeWithDevSync(void *devPtr);
  * @devPtr: inside device memory of any device
  * @size: bytes, at least 1
  *
- * Cards have no cache: checks the range and does nothing. Thread-safe.
+ * Devices have no cache: checks the range and does nothing. Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_PARAM_INVALID (not inside one allocation of device memory).
  */
@@ -722,7 +722,7 @@ ACL_FUNC_VISIBILITY aclError aclrtFreeHostWithDevSync(void *hostPtr);
  * @type: ACL_HOST_REGISTER_MAPPED
  * @devPtr: receives NULL
  *
- * Cards copy and do not compute: there is nothing that could use the address. Thread-safe.
+ * Devices copy and do not compute: there is nothing that could use the address. Thread-safe.
  *
  * Return: ACL_ERROR_RT_FEATURE_NOT_SUPPORT; or an error of all calls.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which cards are open and how many calls use them, what the current context of a thread is, and
+ * Which devices are open and how many calls use them, what the current context of a thread is, and
  * what a fork leaves of it.
  */
 #include "private.h"
@@ -8,10 +8,10 @@
 #include <pthread.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* of a card: its state or its users */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* of a device: its state or its users */
 static pthread_once_t forks_watched = PTHREAD_ONCE_INIT;
-static struct card cards[MAX_CARDS];
-static int open_cards;
+static struct device devices[MAX_DEVICES];
+static int open_devices;
 static uint64_t inits; /* aclInit() that were not undone */
 static bool was_finalized;
 static bool in_child; /* the parent had called aclInit(), this process has not */
@@ -41,20 +41,20 @@ void context_use(aclrtContext context)
 /* ---- fork ---- */
 
 /*
- * The calls that were under way stayed with the parent. The cards that it had opened are not closed
- * here: as long as libaccel has their windows, it refuses the addresses in them.
+ * The calls that were under way stayed with the parent. The devices that it had opened are not
+ * closed here: as long as libaccel has their windows, it refuses the addresses in them.
  */
 static void after_fork_in_child(void)
 {
-	for (int i = 0; i < MAX_CARDS; i++) {
-		cards[i].state = CARD_CLOSED;
-		cards[i].dev = NULL;
-		cards[i].sets = 0;
-		cards[i].users = 0;
-		cards[i].context = NULL;
-		cards[i].peers = 0;
+	for (int i = 0; i < MAX_DEVICES; i++) {
+		devices[i].state = DEVICE_CLOSED;
+		devices[i].dev = NULL;
+		devices[i].sets = 0;
+		devices[i].users = 0;
+		devices[i].context = NULL;
+		devices[i].peers = 0;
 	}
-	open_cards = 0;
+	open_devices = 0;
 	handles_forget();
 	waits_in_child();
 	host_functions_in_child();
@@ -107,64 +107,64 @@ aclError call_enter(const char *name)
 	return ACL_SUCCESS;
 }
 
-/* ---- Uses of a card ---- */
+/* ---- Uses of a device ---- */
 
 /* Under the lock. */
-static struct card *use(struct card *card)
+static struct device *use(struct device *device)
 {
-	card->users++;
-	return card;
+	device->users++;
+	return device;
 }
 
-struct card *card_use(struct card *card)
+struct device *device_use(struct device *device)
 {
 	state_lock();
-	use(card);
+	use(device);
 	state_unlock();
-	return card;
+	return device;
 }
 
 /*
- * Without the lock, which each call has taken once already. Who closes the card says so before it
+ * Without the lock, which each call has taken once already. Who closes the device says so before it
  * looks at the uses, and here the use ends before the state is looked at: one of the two sees the
  * other.
  */
-void card_put(struct card *card)
+void device_put(struct device *device)
 {
-	unsigned int users = atomic_load(&card->users);
+	unsigned int users = atomic_load(&device->users);
 
 	/* In a process that was forked inside a call the use is not counted. */
-	while (users && !atomic_compare_exchange_weak(&card->users, &users, users - 1))
+	while (users && !atomic_compare_exchange_weak(&device->users, &users, users - 1))
 		;
-	if (users != 1 || atomic_load(&card->state) != CARD_CLOSING)
+	if (users != 1 || atomic_load(&device->state) != DEVICE_CLOSING)
 		return;
 	state_lock();
 	pthread_cond_broadcast(&changed);
 	state_unlock();
 }
 
-struct card *card_with(const struct accel_device *dev)
+struct device *device_with(const struct accel_device *dev)
 {
-	struct card *card = NULL;
+	struct device *device = NULL;
 
 	state_lock();
-	for (int i = 0; dev && !card && i < MAX_CARDS; i++)
-		if (cards[i].state == CARD_OPEN && cards[i].dev == dev)
-			card = use(&cards[i]);
+	for (int i = 0; dev && !device && i < MAX_DEVICES; i++)
+		if (devices[i].state == DEVICE_OPEN && devices[i].dev == dev)
+			device = use(&devices[i]);
 	state_unlock();
-	return card;
+	return device;
 }
 
-struct card *card_next(int *at)
+struct device *device_next(int *at)
 {
-	struct card *card = NULL;
+	struct device *device = NULL;
 
 	state_lock();
-	for (; !card && *at < MAX_CARDS; ++*at)
-		if (cards[*at].state == CARD_OPEN)
-			card = use(&cards[*at]);
+	for (; !device && *at < MAX_DEVICES; ++*at)
+		if (devices[*at].state == DEVICE_OPEN)
+			device = use(&devices[*at]);
 	state_unlock();
-	return card;
+	return device;
 }
 
 static aclError no_context(void)
@@ -186,8 +186,8 @@ aclError here_enter(const char *name, struct here *here)
 	if (!inits)
 		return uninitialized();
 	object = handle_find(HANDLE_CONTEXT, current);
-	if (object && object->card->state == CARD_OPEN)
-		*here = (struct here){ use(object->card), current, open_cards == 1 };
+	if (object && object->device->state == DEVICE_OPEN)
+		*here = (struct here){ use(object->device), current, open_devices == 1 };
 	else
 		object = NULL;
 	state_unlock();
@@ -196,22 +196,22 @@ aclError here_enter(const char *name, struct here *here)
 
 void here_leave(const struct here *here)
 {
-	card_put(here->card);
+	device_put(here->device);
 }
 
 /* ---- Opening and closing ---- */
 
 /* Under the lock, which is given up meanwhile: until no other thread opens or closes it. */
-static void settle(struct card *card)
+static void settle(struct device *device)
 {
-	while (card->state == CARD_OPENING || card->state == CARD_CLOSING)
+	while (device->state == DEVICE_OPENING || device->state == DEVICE_CLOSING)
 		pthread_cond_wait(&changed, &lock);
 }
 
-static void set_state(struct card *card, enum card_state state)
+static void set_state(struct device *device, enum device_state state)
 {
-	open_cards += (state == CARD_OPEN) - (card->state == CARD_OPEN);
-	card->state = state;
+	open_devices += (state == DEVICE_OPEN) - (device->state == DEVICE_OPEN);
+	device->state = state;
 	pthread_cond_broadcast(&changed);
 }
 
@@ -226,50 +226,50 @@ static aclError no_such_device(int32_t id)
 			 "deviceId: there is no device %d: 0 to %d can be used", id, count - 1);
 }
 
-/* Under the lock, which is given up meanwhile. The default context is there as long as the card. */
-static int open_closed(struct card *card, int32_t id)
+/* Under the lock, which is given up meanwhile. The default context lives as long as the device. */
+static int open_closed(struct device *device, int32_t id)
 {
-	struct object object = { .kind = HANDLE_CONTEXT, .card = card, .is_default = true };
+	struct object object = { .kind = HANDLE_CONTEXT, .device = device, .is_default = true };
 	struct accel_device *dev = NULL;
 	int err;
 
-	set_state(card, CARD_OPENING);
+	set_state(device, DEVICE_OPENING);
 	state_unlock();
 	err = accel_device_open(id, &dev);
 	state_lock();
 	if (!err) {
-		card->context = handle_make(&object);
-		err = card->context ? 0 : -ENOMEM;
+		device->context = handle_make(&object);
+		err = device->context ? 0 : -ENOMEM;
 	}
 	if (err) {
-		set_state(card, CARD_CLOSED);
+		set_state(device, DEVICE_CLOSED);
 		state_unlock();
 		if (dev)
 			accel_device_close(dev);
 		state_lock();
 		return err;
 	}
-	card->dev = dev;
-	card->id = id;
-	set_state(card, CARD_OPEN);
+	device->dev = dev;
+	device->id = id;
+	set_state(device, DEVICE_OPEN);
 	return 0;
 }
 
-aclError card_open(int32_t id, struct card **card)
+aclError device_open(int32_t id, struct device **device)
 {
 	int err = 0;
 
-	if (id < 0 || id >= MAX_CARDS)
+	if (id < 0 || id >= MAX_DEVICES)
 		return no_such_device(id);
 	state_lock();
-	settle(&cards[id]);
-	/* Another thread may have finalized since this call began: nobody would close the card. */
+	settle(&devices[id]);
+	/* If another thread has finalized since this call began, nothing would close the device. */
 	if (!inits)
 		return uninitialized();
-	if (cards[id].state == CARD_CLOSED)
-		err = open_closed(&cards[id], id);
+	if (devices[id].state == DEVICE_CLOSED)
+		err = open_closed(&devices[id], id);
 	if (!err)
-		*card = use(&cards[id]);
+		*device = use(&devices[id]);
 	state_unlock();
 	if (err == -ENODEV)
 		return no_such_device(id);
@@ -277,59 +277,59 @@ aclError card_open(int32_t id, struct card **card)
 }
 
 /* Under the lock, of one that is open: closed by this thread, by nobody else. */
-static void begin_to_close(struct card *card)
+static void begin_to_close(struct device *device)
 {
-	card->sets = 0;
-	card->peers = 0;
-	set_state(card, CARD_CLOSING);
+	device->sets = 0;
+	device->peers = 0;
+	set_state(device, DEVICE_CLOSING);
 }
 
 /* What begin_to_close() has begun. */
-static aclError close_now(struct card *card, bool wait)
+static aclError close_now(struct device *device, bool wait)
 {
 	aclError code = ACL_SUCCESS;
 	int err;
 
 	/* A callback that blocks its stream would have to be waited for. */
-	reports_end(card);
-	err = wait ? accel_device_synchronize(card->dev) : 0;
-	/* A card that is lost has no work: to reset it is the cure. */
+	reports_end(device);
+	err = wait ? accel_device_synchronize(device->dev) : 0;
+	/* A device that is lost has no work: to reset it is the cure. */
 	if (wait && !err_is_lost(err))
-		code = streams_told(card, err);
+		code = streams_told(device, err);
 	state_lock();
-	while (card->users)
+	while (device->users)
 		pthread_cond_wait(&changed, &lock);
 	state_unlock();
-	objects_end(card, NULL);
-	accel_device_close(card->dev);
+	objects_end(device, NULL);
+	accel_device_close(device->dev);
 	state_lock();
-	card->dev = NULL;
-	card->context = NULL;
-	set_state(card, CARD_CLOSED);
+	device->dev = NULL;
+	device->context = NULL;
+	set_state(device, DEVICE_CLOSED);
 	state_unlock();
 	return code;
 }
 
-aclError card_reset(int32_t id, bool force)
+aclError device_reset(int32_t id, bool force)
 {
 	aclError err = host_function_check();
-	struct card *card;
+	struct device *device;
 	bool is_open, last;
 
 	if (err)
 		return err;
-	if (id < 0 || id >= MAX_CARDS)
+	if (id < 0 || id >= MAX_DEVICES)
 		return no_such_device(id);
-	card = &cards[id];
+	device = &devices[id];
 	state_lock();
-	settle(card);
-	is_open = card->state == CARD_OPEN;
-	last = is_open && (force || card->sets <= 1);
+	settle(device);
+	is_open = device->state == DEVICE_OPEN;
+	last = is_open && (force || device->sets <= 1);
 	/* Before another thread can set the device: its own would be closed. */
 	if (last)
-		begin_to_close(card);
+		begin_to_close(device);
 	else if (is_open)
-		card->sets--;
+		device->sets--;
 	state_unlock();
 	/* One that was removed is not counted any more, but can be reset. */
 	if (!is_open && id >= accel_device_count())
@@ -338,37 +338,37 @@ aclError card_reset(int32_t id, bool force)
 		return call_fail(ACL_ERROR_RT_CONTEXT_NULL,
 				 "deviceId: device %d is not in use: aclrtSetDevice() comes first",
 				 id);
-	return last ? close_now(card, !force) : ACL_SUCCESS;
+	return last ? close_now(device, !force) : ACL_SUCCESS;
 }
 
 /* ---- aclFinalize() ---- */
 
-static bool is_settled(const struct card *card)
+static bool is_settled(const struct device *device)
 {
-	return card->state == CARD_CLOSED || card->state == CARD_OPEN;
+	return device->state == DEVICE_CLOSED || device->state == DEVICE_OPEN;
 }
 
 /* Under the lock, which is given up meanwhile. */
 static void settle_all(void)
 {
-	for (int i = 0; i < MAX_CARDS; i++) {
-		if (is_settled(&cards[i]))
+	for (int i = 0; i < MAX_DEVICES; i++) {
+		if (is_settled(&devices[i]))
 			continue;
-		settle(&cards[i]);
+		settle(&devices[i]);
 		/* Meanwhile those before it may have changed. */
 		i = -1;
 	}
 }
 
-/* Under the lock; the cards that are this thread's to close, as bits. */
+/* Under the lock; the devices that are this thread's to close, as bits. */
 static uint64_t begin_to_close_all(void)
 {
 	uint64_t closing = 0;
 
-	for (int i = 0; i < MAX_CARDS; i++) {
-		if (cards[i].state != CARD_OPEN)
+	for (int i = 0; i < MAX_DEVICES; i++) {
+		if (devices[i].state != DEVICE_OPEN)
 			continue;
-		begin_to_close(&cards[i]);
+		begin_to_close(&devices[i]);
 		closing |= UINT64_C(1) << i;
 	}
 	return closing;
@@ -396,9 +396,9 @@ aclError state_finalize(bool all, uint64_t *left)
 	was_finalized = !inits;
 	closing = inits ? 0 : begin_to_close_all();
 	state_unlock();
-	/* A failure is told, but leaves no card open. */
-	for (int i = 0; i < MAX_CARDS; i++) {
-		aclError failed = closing >> i & 1 ? close_now(&cards[i], true) : ACL_SUCCESS;
+	/* A failure is told, but leaves no device open. */
+	for (int i = 0; i < MAX_DEVICES; i++) {
+		aclError failed = closing >> i & 1 ? close_now(&devices[i], true) : ACL_SUCCESS;
 
 		err = err ? err : failed;
 	}
