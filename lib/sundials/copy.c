@@ -6,30 +6,30 @@
 
 struct operand {
 	void *ptr;
-	struct accel_device *dev; /* of live memory on a card, else NULL */
+	struct accel_device *dev; /* of live device memory, else NULL */
 };
 
 /*
  * What kind of copy it is depends on where an address leads, not on what the program has called it.
- * One that says so wrongly has a mistake in it that another card or machine would not forgive: the
- * processor can reach the memory of some cards.
+ * One that says so wrongly has a mistake in it that another device or machine would not forgive:
+ * the processor can reach the memory of some devices.
  */
 static SUNErrCode operand_of(SUNMemory mem, struct operand *operand)
 {
 	struct accel_pointer_info info;
-	bool on_card, unified;
+	bool on_device, unified;
 
 	if (!mem->ptr)
 		return SUN_ERR_ARG_CORRUPT;
-	/* Freed memory of a card: the copy says so. */
+	/* Freed device memory: the copy reports it. */
 	if (accel_pointer_get_info(mem->ptr, &info))
 		info = (struct accel_pointer_info){ .kind = ACCEL_MEMORY_DEVICE };
-	on_card = info.kind == ACCEL_MEMORY_DEVICE;
+	on_device = info.kind == ACCEL_MEMORY_DEVICE;
 	unified = info.kind == ACCEL_MEMORY_UNIFIED;
-	if (on_card != (mem->type == SUNMEMTYPE_DEVICE) && !unified)
+	if (on_device != (mem->type == SUNMEMTYPE_DEVICE) && !unified)
 		return SUN_ERR_ARG_WRONGTYPE;
 	operand->ptr = mem->ptr;
-	operand->dev = on_card ? info.device : NULL;
+	operand->dev = on_device ? info.device : NULL;
 	return SUN_SUCCESS;
 }
 
@@ -106,7 +106,7 @@ SUNErrCode SUNMemoryHelper_CopyAsync_Accel(SUNMemoryHelper helper, SUNMemory dst
 	if (stream) {
 		failed = copy_on(stream, &ends[0], &ends[1], mem_size);
 		/* Before anybody can free what is in use. */
-		atomic_store(&helper_content(helper)->card->queued, true);
+		atomic_store(&helper_content(helper)->device->queued, true);
 	} else {
 		failed = accel_memory_copy(ends[0].ptr, ends[1].ptr, mem_size);
 	}

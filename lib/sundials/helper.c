@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Helpers: how they are made, cloned and destroyed, and the card that a helper and its clones share.
+ * Helpers: how they are made, cloned and destroyed, and the device that a helper and its clones
+ * share.
  */
 #include "private.h"
 
@@ -52,29 +53,29 @@ struct content *helper_content(SUNMemoryHelper helper)
 	return content && content->tag == &tag ? content : NULL;
 }
 
-/* ---- The card ---- */
+/* ---- The device ---- */
 
-static struct card *card_new(struct accel_device *dev, bool opened)
+static struct device *device_new(struct accel_device *dev, bool opened)
 {
-	struct card *card = calloc(1, sizeof(*card));
+	struct device *device = calloc(1, sizeof(*device));
 
-	if (!card)
+	if (!device)
 		return NULL;
-	card->dev = dev;
-	card->opened = opened;
-	atomic_init(&card->helpers, 1);
-	return card;
+	device->dev = dev;
+	device->opened = opened;
+	atomic_init(&device->helpers, 1);
+	return device;
 }
 
-static int card_put(struct card *card)
+static int device_put(struct device *device)
 {
 	int err = 0;
 
-	if (atomic_fetch_sub(&card->helpers, 1) != 1)
+	if (atomic_fetch_sub(&device->helpers, 1) != 1)
 		return 0;
-	if (card->opened)
-		err = accel_device_close(card->dev);
-	free(card);
+	if (device->opened)
+		err = accel_device_close(device->dev);
+	free(device);
 	return err;
 }
 
@@ -94,8 +95,8 @@ static void set_operations(SUNMemoryHelper_Ops ops)
 	ops->destroy = SUNMemoryHelper_Destroy_Accel;
 }
 
-/* Takes over the caller's share of the card, if it returns one. */
-static SUNMemoryHelper helper_new(SUNContext sunctx, struct card *card)
+/* Takes over the caller's share of the device, if it returns one. */
+static SUNMemoryHelper helper_new(SUNContext sunctx, struct device *device)
 {
 	struct content *content = calloc(1, sizeof(*content));
 	SUNMemoryHelper helper;
@@ -109,7 +110,7 @@ static SUNMemoryHelper helper_new(SUNContext sunctx, struct card *card)
 	if (!helper->ops)
 		goto free_helper;
 	content->tag = &tag;
-	content->card = card;
+	content->device = device;
 	helper->content = content;
 	set_operations(helper->ops);
 	return helper;
@@ -125,16 +126,16 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_
 {
 	struct accel_device_info info;
 	SUNMemoryHelper helper;
-	struct card *card;
+	struct device *device;
 
 	if (!sunctx || !is_laid_out_so() || accel_device_get_info(dev, &info))
 		return NULL;
-	card = card_new(dev, false);
-	if (!card)
+	device = device_new(dev, false);
+	if (!device)
 		return NULL;
-	helper = helper_new(sunctx, card);
+	helper = helper_new(sunctx, device);
 	if (!helper)
-		card_put(card);
+		device_put(device);
 	return helper;
 }
 
@@ -148,7 +149,7 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithResource(SUNContext sunctx, struct acce
 		return NULL;
 	helper = SUNMemoryHelper_AccelWithDevice(sunctx, dev);
 	if (helper)
-		helper_content(helper)->card->resource = *resource;
+		helper_content(helper)->device->resource = *resource;
 	return helper;
 }
 
@@ -156,18 +157,18 @@ SUNMemoryHelper SUNMemoryHelper_Accel(SUNContext sunctx)
 {
 	struct accel_device *dev;
 	SUNMemoryHelper helper;
-	struct card *card;
+	struct device *device;
 
 	if (!sunctx || !is_laid_out_so() || accel_device_open(0, &dev))
 		return NULL;
-	card = card_new(dev, true);
-	if (!card) {
+	device = device_new(dev, true);
+	if (!device) {
 		accel_device_close(dev);
 		return NULL;
 	}
-	helper = helper_new(sunctx, card);
+	helper = helper_new(sunctx, device);
 	if (!helper)
-		card_put(card);
+		device_put(device);
 	return helper;
 }
 
@@ -178,11 +179,11 @@ SUNMemoryHelper SUNMemoryHelper_Clone_Accel(SUNMemoryHelper helper)
 
 	if (!content)
 		return NULL;
-	atomic_fetch_add(&content->card->helpers, 1);
-	clone = helper_new(helper->sunctx, content->card);
+	atomic_fetch_add(&content->device->helpers, 1);
+	clone = helper_new(helper->sunctx, content->device);
 	/* Not the last share: the original has one. */
 	if (!clone)
-		card_put(content->card);
+		device_put(content->device);
 	return clone;
 }
 
@@ -196,7 +197,7 @@ SUNErrCode SUNMemoryHelper_Destroy_Accel(SUNMemoryHelper helper)
 	if (!helper || (helper->content && !content))
 		return SUN_ERR_ARG_CORRUPT;
 	if (content)
-		err = card_put(content->card);
+		err = device_put(content->device);
 	free(content);
 	free(helper->ops);
 	free(helper);

@@ -15,8 +15,8 @@ static int host_allocate(struct accel_device *dev, void **ptr, size_t size)
 }
 
 /* Of size 0 is what the driver knows: a program may have made an object the owner of what it wraps. */
-static int card_free(void *ptr, size_t size,
-		     int (*deallocate)(struct accel_device *dev, void *ptr, size_t size))
+static int driver_free(void *ptr, size_t size,
+		       int (*deallocate)(struct accel_device *dev, void *ptr, size_t size))
 {
 	struct accel_pointer_info info;
 	int err = accel_pointer_get_info(ptr, &info);
@@ -32,7 +32,7 @@ static int host_free(SUNMemory mem)
 
 static int pinned_free(SUNMemory mem)
 {
-	return card_free(mem->ptr, 0, accel_host_memory_deallocate);
+	return driver_free(mem->ptr, 0, accel_host_memory_deallocate);
 }
 
 /*
@@ -41,32 +41,32 @@ static int pinned_free(SUNMemory mem)
  */
 static int device_free(SUNMemory mem)
 {
-	return card_free(mem->ptr, mem->bytes, accel_device_memory_deallocate);
+	return driver_free(mem->ptr, mem->bytes, accel_device_memory_deallocate);
 }
 
 static int unified_free(SUNMemory mem)
 {
-	return card_free(mem->ptr, 0, accel_unified_memory_deallocate);
+	return driver_free(mem->ptr, 0, accel_unified_memory_deallocate);
 }
 
 /*
  * Of a resource: nobody says on which stream memory is used first. A free has to be behind the last
- * use, so it waits for all copies that were queued, as other cards' free functions do.
+ * use, so it waits for all copies that were queued, as other devices' free functions do.
  */
-static int resource_allocate(struct card *card, void **ptr, size_t size)
+static int resource_allocate(struct device *device, void **ptr, size_t size)
 {
-	return accel_resource_allocate(&card->resource, NULL, size, ACCEL_BUFFER_ALIGNMENT, ptr);
+	return accel_resource_allocate(&device->resource, NULL, size, ACCEL_BUFFER_ALIGNMENT, ptr);
 }
 
-static int resource_free(struct card *card, SUNMemory mem)
+static int resource_free(struct device *device, SUNMemory mem)
 {
 	/*
 	 * From then on each time: another thread may be waiting for what this one has queued, but has
 	 * not done so yet. What has failed, has ended, too; only a callback does not wait.
 	 */
-	if (atomic_load(&card->queued) && accel_device_synchronize(card->dev) == -EDEADLK)
+	if (atomic_load(&device->queued) && accel_device_synchronize(device->dev) == -EDEADLK)
 		return -EDEADLK;
-	return accel_resource_deallocate(&card->resource, NULL, mem->ptr, mem->bytes,
+	return accel_resource_deallocate(&device->resource, NULL, mem->ptr, mem->bytes,
 					 ACCEL_BUFFER_ALIGNMENT);
 }
 
@@ -81,19 +81,19 @@ static const struct {
 	[SUNMEMTYPE_UVM] = { accel_unified_memory_allocate, unified_free, SUN_ERR_EXT_FAIL },
 };
 
-static int allocate(struct card *card, SUNMemoryType type, void **ptr, size_t size)
+static int allocate(struct device *device, SUNMemoryType type, void **ptr, size_t size)
 {
-	if (type == SUNMEMTYPE_DEVICE && card->resource.ops)
-		return resource_allocate(card, ptr, size);
-	return types[type].allocate(card->dev, ptr, size);
+	if (type == SUNMEMTYPE_DEVICE && device->resource.ops)
+		return resource_allocate(device, ptr, size);
+	return types[type].allocate(device->dev, ptr, size);
 }
 
-static int free_memory(struct card *card, SUNMemory mem)
+static int free_memory(struct device *device, SUNMemory mem)
 {
 	if (!mem->ptr)
 		return 0;
-	if (mem->type == SUNMEMTYPE_DEVICE && card->resource.ops)
-		return resource_free(card, mem);
+	if (mem->type == SUNMEMTYPE_DEVICE && device->resource.ops)
+		return resource_free(device, mem);
 	return types[mem->type].free(mem);
 }
 
@@ -112,7 +112,7 @@ SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr
 	if (!mem)
 		return SUN_ERR_MALLOC_FAIL;
 	mem->ptr = NULL;
-	if (mem_size && allocate(content->card, mem_type, &mem->ptr, mem_size)) {
+	if (mem_size && allocate(content->device, mem_type, &mem->ptr, mem_size)) {
 		free(mem);
 		return types[mem_type].refused;
 	}
@@ -151,7 +151,7 @@ SUNErrCode SUNMemoryHelper_Dealloc_Accel(SUNMemoryHelper helper, SUNMemory mem, 
 	if (mem->own && !is_type(mem->type))
 		return SUN_ERR_ARG_OUTOFRANGE;
 	if (mem->own) {
-		err = free_memory(content->card, mem);
+		err = free_memory(content->device, mem);
 		/* In a callback, which cannot wait: elsewhere it can still be freed. */
 		if (err == -EDEADLK)
 			return SUN_ERR_EXT_FAIL;

@@ -38,7 +38,7 @@ void stats_freed(struct stats *stats, size_t bytes);
 /* ---- helper.c ---- */
 
 /* Shared by a helper and its clones. */
-struct card {
+struct device {
 	struct accel_device *dev;
 	struct accel_resource resource; /* of device memory; without a table: the driver */
 	atomic_bool queued; /* CopyAsync has queued copies */
@@ -48,7 +48,7 @@ struct card {
 
 struct content {
 	const void *tag;
-	struct card *card;
+	struct device *device;
 	struct stats stats[MEMORY_TYPES];
 };
 

@@ -3,8 +3,8 @@
 
     import accel
 
-    with accel.open(0) as card:
-        memory = card.allocate(5)
+    with accel.open(0) as device:
+        memory = device.allocate(5)
         memory.copy_from(b"hello")
         print(memory.tobytes())
 

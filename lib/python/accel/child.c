@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What belongs to a card: memory, streams, events. It holds the card, the card knows it. */
+/* What belongs to a device: memory, streams, events. It holds the device, the device knows it. */
 
 #include "private.h"
 

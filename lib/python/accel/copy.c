@@ -72,7 +72,7 @@ static bool is_memory_of(const struct accel_pointer_info *info, const struct str
 	return is_device(info) && info->device == stream->child.device->handle;
 }
 
-/* What the card uses after the call. It keeps its own memory itself. */
+/* What the device uses after the call. It keeps its own memory itself. */
 static bool is_used(const struct accel_pointer_info *info)
 {
 	return info->kind != ACCEL_MEMORY_PAGEABLE && info->kind != ACCEL_MEMORY_DEVICE;
@@ -93,7 +93,7 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 	}
 	if (!is_device(&info[0]) && !is_device(&info[1])) {
 		PyErr_SetString(PyExc_ValueError,
-				"neither is memory of a card: only copies to or from a card go on "
+				"neither is device memory: only copies to or from a device go on "
 				"a stream");
 		return NULL;
 	}
@@ -161,7 +161,7 @@ static PyObject *fill_host(struct memory *memory, unsigned char value, const str
 {
 	if (stream) {
 		PyErr_SetString(PyExc_ValueError,
-				"this is host memory: only memory of a card is filled on a stream");
+				"this is host memory: only device memory is filled on a stream");
 		return NULL;
 	}
 	if (!memory->root->accessible || memory->root->read_only) {

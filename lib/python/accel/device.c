@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Device: one open of a card. Objects of the same card share the handle of libaccel, which counts;
- * what was made through one of them ends with that one.
+ * Device: one open of a device. Objects for the same device share the handle of libaccel, which
+ * counts; what was made through one of them ends with that one.
  */
 
 #include "private.h"
@@ -18,7 +18,7 @@ bool device_is_inherited(const struct device *device)
 bool device_enter(struct device *device)
 {
 	if (!device->handle || device->closing) {
-		PyErr_SetString(PyExc_ValueError, "the card is closed");
+		PyErr_SetString(PyExc_ValueError, "the device is closed");
 		return false;
 	}
 	device->busy++;
@@ -100,11 +100,11 @@ static bool is_idle(const struct device *device)
 	/* After fork() other threads are not there. */
 	if (!device->busy || device_is_inherited(device))
 		return true;
-	error_say(EBUSY, "another thread uses the card: wait until its calls return");
+	error_say(EBUSY, "another thread uses the device: wait until its calls return");
 	return false;
 }
 
-/* Sets `closing`: whoever comes later finds the card closed. */
+/* Sets `closing`: whoever comes later finds the device closed. */
 static bool can_close(struct device *device)
 {
 	/* While it waited for copies another thread may have come. */
@@ -113,7 +113,7 @@ static bool can_close(struct device *device)
 	/* For those of a child see device_end(). */
 	if (has_views(device) && !device_is_inherited(device)) {
 		PyErr_SetString(PyExc_BufferError,
-				"there are views of the card's memory: memoryviews, arrays or "
+				"there are views of the device's memory: memoryviews, arrays or "
 				"tensors have to go first");
 		return false;
 	}
@@ -346,26 +346,26 @@ static PyObject *device_get_closed(PyObject *self, void *unused)
 
 static PyMethodDef device_methods[] = {
 	{ "info", device_info, METH_NOARGS,
-	  "info($self)\n--\n\nWhat the card is: a DeviceInfo." },
+	  "info($self)\n--\n\nWhat the device is: a DeviceInfo." },
 	{ "stats", device_stats, METH_NOARGS,
-	  "stats($self)\n--\n\nThe memory of the card, and what was done with it: a MemoryStats." },
+	  "stats($self)\n--\n\nThe memory of the device and what was done with it: a MemoryStats." },
 	{ "allocate", WORDS(device_allocate), METH_VARARGS | METH_KEYWORDS,
-	  "allocate($self, size)\n--\n\nMemory of the card, filled with 0." },
+	  "allocate($self, size)\n--\n\nDevice memory, filled with 0." },
 	{ "allocate_host", WORDS(device_allocate_host), METH_VARARGS | METH_KEYWORDS,
 	  "allocate_host($self, size)\n--\n\n"
 	  "Page-locked memory of the host, filled with 0: copies on streams run beside the "
 	  "program." },
 	{ "allocate_unified", WORDS(device_allocate_unified), METH_VARARGS | METH_KEYWORDS,
 	  "allocate_unified($self, size)\n--\n\n"
-	  "Page-locked memory of the host that counts as memory of the card too." },
+	  "Page-locked memory of the host that counts as device memory too." },
 	{ "register", WORDS(device_register), METH_VARARGS | METH_KEYWORDS,
 	  "register($self, buffer, read_only=False)\n--\n\n"
 	  "Pins the memory of an object with the buffer protocol, until it is freed.\n"
-	  "With read_only the card only reads it, and the object may be a constant one." },
+	  "With read_only the device only reads it, and the object may be a constant one." },
 	{ "stream", device_stream, METH_NOARGS, "stream($self)\n--\n\nA new stream." },
 	{ "event", device_event, METH_NOARGS, "event($self)\n--\n\nA new event." },
 	{ "synchronize", device_synchronize, METH_NOARGS,
-	  "synchronize($self)\n--\n\nWaits for all streams of this process on the card." },
+	  "synchronize($self)\n--\n\nWaits for all streams of this process on the device." },
 	{ "close", device_close, METH_NOARGS,
 	  "close($self)\n--\n\n"
 	  "Waits for what is queued, and ends all memory, streams and events of this object.\n"
@@ -382,7 +382,7 @@ static PyGetSetDef device_values[] = {
 };
 
 static PyType_Slot device_slots[] = {
-	{ Py_tp_doc, "A card that is open. Made by accel.open()." },
+	{ Py_tp_doc, "A device that is open. Made by accel.open()." },
 	{ Py_tp_dealloc, device_dealloc },
 	{ Py_tp_repr, device_repr },
 	{ Py_tp_methods, device_methods },

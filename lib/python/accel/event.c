@@ -184,8 +184,8 @@ static PyMethodDef event_methods[] = {
 };
 
 static PyGetSetDef event_values[] = {
-	{ "closed", event_get_closed, NULL, "Whether it was closed, or its card.", NULL },
-	{ "device", event_get_device, NULL, "Card that it belongs to.", NULL },
+	{ "closed", event_get_closed, NULL, "Whether it was closed, or its device.", NULL },
+	{ "device", event_get_device, NULL, "Device that it belongs to.", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -7,17 +7,17 @@ static PyTypeObject *info_type;
 static PyTypeObject *stats_type;
 
 static PyStructSequence_Field info_fields[] = {
-	{ "name", "name of the kind of card" },
+	{ "name", "name of the kind of device" },
 	{ "bus_address", "PCI address such as 0000:01:00.0" },
 	{ "memory_size", "bytes of device memory" },
 	{ "granule", "unit of allocation in bytes" },
-	{ "max_transfer", "bytes that the card moves in one transfer" },
+	{ "max_transfer", "bytes that the device moves in one transfer" },
 	{ "max_alignment", "largest alignment of an allocation in bytes" },
 	{ "max_host_bytes", "largest host, unified or registered range in bytes" },
-	{ "max_host_ranges", "host, unified and registered ranges that a card can have" },
+	{ "max_host_ranges", "host, unified and registered ranges that a device can have" },
 	{ "capabilities", "bits of accel.Capability" },
 	{ "engines", "DMA channels" },
-	{ "dma_bits", "width of the bus addresses that the card can reach" },
+	{ "dma_bits", "width of the bus addresses that the device can reach" },
 	{ "node", "N of /dev/paccelN" },
 	{ "copy_align", "what device addresses and lengths are multiples of in bytes" },
 	{ NULL, NULL },
@@ -25,7 +25,7 @@ static PyStructSequence_Field info_fields[] = {
 
 static PyStructSequence_Desc info_desc = {
 	.name = "accel.DeviceInfo",
-	.doc = "What a card is.",
+	.doc = "What a device is.",
 	.fields = info_fields,
 	.n_in_sequence = Py_ARRAY_LENGTH(info_fields) - 1,
 };
@@ -43,18 +43,18 @@ static PyStructSequence_Field stats_fields[] = {
 	{ "largest_free", "longest contiguous part of free" },
 	{ "allocs", "allocations since the driver was bound" },
 	{ "alloc_failures", "allocations refused for want of memory or quota" },
-	{ "bytes_h2d", "bytes copied from host to card" },
-	{ "bytes_d2h", "bytes copied from card to host" },
-	{ "bytes_d2d", "bytes copied inside the card" },
+	{ "bytes_h2d", "bytes copied from host to device" },
+	{ "bytes_d2h", "bytes copied from device to host" },
+	{ "bytes_d2d", "bytes copied inside the device" },
 	{ "bytes_filled", "bytes filled" },
 	{ "bytes_scrubbed", "bytes cleared after they were freed" },
-	{ "transfers", "transfers that the card was asked for" },
+	{ "transfers", "transfers that the device was asked for" },
 	{ NULL, NULL },
 };
 
 static PyStructSequence_Desc stats_desc = {
 	.name = "accel.MemoryStats",
-	.doc = "The memory of a card, and what was done with it, by all processes.",
+	.doc = "The memory of a device, and what was done with it, by all processes.",
 	.fields = stats_fields,
 	.n_in_sequence = Py_ARRAY_LENGTH(stats_fields) - 1,
 };

@@ -158,7 +158,7 @@ free_memory:
 	return NULL;
 }
 
-/* The card stays open meanwhile. */
+/* The device stays open meanwhile. */
 static bool wait_for_copies(struct memory *root)
 {
 	struct device *device = root->child.device;
@@ -372,13 +372,13 @@ static PyGetSetDef memory_values[] = {
 	{ "size", memory_get_size, NULL, "Bytes.", NULL },
 	{ "address", memory_get_address, NULL, "Pointer, for interfaces that take numbers.", NULL },
 	{ "kind", memory_get_kind, NULL, "'device', 'host', 'unified' or 'registered'.", NULL },
-	{ "device", memory_get_device, NULL, "Card that it belongs to.", NULL },
-	{ "freed", memory_get_freed, NULL, "Whether it was freed, or its card closed.", NULL },
+	{ "device", memory_get_device, NULL, "Device that it belongs to.", NULL },
+	{ "freed", memory_get_freed, NULL, "Whether it was freed, or its device closed.", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyType_Slot memory_slots[] = {
-	{ Py_tp_doc, "Memory that a card uses, or a slice of it. Made by methods of a Device." },
+	{ Py_tp_doc, "Memory that a device uses, or a slice of it. Made by methods of a Device." },
 	{ Py_tp_dealloc, memory_dealloc },
 	{ Py_tp_repr, memory_repr },
 	{ Py_tp_methods, memory_methods },

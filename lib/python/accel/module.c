@@ -64,12 +64,12 @@ static PyObject *module_copy(PyObject *module, PyObject *args, PyObject *words)
 }
 
 static PyMethodDef functions[] = {
-	{ "count", module_count, METH_NOARGS, "count()\n--\n\nNumber of cards." },
+	{ "count", module_count, METH_NOARGS, "count()\n--\n\nNumber of devices." },
 	{ "open", WORDS(device_open), METH_VARARGS | METH_KEYWORDS,
-	  "open(index=0)\n--\n\nOpens a card, 0 to count() - 1: a Device." },
+	  "open(index=0)\n--\n\nOpens a device, 0 to count() - 1: a Device." },
 	{ "copy", WORDS(module_copy), METH_VARARGS | METH_KEYWORDS,
 	  "copy(destination, source, stream=None)\n--\n\n"
-	  "Copies between memory of cards and anything with the buffer protocol, of the same "
+	  "Copies between device memory and anything with the buffer protocol, of the same "
 	  "size.\n"
 	  "With a stream the copy is queued: both are held until it has ended." },
 	{ NULL, NULL, 0, NULL },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What copies are given: memory of a card, or anything with the buffer protocol. */
+/* What copies are given: device memory, or anything with the buffer protocol. */
 
 #include "private.h"
 

@@ -2,11 +2,11 @@
 /*
  * Memory of Python that queued copies still use. libaccel lets a program free what is queued, and
  * the driver keeps its pages; but what is registered is memory of an object, which would be used
- * for something else while the card writes to it. So each such copy is followed by an event, and
+ * for something else while the device writes to it. So each such copy is followed by an event, and
  * what it uses is held until the event has happened, well or not: what a stream that failed has not
  * begun it will not begin.
  *
- * What is held may hold its card, so the list belongs to none.
+ * What is held may hold its device, so the list belongs to none.
  */
 
 #include "private.h"

@@ -5,8 +5,8 @@
  *
  * The GIL guards everything here: objects, counters, lists. It is given up in every call of
  * libaccel that may wait, and nowhere else. What such a call uses cannot go away meanwhile: `busy`
- * counts the calls that use a card, a piece of memory, a stream or an event, and whatever would end
- * one of them refuses as long as it is not 0.
+ * counts the calls that use a device, a piece of memory, a stream or an event, and whatever would
+ * end one of them refuses as long as it is not 0.
  */
 #ifndef ACCEL_PYTHON_PRIVATE_H
 #define ACCEL_PYTHON_PRIVATE_H
@@ -22,12 +22,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What belongs to a card and ends with it. It stands first in all objects that have one. */
+/* What belongs to a device and ends with it. It stands first in all objects that have one. */
 struct child {
 	struct device *device; /* counted */
 	void (*end)(struct child *child); /* gives back what libaccel has of it */
 	struct child *next;
-	struct child **link; /* NULL: ended with its card */
+	struct child **link; /* NULL: ended with its device */
 	unsigned int busy;
 };
 
@@ -84,22 +84,22 @@ PyObject *error_say(int err, const char *sentence);
 /* None, or error_raise(). */
 PyObject *error_none(int err);
 
-/* ---- device.c: cards ---- */
+/* ---- device.c: devices ---- */
 
 int device_init(PyObject *module);
 PyObject *device_open(PyObject *module, PyObject *args, PyObject *words);
-/* Whatever uses the card stands between the two. An exception if it is closed. */
+/* Whatever uses the device stands between the two. An exception if it is closed. */
 bool device_enter(struct device *device);
 void device_leave(struct device *device);
 /* Opened by the process that this one was forked from. */
 bool device_is_inherited(const struct device *device);
 
-/* ---- child.c: what belongs to a card ---- */
+/* ---- child.c: what belongs to a device ---- */
 
 void child_link(struct child *child, struct device *device, void (*end)(struct child *child));
-/* At the end of the object: ends it if it lives, and lets go of the card. */
+/* At the end of the object: ends it if it lives, and lets go of the device. */
 void child_drop(struct child *child);
-/* Ends all that lives; they keep their card. */
+/* Ends all that lives; they keep their device. */
 void children_end(struct device *device);
 /* device_enter() and busy. An exception if `alive` is false: `what` names the object. */
 bool child_enter(struct child *child, bool alive, const char *what);
@@ -107,7 +107,7 @@ void child_leave(struct child *child);
 /* Whether it can be ended now; an exception if a call of another thread uses it. */
 bool child_is_idle(const struct child *child, const char *what);
 
-/* ---- info.c: what a card says of itself ---- */
+/* ---- info.c: what a device says of itself ---- */
 
 int info_init(PyObject *module);
 PyObject *info_of_device(struct device *device);
@@ -177,7 +177,7 @@ void pending_reap(void);
 bool pending_has_memory(const struct memory *root);
 /* Waits for them. false with an exception. */
 bool pending_wait_memory(struct memory *root);
-/* The same for all of a card that is closing. */
+/* The same for all of a device that is closing. */
 void pending_wait_device(struct device *device);
 
 /* ---- wait.c ---- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Stream: an ordered queue of work of one card. */
+/* Stream: an ordered queue of work of one device. */
 
 #include "private.h"
 
@@ -239,13 +239,13 @@ static PyMethodDef stream_methods[] = {
 };
 
 static PyGetSetDef stream_values[] = {
-	{ "closed", stream_get_closed, NULL, "Whether it was closed, or its card.", NULL },
-	{ "device", stream_get_device, NULL, "Card that it belongs to.", NULL },
+	{ "closed", stream_get_closed, NULL, "Whether it was closed, or its device.", NULL },
+	{ "device", stream_get_device, NULL, "Device that it belongs to.", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyType_Slot stream_slots[] = {
-	{ Py_tp_doc, "A queue of work of a card. Made by Device.stream()." },
+	{ Py_tp_doc, "A queue of work of a device. Made by Device.stream()." },
 	{ Py_tp_dealloc, stream_dealloc },
 	{ Py_tp_repr, stream_repr },
 	{ Py_tp_methods, stream_methods },

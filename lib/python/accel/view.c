@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Memory for others: the buffer protocol and DLPack, where the processor can read it. What is seen
- * so cannot be freed, and holds its card open.
+ * so cannot be freed, and holds its device open.
  */
 
 #include "private.h"
@@ -66,17 +66,17 @@ static bool export(struct memory *memory)
 {
 	struct memory *root = memory->root;
 
-	/* Says that it is freed, or its card closed. */
+	/* Says that it is freed, or its device closed. */
 	if (!memory_enter(memory))
 		return false;
 	memory_leave(memory);
 	if (root->kind == ACCEL_MEMORY_DEVICE && device_is_inherited(root->child.device)) {
-		error_say(EPERM, "memory of a card is not mapped in a process that was forked");
+		error_say(EPERM, "device memory is not mapped in a process that was forked");
 		return false;
 	}
 	if (!root->accessible) {
 		PyErr_Format(PyExc_BufferError,
-			     "the processor cannot read this memory of a card: copy it with "
+			     "the processor cannot read this device memory: copy it with "
 			     "copy_to() or tobytes()");
 		return false;
 	}

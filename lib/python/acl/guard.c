@@ -58,12 +58,12 @@ const char *guard_host(const void *ptr, size_t size)
 	if ((uintptr_t)ptr + size - 1 < (uintptr_t)ptr)
 		return "address %p: the range wraps";
 	if (accel_pointer_get_info(ptr, &info))
-		return "address %p is memory of a card that was freed, or of another process";
+		return "address %p is device memory that was freed, or of another process";
 	if (info.kind == ACCEL_MEMORY_PAGEABLE)
 		return is_mapped(ptr, size) ? NULL : NO_ACCESS;
-	/* Also where it is mapped: it would be gone with the card. */
+	/* Also where it is mapped: it would be gone with the device. */
 	if (info.kind == ACCEL_MEMORY_DEVICE)
-		return "address %p is memory of a card, which acl.rt.memcpy() copies";
+		return "address %p is device memory, which acl.rt.memcpy() copies";
 	if (!(info.flags & ACCEL_POINTER_ACCESSIBLE))
 		return "address %p stands for memory of another driver";
 	/* Memory of the program, which goes on beyond the registration or was unmapped since. */

@@ -42,7 +42,7 @@ bool arguments_get(PyObject *args, const char *call, const struct argument *want
 #define INT(variable) { #variable, ARGUMENT_INT, &(variable) }
 #define UINT(variable) { #variable, ARGUMENT_UINT, &(variable) }
 
-/* The call without the GIL: all of them may wait, for the card or for another thread. */
+/* The call without the GIL: all of them may wait, for the device or for another thread. */
 #define UNLOCKED(err, call)                                                                       \
 	do {                                                                                      \
 		Py_BEGIN_ALLOW_THREADS                                                            \

@@ -64,7 +64,7 @@ PyMethodDef util_functions[] = {
 	  "bytes_to_ptr(data, /)\n--\n\n"
 	  "Address of bytes, which have to live as long as it is used." },
 	{ "ptr_to_bytes", ptr_to_bytes, METH_VARARGS,
-	  "ptr_to_bytes(ptr, size, /)\n--\n\nA copy of host memory. Memory of a card is refused." },
+	  "ptr_to_bytes(ptr, size, /)\n--\n\nA copy of host memory. Device memory is refused." },
 	{ "check_ptr", check_ptr, METH_VARARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Between addresses and objects of Python. Memory of a card is refused: the processor cannot read
-it."""
+"""Between addresses and objects of Python. Device memory is refused: the processor cannot read it."""
 
 from ._acl import bytes_to_ptr, check_ptr as _check_ptr, ptr_to_bytes
 

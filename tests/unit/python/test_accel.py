@@ -99,7 +99,7 @@ class Devices(mock.Cards):
         card.close()
         self.assertTrue(card.closed)
         self.assertEqual(repr(card), "<accel.Device 0, closed>")
-        self.refuses(ValueError, "the card is closed", card.__enter__)
+        self.refuses(ValueError, "the device is closed", card.__enter__)
 
     def test_closed_by_its_end(self):
         card = accel.open()
@@ -126,7 +126,7 @@ class Devices(mock.Cards):
         ]
         for function, *arguments in uses:
             with self.subTest(function):
-                self.refuses(ValueError, "the card is closed", function, *arguments)
+                self.refuses(ValueError, "the device is closed", function, *arguments)
         self.assertTrue(memory.freed and part.freed and stream.closed and event.closed)
         self.assertIs(memory.device, card)
         self.assertEqual(host.__dlpack_device__(), (1, 0))

@@ -499,7 +499,7 @@ class Util(Device):
         gone = self.good(rt.malloc_host(64))
         self.good(rt.free_host(gone))
         for address, size, words in (
-                (device, 64, "memory of a card"), (device + 60, 1, "memory of a card"),
+                (device, 64, "device memory"), (device + 60, 1, "device memory"),
                 (freed, 1, "freed"), (gone, 1, "cannot access"), (0, 1, "NULL"), (0, 0, "NULL"),
                 (1, 1, "cannot access"), (4096, 100, "cannot access"),
                 (2**64 - 1, 1, "cannot access"), (2**64 - 1, 2, "wraps"),
@@ -518,7 +518,7 @@ class Util(Device):
         lib.mock_add_mappable(5, 1 << 16)
         self.good(rt.set_device(2))
         device = self.good(rt.malloc_align32(64, 0))
-        self.refuses(ValueError, "memory of a card", util.ptr_to_bytes, device, 64)
+        self.refuses(ValueError, "device memory", util.ptr_to_bytes, device, 64)
         data = b"0123456789"
         self.good(rt.memcpy(device, 10, ptr(data), 10, H2D))
         self.assertEqual(self.content(device, 10), data)
@@ -574,7 +574,7 @@ class Util(Device):
             self.assertEqual(util.ptr_to_numpy(address, (2,), number).dtype, numpy.dtype(name))
         self.assertEqual(util.ptr_to_numpy(address, (0, 5), 1).shape, (0, 5))
         device = self.good(rt.malloc_align32(64, 0))
-        self.refuses(ValueError, "memory of a card", util.ptr_to_numpy, device, (4,), 1)
+        self.refuses(ValueError, "device memory", util.ptr_to_numpy, device, (4,), 1)
         self.refuses(ValueError, "cannot access", util.ptr_to_numpy, 16, (4,), 1)
         self.refuses(ValueError, "npy_type is 9", util.ptr_to_numpy, address, (4,), 9)
         self.refuses(ValueError, "at least 0", util.ptr_to_numpy, address, (-4,), 1)

@@ -52,7 +52,7 @@ class Streams(mock.Card):
                 accel.copy(source, data)
                 with self.subTest(f"{start} to {end}"), self.card.stream() as stream:
                     if {start, end} <= {1, 3, 4}:
-                        self.refuses(ValueError, "neither is memory of a card", accel.copy, target,
+                        self.refuses(ValueError, "neither is device memory", accel.copy, target,
                                      source, stream)
                     elif 5 in (start, end) and {1, 3, 4, 5} >= {start, end}:
                         self.fails(errno.EINVAL, accel.copy, target, source, stream)
