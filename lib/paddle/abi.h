@@ -16,7 +16,7 @@ enum status {
 	STATUS_WARNING = 1, /* Paddle takes it for a failure, as all that follow */
 	STATUS_FAILED = 2, /* something is exhausted; of a query: not yet */
 	STATUS_ERROR = 3, /* an argument is wrong, or the call comes at the wrong time */
-	STATUS_INTERNAL = 4, /* the card */
+	STATUS_INTERNAL = 4, /* the device */
 };
 
 /* What Paddle calls a device. */

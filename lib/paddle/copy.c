@@ -4,9 +4,9 @@
  */
 #include "private.h"
 
-/* The two ends of a copy between cards; both are entered, or none. */
+/* The two ends of a copy between devices; both are entered, or none. */
 struct pair {
-	struct card *dst, *src;
+	struct device *dst, *src;
 };
 
 static bool enter_both(const char *call, struct pair *pair, struct place *dst, struct place *src)
@@ -20,38 +20,38 @@ static bool enter_both(const char *call, struct pair *pair, struct place *dst, s
 
 static int pending_of_both(const struct pair *pair)
 {
-	return card_pending(pair->dst) ?: card_pending(pair->src);
+	return device_pending(pair->dst) ?: device_pending(pair->src);
 }
 
 typedef int (*copy_t)(struct accel_device *dev, void *dst, const void *src, size_t size);
 
-static enum status copy_by(const char *call, struct place *device, copy_t copy, void *dst,
+static enum status copy_by(const char *call, struct place *place, copy_t copy, void *dst,
 			   const void *src, size_t size)
 {
-	struct card *card = plugin_enter(call, device);
+	struct device *device = plugin_enter(call, place);
 	int err;
 
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
-	err = size ? copy(card->dev, dst, src, size) : 0;
+	err = size ? copy(device->dev, dst, src, size) : 0;
 	if (!err)
-		err = card_pending(card);
-	return plugin_done(call, card, err, "%p, %p, %zu", dst, src, size);
+		err = device_pending(device);
+	return plugin_done(call, device, err, "%p, %p, %zu", dst, src, size);
 }
 
-static enum status memory_copy_h2d(struct place *device, void *dst, const void *src, size_t size)
+static enum status memory_copy_h2d(struct place *place, void *dst, const void *src, size_t size)
 {
-	return copy_by(__func__, device, accel_memory_copy_h2d, dst, src, size);
+	return copy_by(__func__, place, accel_memory_copy_h2d, dst, src, size);
 }
 
-static enum status memory_copy_d2h(struct place *device, void *dst, const void *src, size_t size)
+static enum status memory_copy_d2h(struct place *place, void *dst, const void *src, size_t size)
 {
-	return copy_by(__func__, device, accel_memory_copy_d2h, dst, src, size);
+	return copy_by(__func__, place, accel_memory_copy_d2h, dst, src, size);
 }
 
-static enum status memory_copy_d2d(struct place *device, void *dst, const void *src, size_t size)
+static enum status memory_copy_d2d(struct place *place, void *dst, const void *src, size_t size)
 {
-	return copy_by(__func__, device, accel_memory_copy_d2d, dst, src, size);
+	return copy_by(__func__, place, accel_memory_copy_d2d, dst, src, size);
 }
 
 static enum status memory_copy_p2p(struct place *dst_device, struct place *src_device, void *dst,
@@ -75,45 +75,45 @@ static enum status memory_copy_p2p(struct place *dst_device, struct place *src_d
 typedef int (*queue_t)(struct accel_device *dev, struct accel_stream *stream, void *dst,
 		       const void *src, size_t size);
 
-static int queue(struct card *card, stream_t handle, queue_t copy, void *dst, const void *src,
+static int queue(struct device *device, stream_t handle, queue_t copy, void *dst, const void *src,
 		 size_t size)
 {
 	struct accel_stream *stream;
 	int err = stream_find(handle, &stream);
 
 	if (!err && size)
-		err = stream_told(stream, copy(card->dev, stream, dst, src, size));
-	return err ? err : card_pending(card);
+		err = stream_told(stream, copy(device->dev, stream, dst, src, size));
+	return err ? err : device_pending(device);
 }
 
-static enum status queue_by(const char *call, struct place *device, stream_t stream, queue_t copy,
+static enum status queue_by(const char *call, struct place *place, stream_t stream, queue_t copy,
 			    void *dst, const void *src, size_t size)
 {
-	struct card *card = plugin_enter(call, device);
+	struct device *device = plugin_enter(call, place);
 	int err;
 
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
-	err = queue(card, stream, copy, dst, src, size);
-	return plugin_done(call, card, err, "%p, %p, %p, %zu", (void *)stream, dst, src, size);
+	err = queue(device, stream, copy, dst, src, size);
+	return plugin_done(call, device, err, "%p, %p, %p, %zu", (void *)stream, dst, src, size);
 }
 
-static enum status async_memory_copy_h2d(struct place *device, stream_t stream, void *dst,
+static enum status async_memory_copy_h2d(struct place *place, stream_t stream, void *dst,
 					 const void *src, size_t size)
 {
-	return queue_by(__func__, device, stream, accel_async_memory_copy_h2d, dst, src, size);
+	return queue_by(__func__, place, stream, accel_async_memory_copy_h2d, dst, src, size);
 }
 
-static enum status async_memory_copy_d2h(struct place *device, stream_t stream, void *dst,
+static enum status async_memory_copy_d2h(struct place *place, stream_t stream, void *dst,
 					 const void *src, size_t size)
 {
-	return queue_by(__func__, device, stream, accel_async_memory_copy_d2h, dst, src, size);
+	return queue_by(__func__, place, stream, accel_async_memory_copy_d2h, dst, src, size);
 }
 
-static enum status async_memory_copy_d2d(struct place *device, stream_t stream, void *dst,
+static enum status async_memory_copy_d2d(struct place *place, stream_t stream, void *dst,
 					 const void *src, size_t size)
 {
-	return queue_by(__func__, device, stream, accel_async_memory_copy_d2d, dst, src, size);
+	return queue_by(__func__, place, stream, accel_async_memory_copy_d2d, dst, src, size);
 }
 
 static int queue_between(const struct pair *pair, stream_t handle, void *dst, const void *src,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cards that Paddle sees. They are opened by initialize and closed by finalize, whatever else
+ * The devices that Paddle sees. They are opened by initialize and closed by finalize, whatever else
  * happens: Paddle numbers them once, and uses them from any thread without saying so before.
  */
 #include "private.h"
@@ -11,17 +11,17 @@
 #include <stdlib.h>
 
 /*
- * Of a granule more than this (the ring card's is a page) Paddle would round every tensor up to a
- * page; with less, what it has cached serves several small ones. A granule below it is kept: a card
- * of 4032 bytes has no room for chunks of 512.
+ * Of a granule more than this (the ring device's is a page) Paddle would round every tensor up to a
+ * page; with less, what it has cached serves several small ones. A granule below it is kept: a
+ * device of 4032 bytes has no room for chunks of 512.
  */
 #define MIN_CHUNK_MOST 512
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
 static pthread_once_t forks_watched = PTHREAD_ONCE_INIT;
-static struct card *cards;
-static size_t card_count;
+static struct device *devices;
+static size_t device_count;
 static unsigned int users; /* calls under way */
 static bool is_open;
 static bool in_child; /* what is open belongs to the parent */
@@ -65,64 +65,64 @@ bool plugin_in_child(void)
 	return in_child;
 }
 
-/* ---- Calls that use a card ---- */
+/* ---- Calls that use a device ---- */
 
 /* Under the lock. */
-static struct card *card_at(const struct place *device)
+static struct device *device_at(const struct place *place)
 {
-	if (!device || !is_open || device->id < 0 || (size_t)device->id >= card_count)
+	if (!place || !is_open || place->id < 0 || (size_t)place->id >= device_count)
 		return NULL;
-	return &cards[device->id];
+	return &devices[place->id];
 }
 
-static void complain_of(const char *call, const struct place *device, bool was_open, size_t count)
+static void complain_of(const char *call, const struct place *place, bool was_open, size_t count)
 {
 	if (!was_open)
 		plugin_say("%s: before initialize, or after finalize", call);
-	else if (!device)
+	else if (!place)
 		plugin_say("%s: device is NULL", call);
 	else
-		plugin_say("%s: there is no device %d: %zu can be used", call, device->id, count);
+		plugin_say("%s: there is no device %d: %zu can be used", call, place->id, count);
 }
 
-struct card *plugin_enter(const char *call, const struct place *device)
+struct device *plugin_enter(const char *call, const struct place *place)
 {
-	struct card *card;
+	struct device *device;
 	bool was_open;
 	size_t count;
 
 	plugin_lock();
-	card = card_at(device);
-	users += !!card;
+	device = device_at(place);
+	users += !!device;
 	was_open = is_open;
-	count = card_count;
+	count = device_count;
 	plugin_unlock();
-	if (!card)
-		complain_of(call, device, was_open, count);
-	return card;
+	if (!device)
+		complain_of(call, place, was_open, count);
+	return device;
 }
 
 /* Under the lock. */
-static struct card *card_of(const struct accel_device *dev)
+static struct device *device_of(const struct accel_device *dev)
 {
-	for (size_t i = 0; is_open && i < card_count; i++)
-		if (cards[i].dev == dev)
-			return &cards[i];
+	for (size_t i = 0; is_open && i < device_count; i++)
+		if (devices[i].dev == dev)
+			return &devices[i];
 	return NULL;
 }
 
-struct card *plugin_enter_memory(const void *ptr)
+struct device *plugin_enter_memory(const void *ptr)
 {
 	struct accel_pointer_info info;
-	struct card *card;
+	struct device *device;
 
 	if (accel_pointer_get_info(ptr, &info))
 		return NULL;
 	plugin_lock();
-	card = card_of(info.device);
-	users += !!card;
+	device = device_of(info.device);
+	users += !!device;
 	plugin_unlock();
-	return card;
+	return device;
 }
 
 void plugin_leave(void)
@@ -134,7 +134,8 @@ void plugin_leave(void)
 	plugin_unlock();
 }
 
-enum status plugin_done(const char *call, const struct card *card, int err, const char *format, ...)
+enum status plugin_done(const char *call, const struct device *device, int err,
+			const char *format, ...)
 {
 	enum status status = plugin_status(call, err);
 	char text[TEXT_SIZE];
@@ -144,56 +145,56 @@ enum status plugin_done(const char *call, const struct card *card, int err, cons
 		va_start(args, format);
 		vsnprintf(text, sizeof(text), format, args);
 		va_end(args);
-		plugin_trace("accel:%d %s(%s) = %d", card->id, call, text, err);
+		plugin_trace("accel:%d %s(%s) = %d", device->id, call, text, err);
 	}
 	plugin_leave();
 	return status;
 }
 
-void card_fail(struct card *card, const char *call, int err)
+void device_fail(struct device *device, const char *call, int err)
 {
 	int none = 0;
 
 	plugin_complain(call, err);
-	__atomic_compare_exchange_n(&card->pending, &none, err, false, __ATOMIC_RELAXED,
+	__atomic_compare_exchange_n(&device->pending, &none, err, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 }
 
-int card_pending(struct card *card)
+int device_pending(struct device *device)
 {
-	int err = __atomic_exchange_n(&card->pending, 0, __ATOMIC_RELAXED);
+	int err = __atomic_exchange_n(&device->pending, 0, __ATOMIC_RELAXED);
 
 	return err ? plugin_fail(err, "a kernel before it failed: %s", accel_strerror(err)) : 0;
 }
 
 /* ---- Opening and closing ---- */
 
-static int card_open(struct card *card, int index, size_t min_chunk)
+static int device_open(struct device *device, int index, size_t min_chunk)
 {
-	int err = accel_device_open(index, &card->dev);
+	int err = accel_device_open(index, &device->dev);
 	struct accel_device_info info;
 
 	if (!err && !min_chunk) {
-		err = accel_device_get_info(card->dev, &info);
+		err = accel_device_get_info(device->dev, &info);
 		if (!err)
 			min_chunk = info.granule < MIN_CHUNK_MOST ? info.granule : MIN_CHUNK_MOST;
 	}
-	card->min_chunk = min_chunk;
-	if (err && card->dev)
-		accel_device_close(card->dev);
+	device->min_chunk = min_chunk;
+	if (err && device->dev)
+		accel_device_close(device->dev);
 	return err;
 }
 
 /* One that cannot be used is left out, and the others move up: Paddle numbers without gaps. */
-static size_t open_cards(const struct settings *settings, struct card *made)
+static size_t open_devices(const struct settings *settings, struct device *made)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < settings->count; i++) {
 		int err;
 
-		made[count] = (struct card){ .id = (int)count };
-		err = card_open(&made[count], settings->cards[i], settings->min_chunk);
+		made[count] = (struct device){ .id = (int)count };
+		err = device_open(&made[count], settings->devices[i], settings->min_chunk);
 		if (err)
 			plugin_complain("initialize", err);
 		count += !err;
@@ -211,7 +212,7 @@ static void say_why_none(void)
 		accel_device_close(dev);
 }
 
-static size_t find_cards(struct card **made)
+static size_t find_devices(struct device **made)
 {
 	struct settings settings = { 0 };
 	int present = accel_device_count();
@@ -230,15 +231,15 @@ static size_t find_cards(struct card **made)
 	else if (!present)
 		say_why_none();
 	else
-		count = open_cards(&settings, *made);
-	free(settings.cards);
+		count = open_devices(&settings, *made);
+	free(settings.devices);
 	return count;
 }
 
-/* Anything but success ends the process: where there is no card there are 0 devices. */
+/* Anything but success ends the process. Without a device, get_device_count() gives 0. */
 static enum status initialize(void)
 {
-	struct card *made;
+	struct device *made;
 	size_t count;
 	bool again;
 
@@ -248,10 +249,10 @@ static enum status initialize(void)
 	if (again)
 		return STATUS_SUCCESS;
 	plugin_watch_forks();
-	count = find_cards(&made);
+	count = find_devices(&made);
 	plugin_lock();
-	cards = made;
-	card_count = count;
+	devices = made;
+	device_count = count;
 	is_open = true;
 	in_child = false;
 	plugin_unlock();
@@ -260,26 +261,26 @@ static enum status initialize(void)
 }
 
 /* Calls of other threads end first; there are such while the process ends. */
-static void take_cards(struct card **taken, size_t *count)
+static void take_devices(struct device **taken, size_t *count)
 {
 	plugin_lock();
 	is_open = false;
 	while (users)
 		pthread_cond_wait(&idle, &lock);
-	*taken = cards;
-	*count = card_count;
-	cards = NULL;
-	card_count = 0;
+	*taken = devices;
+	*count = device_count;
+	devices = NULL;
+	device_count = 0;
 	plugin_unlock();
 }
 
 /* Paddle does not survive any other answer than success. */
 static enum status finalize(void)
 {
-	struct card *taken;
+	struct device *taken;
 	size_t count;
 
-	take_cards(&taken, &count);
+	take_devices(&taken, &count);
 	handles_forget();
 	for (size_t i = 0; i < count; i++) {
 		int err = accel_device_close(taken[i].dev);
@@ -295,42 +296,43 @@ static enum status finalize(void)
 /* ---- Numbers ---- */
 
 /* It has been opened already. */
-static enum status init_device(struct place *device)
+static enum status init_device(struct place *place)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 
-	return card ? plugin_done(__func__, card, 0, "%s", "") : STATUS_ERROR;
+	return device ? plugin_done(__func__, device, 0, "%s", "") : STATUS_ERROR;
 }
 
-/* The card stays open until finalize: other threads may still use it. */
-static enum status deinit_device(struct place *device)
+/* The device stays open until finalize: other threads may still use it. */
+static enum status deinit_device(struct place *place)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 
-	return card ? plugin_done(__func__, card, 0, "%s", "") : STATUS_ERROR;
+	return device ? plugin_done(__func__, device, 0, "%s", "") : STATUS_ERROR;
 }
 
-static enum status set_device(struct place *device)
+static enum status set_device(struct place *place)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 
-	if (!card)
-		return STATUS_ERROR;
-	current = card->id;
-	return plugin_done(__func__, card, 0, "%s", "");
-}
-
-static enum status get_device(struct place *device)
-{
-	struct place place = { .id = current };
-	struct card *card = plugin_enter(__func__, &place);
-
-	if (!card)
-		return STATUS_ERROR;
 	if (!device)
-		return plugin_done(__func__, card, plugin_fail(-EINVAL, "device is NULL"), "NULL");
-	device->id = current;
-	return plugin_done(__func__, card, 0, "%s", "");
+		return STATUS_ERROR;
+	current = device->id;
+	return plugin_done(__func__, device, 0, "%s", "");
+}
+
+static enum status get_device(struct place *place)
+{
+	struct place now = { .id = current };
+	struct device *device = plugin_enter(__func__, &now);
+
+	if (!device)
+		return STATUS_ERROR;
+	if (!place)
+		return plugin_done(__func__, device, plugin_fail(-EINVAL, "device is NULL"),
+				   "NULL");
+	place->id = current;
+	return plugin_done(__func__, device, 0, "%s", "");
 }
 
 static bool count_devices(size_t *count)
@@ -339,7 +341,7 @@ static bool count_devices(size_t *count)
 
 	plugin_lock();
 	was_open = is_open;
-	*count = card_count;
+	*count = device_count;
 	plugin_unlock();
 	return was_open;
 }

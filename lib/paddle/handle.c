@@ -11,7 +11,7 @@
 
 struct slot {
 	void *object;
-	struct card *card;
+	struct device *device;
 	enum handle_kind kind;
 	uint32_t uses;
 };
@@ -47,7 +47,7 @@ static bool grow(void)
 	return true;
 }
 
-static void *fill_slot(enum handle_kind kind, struct card *card, void *object)
+static void *fill_slot(enum handle_kind kind, struct device *device, void *object)
 {
 	struct slot *slot;
 
@@ -57,17 +57,17 @@ static void *fill_slot(enum handle_kind kind, struct card *card, void *object)
 		return NULL;
 	slot = &slots[first_free];
 	*slot = (struct slot){
-		.object = object, .card = card, .kind = kind, .uses = slot->uses + 1
+		.object = object, .device = device, .kind = kind, .uses = slot->uses + 1
 	};
 	return (void *)((uintptr_t)slot->uses << 32 | (first_free + 1));
 }
 
-void *handle_make(enum handle_kind kind, struct card *card, void *object)
+void *handle_make(enum handle_kind kind, struct device *device, void *object)
 {
 	void *handle;
 
 	plugin_lock();
-	handle = fill_slot(kind, card, object);
+	handle = fill_slot(kind, device, object);
 	plugin_unlock();
 	return handle;
 }
@@ -101,13 +101,13 @@ void *handle_take(enum handle_kind kind, const void *handle)
 	return object;
 }
 
-void *handle_next(enum handle_kind kind, const struct card *card, size_t *at)
+void *handle_next(enum handle_kind kind, const struct device *device, size_t *at)
 {
 	void *object = NULL;
 
 	plugin_lock();
 	for (; !object && *at < slot_count; ++*at)
-		if (slots[*at].kind == kind && slots[*at].card == card)
+		if (slots[*at].kind == kind && slots[*at].device == device)
 			object = slots[*at].object;
 	plugin_unlock();
 	return object;

@@ -2,7 +2,7 @@
 /*
  * The two kernels that Paddle cannot do without. For any other it copies the operands to the
  * host, computes there, and copies the result back. But it fills tensors with `full` in place, by
- * way of the processor if the device has no kernel of its own, and a card's address is not the
+ * way of the processor if the device has no kernel of its own, and a device's address is not the
  * processor's; and for a view that is not `contiguous` it knows no way at all.
  *
  * Neither computes: `full` writes a pattern, `contiguous` moves bytes. They queue on the stream of
@@ -111,30 +111,30 @@ static union element element_of(enum type type, struct scalar *value)
 	}
 }
 
-/* The card and the stream of a kernel, for as long as it runs. */
-static struct card *begin(const struct device_context *context, const void *data,
-			  struct accel_stream **stream)
+/* The device and the stream of a kernel, for as long as it runs. */
+static struct device *begin(const struct device_context *context, const void *data,
+			    struct accel_stream **stream)
 {
-	struct card *card = plugin_enter_memory(data);
+	struct device *device = plugin_enter_memory(data);
 	enum status status;
 
-	if (!card) {
-		plugin_say("a kernel was called with memory of none of the cards");
+	if (!device) {
+		plugin_say("a kernel was called with memory of none of the devices");
 		return NULL;
 	}
 	if (stream_find(paddle->stream(context, &status), stream)) {
-		card_fail(card, "kernel", -EINVAL);
+		device_fail(device, "kernel", -EINVAL);
 		plugin_leave();
 		return NULL;
 	}
-	return card;
+	return device;
 }
 
-static void end(struct card *card, const char *kernel, struct accel_stream *stream, int err)
+static void end(struct device *device, const char *kernel, struct accel_stream *stream, int err)
 {
 	err = stream_told(stream, err);
 	if (err)
-		card_fail(card, kernel, err);
+		device_fail(device, kernel, err);
 	plugin_leave();
 }
 
@@ -147,19 +147,19 @@ static void full(const struct device_context *context, struct scalar *value, str
 	/* This throws if there is no memory: nothing is held here yet. */
 	void *data = paddle->allocate(context, out, 0, type, &status);
 	struct accel_stream *stream;
-	struct card *card;
+	struct device *device;
 	int err;
 
 	if (count <= 0)
 		return;
-	card = begin(context, data, &stream);
-	if (!card)
+	device = begin(context, data, &stream);
+	if (!device)
 		return;
-	err = accel_async_device_memory_fill(card->dev, stream, data, &element, type_sizes[type],
+	err = accel_async_device_memory_fill(device->dev, stream, data, &element, type_sizes[type],
 					     (size_t)count * type_sizes[type], 0);
-	plugin_trace("accel:%d full(%p, %lld elements of type %d) = %d", card->id, data,
+	plugin_trace("accel:%d full(%p, %lld elements of type %d) = %d", device->id, data,
 		     (long long)count, (int)type, err);
-	end(card, "full", stream, err);
+	end(device, "full", stream, err);
 }
 
 /* Paddle gives the type once more, in another numbering; that of the tensor is meant. */
@@ -245,8 +245,8 @@ static void gather(char *to, const char *from, const struct view *view)
 	}
 }
 
-/* By way of the host: the card moves no single elements. */
-static int gather_in_host(struct card *card, struct accel_stream *stream, char *dst,
+/* By way of the host: the device moves no single elements. */
+static int gather_in_host(struct device *device, struct accel_stream *stream, char *dst,
 			  const char *src, const struct view *view)
 {
 	int64_t size = (int64_t)view->element_size;
@@ -257,18 +257,18 @@ static int gather_in_host(struct card *card, struct accel_stream *stream, char *
 					       span + packed);
 
 	if (!err)
-		err = accel_async_memory_copy_d2h(card->dev, stream, from,
+		err = accel_async_memory_copy_d2h(device->dev, stream, from,
 						  src + view->lowest * size, span);
 	if (!err) {
 		gather(to, from - view->lowest * size, view);
-		err = accel_async_memory_copy_h2d(card->dev, stream, dst, to, packed);
+		err = accel_async_memory_copy_h2d(device->dev, stream, dst, to, packed);
 	}
 	free(from);
 	free(to);
 	return err;
 }
 
-static int pack(struct card *card, struct accel_stream *stream, void *dst, const void *src,
+static int pack(struct device *device, struct accel_stream *stream, void *dst, const void *src,
 		const struct view *view)
 {
 	size_t outer, run;
@@ -278,9 +278,9 @@ static int pack(struct card *card, struct accel_stream *stream, void *dst, const
 				   MAX_DIMS);
 	run = run_of(view, &outer);
 	if (run == view->count)
-		return accel_async_memory_copy_d2d(card->dev, stream, dst, src,
+		return accel_async_memory_copy_d2d(device->dev, stream, dst, src,
 						   run * view->element_size);
-	return gather_in_host(card, stream, dst, src, view);
+	return gather_in_host(device, stream, dst, src, view);
 }
 
 /* A tensor that is made for the result of an operation of one operand has that one's strides. */
@@ -301,7 +301,7 @@ static void contiguous(const struct device_context *context, const struct tensor
 {
 	enum status status = STATUS_SUCCESS;
 	struct accel_stream *stream;
-	struct card *card;
+	struct device *device;
 	struct view view;
 	void *dst;
 	int err;
@@ -312,13 +312,13 @@ static void contiguous(const struct device_context *context, const struct tensor
 	dst = paddle->allocate(context, out, 0, paddle->type(in, &status), &status);
 	if (!view.count)
 		return;
-	card = begin(context, dst, &stream);
-	if (!card)
+	device = begin(context, dst, &stream);
+	if (!device)
 		return;
-	err = pack(card, stream, dst, paddle->data(in, &status), &view);
-	plugin_trace("accel:%d contiguous(%p, %zu elements of %zu bytes) = %d", card->id, dst,
+	err = pack(device, stream, dst, paddle->data(in, &status), &view);
+	plugin_trace("accel:%d contiguous(%p, %zu elements of %zu bytes) = %d", device->id, dst,
 		     view.count, view.element_size, err);
-	end(card, "contiguous", stream, err);
+	end(device, "contiguous", stream, err);
 }
 
 static void contiguous_context(struct kernel_context *context)

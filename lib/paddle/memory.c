@@ -14,95 +14,96 @@ static bool is_exhausted(int err)
  * again, and what it raises in the end is a MemoryError with the numbers of device_memory_stats.
  * Any other status is raised at once.
  */
-static enum status device_memory_allocate(struct place *device, void **ptr, size_t size)
+static enum status device_memory_allocate(struct place *place, void **ptr, size_t size)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 	int err;
 
 	if (ptr)
 		*ptr = NULL;
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
-	err = accel_device_memory_allocate(card->dev, ptr, size);
+	err = accel_device_memory_allocate(device->dev, ptr, size);
 	if (is_exhausted(err)) {
-		plugin_trace("accel:%d %s(%zu): %s", card->id, __func__, size, accel_last_error());
+		plugin_trace("accel:%d %s(%zu): %s", device->id, __func__, size,
+			     accel_last_error());
 		err = 0;
 	}
-	return plugin_done(__func__, card, err, "%p, %zu", ptr ? *ptr : NULL, size);
+	return plugin_done(__func__, device, err, "%p, %zu", ptr ? *ptr : NULL, size);
 }
 
 /*
  * Success whatever it is: Paddle frees in destructors, and a failure there ends the process. Its
  * memory is not a child's, which drops what it has inherited without a word.
  */
-static enum status free_by(const char *call, struct place *device, void *ptr, size_t size,
+static enum status free_by(const char *call, struct place *place, void *ptr, size_t size,
 			   int (*deallocate)(struct accel_device *dev, void *ptr, size_t size))
 {
-	struct card *card;
+	struct device *device;
 	int err;
 
 	if (plugin_in_child())
 		return STATUS_SUCCESS;
-	card = plugin_enter(call, device);
-	if (!card)
+	device = plugin_enter(call, place);
+	if (!device)
 		return STATUS_SUCCESS;
-	err = deallocate(card->dev, ptr, size);
-	plugin_done(call, card, err, "%p, %zu", ptr, size);
+	err = deallocate(device->dev, ptr, size);
+	plugin_done(call, device, err, "%p, %zu", ptr, size);
 	return STATUS_SUCCESS;
 }
 
-static enum status device_memory_deallocate(struct place *device, void *ptr, size_t size)
+static enum status device_memory_deallocate(struct place *place, void *ptr, size_t size)
 {
-	return free_by(__func__, device, ptr, size, accel_device_memory_deallocate);
+	return free_by(__func__, place, ptr, size, accel_device_memory_deallocate);
 }
 
 /* Of these Paddle does not try twice: there is nothing cached to give back. */
-static enum status allocate_by(const char *call, struct place *device, void **ptr, size_t size,
+static enum status allocate_by(const char *call, struct place *place, void **ptr, size_t size,
 			       int (*allocate)(struct accel_device *dev, void **ptr, size_t size))
 {
-	struct card *card = plugin_enter(call, device);
+	struct device *device = plugin_enter(call, place);
 	int err;
 
 	if (ptr)
 		*ptr = NULL;
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
-	err = allocate(card->dev, ptr, size);
-	return plugin_done(call, card, err, "%p, %zu", ptr ? *ptr : NULL, size);
+	err = allocate(device->dev, ptr, size);
+	return plugin_done(call, device, err, "%p, %zu", ptr ? *ptr : NULL, size);
 }
 
-static enum status host_memory_allocate(struct place *device, void **ptr, size_t size)
+static enum status host_memory_allocate(struct place *place, void **ptr, size_t size)
 {
-	return allocate_by(__func__, device, ptr, size, accel_host_memory_allocate);
+	return allocate_by(__func__, place, ptr, size, accel_host_memory_allocate);
 }
 
-static enum status host_memory_deallocate(struct place *device, void *ptr, size_t size)
+static enum status host_memory_deallocate(struct place *place, void *ptr, size_t size)
 {
-	return free_by(__func__, device, ptr, size, accel_host_memory_deallocate);
+	return free_by(__func__, place, ptr, size, accel_host_memory_deallocate);
 }
 
-static enum status unified_memory_allocate(struct place *device, void **ptr, size_t size)
+static enum status unified_memory_allocate(struct place *place, void **ptr, size_t size)
 {
-	return allocate_by(__func__, device, ptr, size, accel_unified_memory_allocate);
+	return allocate_by(__func__, place, ptr, size, accel_unified_memory_allocate);
 }
 
-static enum status unified_memory_deallocate(struct place *device, void *ptr, size_t size)
+static enum status unified_memory_deallocate(struct place *place, void *ptr, size_t size)
 {
-	return free_by(__func__, device, ptr, size, accel_unified_memory_deallocate);
+	return free_by(__func__, place, ptr, size, accel_unified_memory_deallocate);
 }
 
-static enum status device_memory_set(struct place *device, void *ptr, unsigned char value,
+static enum status device_memory_set(struct place *place, void *ptr, unsigned char value,
 				     size_t size)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 	int err;
 
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
-	err = size ? accel_device_memory_set(card->dev, ptr, value, size) : 0;
+	err = size ? accel_device_memory_set(device->dev, ptr, value, size) : 0;
 	if (!err)
-		err = card_pending(card);
-	return plugin_done(__func__, card, err, "%p, %d, %zu", ptr, value, size);
+		err = device_pending(device);
+	return plugin_done(__func__, device, err, "%p, %d, %zu", ptr, value, size);
 }
 
 void memory_functions(struct interface *table)

@@ -2,7 +2,7 @@
 /*
  * What the files of the plugin share. It knows libaccel by its public header only.
  *
- * One lock guards the little that is shared: whether the cards are open and how many calls are
+ * One lock guards the little that is shared: whether the devices are open and how many calls are
  * under way, the handles, the last sentence. No function of libaccel is called while it is held, so
  * it has no order with the locks there, in fork() neither.
  */
@@ -34,17 +34,17 @@ extern bool plugin_tracing;
 
 struct settings {
 	bool trace;
-	size_t min_chunk; /* 0: what suits the card */
-	size_t count; /* of cards to show, by their indices */
-	int *cards;
+	size_t min_chunk; /* 0: what suits the device */
+	size_t count; /* of devices to show, by their indices */
+	int *devices;
 };
 
-/* 0, or -EINVAL or -ENOMEM. The caller frees cards. */
+/* 0, or -EINVAL or -ENOMEM. The caller frees devices. */
 int settings_read(struct settings *settings, int present);
 
-/* ---- device.c: the cards, and who uses them ---- */
+/* ---- device.c: the devices, and who uses them ---- */
 
-struct card {
+struct device {
 	struct accel_device *dev;
 	int id; /* Paddle's */
 	size_t min_chunk;
@@ -59,38 +59,38 @@ void plugin_watch_forks(void);
 bool plugin_in_child(void);
 
 /*
- * Every call that uses a card stands between the two: finalize waits until none is. NULL if there
+ * Every call that uses a device stands between the two: finalize waits until none is. NULL if there
  * is no such device, or none any more; that has been said.
  */
-struct card *plugin_enter(const char *call, const struct place *device);
-/* The card whose memory this is; nothing is said. */
-struct card *plugin_enter_memory(const void *ptr);
+struct device *plugin_enter(const char *call, const struct place *place);
+/* The device whose memory this is; nothing is said. */
+struct device *plugin_enter_memory(const void *ptr);
 void plugin_leave(void);
 /* Leaves, traces, and gives what Paddle is told. */
-enum status plugin_done(const char *call, const struct card *card, int err, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+enum status plugin_done(const char *call, const struct device *device, int err,
+			const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Kernels return nothing: what they fail with, the next call on the card is told. */
-void card_fail(struct card *card, const char *call, int err);
-int card_pending(struct card *card);
+/* Kernels return nothing: what they fail with, the next call on the device is told. */
+void device_fail(struct device *device, const char *call, int err);
+int device_pending(struct device *device);
 
 /* ---- handle.c: streams and events as Paddle sees them ---- */
 
 enum handle_kind { HANDLE_FREE, HANDLE_STREAM, HANDLE_EVENT };
 
 /* NULL if there is no memory. */
-void *handle_make(enum handle_kind kind, struct card *card, void *object);
+void *handle_make(enum handle_kind kind, struct device *device, void *object);
 /* What it stands for; NULL if it is not live. */
 void *handle_get(enum handle_kind kind, const void *handle);
 /* The same, and it is not live any more. */
 void *handle_take(enum handle_kind kind, const void *handle);
-/* The next object of a card, from *at = 0 on, or NULL. */
-void *handle_next(enum handle_kind kind, const struct card *card, size_t *at);
+/* The next object of a device, from *at = 0 on, or NULL. */
+void *handle_next(enum handle_kind kind, const struct device *device, size_t *at);
 void handles_forget(void);
 
 /* ---- stream.c ---- */
 
-/* The card, or its memory, is not there any more, or is another process's. */
+/* The device, or its memory, is not there any more, or is another process's. */
 bool plugin_is_lost(int err);
 /* NULL stands for itself. */
 int stream_find(stream_t handle, struct accel_stream **stream);

@@ -54,24 +54,24 @@ static int read_min_chunk(size_t *min_chunk)
 	return 0;
 }
 
-static bool is_listed(const struct settings *settings, unsigned long card)
+static bool is_listed(const struct settings *settings, unsigned long device)
 {
 	for (size_t i = 0; i < settings->count; i++)
-		if ((unsigned long)settings->cards[i] == card)
+		if ((unsigned long)settings->devices[i] == device)
 			return true;
 	return false;
 }
 
 /* At most as many as there are, since none may come twice. */
-static bool take_cards(struct settings *settings, const char *text, int present)
+static bool take_devices(struct settings *settings, const char *text, int present)
 {
-	unsigned long card;
+	unsigned long device;
 
 	for (;;) {
-		if (!take_number(&text, &card) || card >= (unsigned long)present ||
-		    is_listed(settings, card))
+		if (!take_number(&text, &device) || device >= (unsigned long)present ||
+		    is_listed(settings, device))
 			return false;
-		settings->cards[settings->count++] = (int)card;
+		settings->devices[settings->count++] = (int)device;
 		if (!*text)
 			return true;
 		if (*text++ != ',')
@@ -79,31 +79,31 @@ static bool take_cards(struct settings *settings, const char *text, int present)
 	}
 }
 
-static int read_cards(struct settings *settings, int present)
+static int read_devices(struct settings *settings, int present)
 {
 	const char *text = getenv("PADDLE_ACCEL_DEVICES");
 
 	settings->count = 0;
-	settings->cards = calloc((size_t)present + 1, sizeof(*settings->cards));
-	if (!settings->cards)
+	settings->devices = calloc((size_t)present + 1, sizeof(*settings->devices));
+	if (!settings->devices)
 		return plugin_fail(-ENOMEM, "out of memory");
 	if (!text)
 		while (settings->count < (size_t)present) {
-			settings->cards[settings->count] = (int)settings->count;
+			settings->devices[settings->count] = (int)settings->count;
 			settings->count++;
 		}
-	if (!text || !*text || take_cards(settings, text, present))
+	if (!text || !*text || take_devices(settings, text, present))
 		return 0;
 	settings->count = 0;
 	return plugin_fail(-EINVAL,
-			   "PADDLE_ACCEL_DEVICES=%.40s: it has to be numbers of cards with commas "
-			   "between them, each once; there are %d cards, numbered from 0",
+			   "PADDLE_ACCEL_DEVICES=%.40s: it has to be numbers of devices with "
+			   "commas between them, each once; there are %d devices, numbered from 0",
 			   text, present);
 }
 
 int settings_read(struct settings *settings, int present)
 {
-	int err = read_cards(settings, present);
+	int err = read_devices(settings, present);
 
 	if (!err)
 		err = read_trace(&settings->trace);

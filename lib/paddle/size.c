@@ -9,41 +9,41 @@
  */
 #include "private.h"
 
-static enum status device_memory_stats(struct place *device, size_t *total, size_t *free)
+static enum status device_memory_stats(struct place *place, size_t *total, size_t *free)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 	int err;
 
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
-	err = accel_device_memory_stats(card->dev, total, free);
-	return plugin_done(__func__, card, err, "%zu, %zu", err ? 0 : *total, err ? 0 : *free);
+	err = accel_device_memory_stats(device->dev, total, free);
+	return plugin_done(__func__, device, err, "%zu, %zu", err ? 0 : *total, err ? 0 : *free);
 }
 
 /* Paddle divides by it without a look at the status: it is never left 0. */
-static enum status device_min_chunk_size(struct place *device, size_t *size)
+static enum status device_min_chunk_size(struct place *place, size_t *size)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 
 	if (size)
-		*size = card ? card->min_chunk : 1;
-	if (!card)
+		*size = device ? device->min_chunk : 1;
+	if (!device)
 		return STATUS_ERROR;
 	if (!size)
-		return plugin_done(__func__, card, plugin_fail(-EINVAL, "size is NULL"), "NULL");
-	return plugin_done(__func__, card, 0, "%zu", *size);
+		return plugin_done(__func__, device, plugin_fail(-EINVAL, "size is NULL"), "NULL");
+	return plugin_done(__func__, device, 0, "%zu", *size);
 }
 
-static enum status device_extra_padding_size(struct place *device, size_t *size)
+static enum status device_extra_padding_size(struct place *place, size_t *size)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
 	if (!size)
-		return plugin_done(__func__, card, plugin_fail(-EINVAL, "size is NULL"), "NULL");
+		return plugin_done(__func__, device, plugin_fail(-EINVAL, "size is NULL"), "NULL");
 	*size = 0;
-	return plugin_done(__func__, card, 0, "0");
+	return plugin_done(__func__, device, 0, "0");
 }
 
 void size_functions(struct interface *table)

@@ -35,7 +35,7 @@ int stream_told(struct accel_stream *stream, int err)
 	return plugin_fail(failed, "work of the stream failed: %s", accel_strerror(failed));
 }
 
-static int create(struct card *card, stream_t *handle)
+static int create(struct device *device, stream_t *handle)
 {
 	struct accel_stream *stream;
 	int err;
@@ -43,41 +43,41 @@ static int create(struct card *card, stream_t *handle)
 	if (!handle)
 		return plugin_fail(-EINVAL, "stream is NULL: it has to go somewhere");
 	*handle = NULL;
-	err = accel_stream_create(card->dev, &stream);
+	err = accel_stream_create(device->dev, &stream);
 	if (err)
 		return err;
-	*handle = handle_make(HANDLE_STREAM, card, stream);
+	*handle = handle_make(HANDLE_STREAM, device, stream);
 	if (*handle)
 		return 0;
 	accel_stream_destroy(stream);
 	return plugin_fail(-ENOMEM, "out of memory");
 }
 
-static enum status create_stream(struct place *device, stream_t *stream)
+static enum status create_stream(struct place *place, stream_t *stream)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 	int err;
 
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
-	err = create(card, stream);
-	return plugin_done(__func__, card, err, "%p", stream ? (void *)*stream : NULL);
+	err = create(device, stream);
+	return plugin_done(__func__, device, err, "%p", stream ? (void *)*stream : NULL);
 }
 
 /* Success whatever it is: Paddle calls it where nothing may fail. */
-static enum status destroy_stream(struct place *device, stream_t handle)
+static enum status destroy_stream(struct place *place, stream_t handle)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 	struct accel_stream *stream;
 	int err;
 
-	if (!card)
+	if (!device)
 		return STATUS_SUCCESS;
 	stream = handle_take(HANDLE_STREAM, handle);
 	err = stream ? accel_stream_destroy(stream) : 0;
 	if (!stream && handle)
 		err = plugin_fail(-EINVAL, "stream %p is not live", (void *)handle);
-	plugin_done(__func__, card, err, "%p", (void *)handle);
+	plugin_done(__func__, device, err, "%p", (void *)handle);
 	return STATUS_SUCCESS;
 }
 
@@ -85,63 +85,63 @@ static enum status destroy_stream(struct place *device, stream_t handle)
  * Whether something is still to come. Work that failed is not: Paddle would ask for ever. The next
  * synchronize is told of the failure.
  */
-static enum status query_stream(struct place *device, stream_t handle)
+static enum status query_stream(struct place *place, stream_t handle)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 	struct accel_stream *stream;
 	int err;
 
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
 	err = stream_find(handle, &stream);
 	if (!err && stream && accel_stream_query(stream) == -EINPROGRESS)
 		err = -EINPROGRESS;
-	return plugin_done(__func__, card, err, "%p", (void *)handle);
+	return plugin_done(__func__, device, err, "%p", (void *)handle);
 }
 
-static enum status synchronize_stream(struct place *device, stream_t handle)
+static enum status synchronize_stream(struct place *place, stream_t handle)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 	struct accel_stream *stream;
 	int err;
 
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
 	err = stream_find(handle, &stream);
 	if (!err && stream)
 		err = stream_told(stream, accel_stream_synchronize(stream));
 	if (!err)
-		err = card_pending(card);
-	return plugin_done(__func__, card, err, "%p", (void *)handle);
+		err = device_pending(device);
+	return plugin_done(__func__, device, err, "%p", (void *)handle);
 }
 
 /*
  * Asks each stream of Paddle, and clears those that have failed; returns the error of the last one.
  * The error of accel_device_synchronize() may be that of a stream of another layer.
  */
-static int synchronize(struct card *card)
+static int synchronize(struct device *device)
 {
-	int err = accel_device_synchronize(card->dev), failed = 0;
+	int err = accel_device_synchronize(device->dev), failed = 0;
 	struct accel_stream *stream;
 	size_t at = 0;
 
 	if (plugin_is_lost(err) || err == -EDEADLK)
 		return err;
-	while ((stream = handle_next(HANDLE_STREAM, card, &at))) {
+	while ((stream = handle_next(HANDLE_STREAM, device, &at))) {
 		err = accel_stream_query(stream);
 		if (err && err != -EINPROGRESS)
 			failed = stream_told(stream, err);
 	}
-	return failed ? failed : card_pending(card);
+	return failed ? failed : device_pending(device);
 }
 
-static enum status synchronize_device(struct place *device)
+static enum status synchronize_device(struct place *place)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
-	return plugin_done(__func__, card, synchronize(card), "%s", "");
+	return plugin_done(__func__, device, synchronize(device), "%s", "");
 }
 
 /* ---- Callbacks ---- */
@@ -166,7 +166,7 @@ static void call_back(void *data, int err)
 	free(call);
 }
 
-static int add(struct card *card, stream_t handle, callback_t callback, void *data)
+static int add(struct device *device, stream_t handle, callback_t callback, void *data)
 {
 	struct accel_stream *stream;
 	struct call *call;
@@ -180,7 +180,7 @@ static int add(struct card *card, stream_t handle, callback_t callback, void *da
 	call = malloc(sizeof(*call));
 	if (!call)
 		return plugin_fail(-ENOMEM, "out of memory");
-	*call = (struct call){ { card->id }, handle, callback, data };
+	*call = (struct call){ { device->id }, handle, callback, data };
 	if (!stream) {
 		call_back(call, 0);
 		return 0;
@@ -192,14 +192,14 @@ static int add(struct card *card, stream_t handle, callback_t callback, void *da
 }
 
 /* Paddle's function frees its data: it is called once, or never if this fails. */
-static enum status stream_add_callback(struct place *device, stream_t stream, callback_t callback,
+static enum status stream_add_callback(struct place *place, stream_t stream, callback_t callback,
 				       void *data)
 {
-	struct card *card = plugin_enter(__func__, device);
+	struct device *device = plugin_enter(__func__, place);
 
-	if (!card)
+	if (!device)
 		return STATUS_ERROR;
-	return plugin_done(__func__, card, add(card, stream, callback, data), "%p, %p",
+	return plugin_done(__func__, device, add(device, stream, callback, data), "%p, %p",
 			   (void *)stream, data);
 }
 

@@ -554,7 +554,7 @@ static void test_contiguous_of_one_piece(void)
 	struct device_context context = { 0 };
 	struct accel_memory_stats stats;
 	struct tensor whole, view;
-	struct card *card;
+	struct device *device;
 
 	begin_kernels();
 	whole = cube();
@@ -565,8 +565,8 @@ static void test_contiguous_of_one_piece(void)
 	whole.dim[0] = 2;
 	whole.dim[1] = 4;
 	run_contiguous(&context, &view, &whole);
-	card = plugin_enter("test", accel0);
-	accel_memory_stats_full(card->dev, &stats);
+	device = plugin_enter("test", accel0);
+	accel_memory_stats_full(device->dev, &stats);
 	plugin_leave();
 	ok(stats.bytes_d2d == 64 && !stats.bytes_d2h);
 	end();
@@ -708,7 +708,7 @@ static void test_bad_tensors(void)
 	out.data = (char *)mine;
 	log_clear();
 	run_full(&context, &scalar, &out);
-	ok(said("memory of none of the cards") && !mine[0]);
+	ok(said("memory of none of the devices") && !mine[0]);
 	out.data = NULL;
 	log_clear();
 	run_full(&context, &scalar, &out);
