@@ -3,8 +3,15 @@
  * Copies and fills on a stream. The driver takes host memory only where it is pinned already: what
  * is not goes through the stage, or waits for the stream and is complete on return.
  */
-#include "private.h"
+#include "api.h"
+#include "copy.h"
+#include "device.h"
+#include "fill.h"
+#include "operand.h"
+#include "stage.h"
+#include "stream.h"
 
+#include <errno.h>
 #include <linux/paccel.h>
 #include <string.h>
 

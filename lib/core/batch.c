@@ -2,7 +2,16 @@
 /*
  * Batches: operations that are collected, and queued by one system call.
  */
-#include "private.h"
+#include "api.h"
+#include "batch.h"
+#include "copy.h"
+#include "device.h"
+#include "error.h"
+#include "event.h"
+#include "fill.h"
+#include "operand.h"
+#include "stamp.h"
+#include "stream.h"
 
 #include <linux/paccel.h>
 #include <stdlib.h>

@@ -10,7 +10,12 @@
  * are started when there is none for it; MAX_SPARE of those that are not needed are kept.
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "api.h"
+#include "callback.h"
+#include "device.h"
+#include "error.h"
+#include "stream.h"
+#include "table.h"
 
 #include <linux/paccel.h>
 #include <signal.h>

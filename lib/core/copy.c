@@ -2,7 +2,14 @@
 /*
  * Copies and fills: what the arguments mean, then one of the ways of transfer.c.
  */
-#include "private.h"
+#include "api.h"
+#include "batch.h"
+#include "copy.h"
+#include "device.h"
+#include "error.h"
+#include "fill.h"
+#include "operand.h"
+#include "stream.h"
 
 #include <linux/paccel.h>
 #include <string.h>

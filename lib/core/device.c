@@ -12,7 +12,22 @@
  * A handle stays in the list until its file is closed. fork() closes all files in the child that
  * are in the list, and waits for those that are being opened or closed.
  */
-#include "private.h"
+#include "api.h"
+#include "batch.h"
+#include "callback.h"
+#include "copy.h"
+#include "device.h"
+#include "error.h"
+#include "event.h"
+#include "fork.h"
+#include "memory.h"
+#include "node.h"
+#include "peer.h"
+#include "stage.h"
+#include "stamp.h"
+#include "stream.h"
+#include "table.h"
+#include "window.h"
 
 #include <linux/paccel.h>
 #include <stdlib.h>

@@ -3,7 +3,8 @@
  * Errors as sentences.
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "api.h"
+#include "error.h"
 
 #include <limits.h>
 #include <stdarg.h>

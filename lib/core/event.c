@@ -2,7 +2,12 @@
 /*
  * Events: a point of a stream, and the time at which the stream came there. The driver knows none.
  */
-#include "private.h"
+#include "api.h"
+#include "device.h"
+#include "error.h"
+#include "event.h"
+#include "stamp.h"
+#include "stream.h"
 
 #include <linux/paccel.h>
 #include <stdlib.h>

@@ -3,7 +3,13 @@
  * fork(): the driver serves the process that opened the device, so a child has to open it again.
  * Handlers instead of a getpid() in every call.
  */
-#include "private.h"
+#include "callback.h"
+#include "copy.h"
+#include "device.h"
+#include "error.h"
+#include "fork.h"
+#include "peer.h"
+#include "table.h"
 
 #include <pthread.h>
 

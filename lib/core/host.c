@@ -4,7 +4,14 @@
  * memory), and the program's (registered).
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "api.h"
+#include "device.h"
+#include "error.h"
+#include "host.h"
+#include "memory.h"
+#include "operand.h"
+#include "range.h"
+#include "table.h"
 
 #include <linux/paccel.h>
 #include <stdlib.h>

@@ -2,7 +2,10 @@
 /*
  * The one place that talks to the driver.
  */
-#include "private.h"
+#include "api.h"
+#include "copy.h"
+#include "device.h"
+#include "error.h"
 
 #include <linux/paccel.h>
 #include <stdio.h>

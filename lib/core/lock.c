@@ -4,8 +4,8 @@
  * it; else it was preempted, and to look again and again would keep it from running.
  */
 #define _GNU_SOURCE
+#include "error.h"
 #include "lock.h"
-#include "private.h"
 
 #include <limits.h>
 #include <linux/futex.h>

@@ -4,7 +4,13 @@
  * asked, and published after it has answered, so that neither can fail half-way. To free it, the
  * other way round: another thread may be given the same address as soon as the driver has freed it.
  */
-#include "private.h"
+#include "api.h"
+#include "device.h"
+#include "error.h"
+#include "memory.h"
+#include "peer.h"
+#include "range.h"
+#include "table.h"
 
 #include <linux/paccel.h>
 #include <stdlib.h>

@@ -3,7 +3,10 @@
  * The nodes /dev/paccelN: which there are, and why one cannot be opened.
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "api.h"
+#include "device.h"
+#include "error.h"
+#include "node.h"
 
 #include <dirent.h>
 #include <fcntl.h>

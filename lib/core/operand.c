@@ -4,7 +4,14 @@
  * allocation. The driver checks again; here the answer gets its sentence, and nothing of an
  * allocation's rounding is ever touched.
  */
-#include "private.h"
+#include "api.h"
+#include "device.h"
+#include "error.h"
+#include "memory.h"
+#include "operand.h"
+#include "range.h"
+#include "table.h"
+#include "window.h"
 
 int operand_check(const struct operand *operand)
 {

@@ -8,14 +8,21 @@
  * The device that has the source writes into the other: a bus carries writes better than reads.
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "api.h"
+#include "copy.h"
+#include "device.h"
+#include "peer.h"
+#include "range.h"
+#include "stream.h"
+#include "table.h"
 
+#include <errno.h>
 #include <linux/paccel.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Found without a lock, and used again when it has ended: see private.h. */
+/* Found without a lock, and used again when it has ended: see table.h. */
 struct peer {
 	/* For READ_SHARED(): */
 	struct peer *next;

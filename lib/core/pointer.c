@@ -2,7 +2,12 @@
 /*
  * What an address is.
  */
-#include "private.h"
+#include "api.h"
+#include "device.h"
+#include "error.h"
+#include "operand.h"
+#include "range.h"
+#include "table.h"
 
 struct finding {
 	struct accel_device *dev; /* with a reference, if there is one */

@@ -3,7 +3,8 @@
  * Ranges of addresses that never overlap, in an AVL tree whose nodes are the ranges themselves:
  * neither insertion nor removal can fail. It may be read while it is changed (READ_SHARED()).
  */
-#include "private.h"
+#include "range.h"
+#include "table.h"
 
 static int height(const struct range *range)
 {

@@ -4,7 +4,13 @@
  * drivers.
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "api.h"
+#include "device.h"
+#include "error.h"
+#include "host.h"
+#include "memory.h"
+#include "range.h"
+#include "table.h"
 
 #include <linux/paccel.h>
 #include <stdlib.h>

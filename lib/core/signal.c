@@ -2,7 +2,12 @@
 /*
  * How a stream tells others what it has done, and hears it from them: eventfd and sync_file.
  */
-#include "private.h"
+#include "api.h"
+#include "callback.h"
+#include "device.h"
+#include "error.h"
+#include "stamp.h"
+#include "stream.h"
 
 #include <linux/paccel.h>
 

@@ -5,8 +5,14 @@
  * MiB by default: what finds no room is not staged, and nobody ever waits for another stream's
  * bytes.
  */
-#include "private.h"
+#include "api.h"
+#include "device.h"
+#include "host.h"
+#include "range.h"
+#include "stage.h"
+#include "stream.h"
 
+#include <errno.h>
 #include <linux/paccel.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -13,7 +13,13 @@
  * with ordinary memory.
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "api.h"
+#include "copy.h"
+#include "device.h"
+#include "error.h"
+#include "host.h"
+#include "operand.h"
+#include "stream.h"
 
 #include <linux/paccel.h>
 #include <stdlib.h>

@@ -3,7 +3,13 @@
  * Time stamps: eight bytes of locked memory each, a page of them at a time. The driver writes there
  * when it comes to it, so a stamp is used again only when its point has ended.
  */
-#include "private.h"
+#include "api.h"
+#include "device.h"
+#include "error.h"
+#include "host.h"
+#include "range.h"
+#include "stamp.h"
+#include "stream.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -2,7 +2,9 @@
 /*
  * Statistics of device memory. Each call asks the driver, so that it fails on a removed device.
  */
-#include "private.h"
+#include "api.h"
+#include "device.h"
+#include "error.h"
 
 #include <linux/paccel.h>
 

@@ -3,7 +3,13 @@
  * Streams: queues of the driver, and what can be known of their points. The completion page tells
  * without a system call what has ended; who has to wait asks the driver.
  */
-#include "private.h"
+#include "api.h"
+#include "callback.h"
+#include "device.h"
+#include "error.h"
+#include "event.h"
+#include "host.h"
+#include "stream.h"
 
 #include <linux/paccel.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock of the tables, and reading them without it: see private.h.
+ * The lock of the tables, and reading them without it: see table.h.
  */
-#include "private.h"
+#include "table.h"
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 uint64_t table_changes;

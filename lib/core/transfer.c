@@ -3,7 +3,11 @@
  * Bytes that one device moves, or the processor.
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "api.h"
+#include "copy.h"
+#include "device.h"
+#include "error.h"
+#include "operand.h"
 
 #include <linux/paccel.h>
 #include <string.h>

@@ -7,7 +7,9 @@
  * those who do (SIGBUS) must not come out of a call.
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "error.h"
+#include "table.h"
+#include "window.h"
 
 #include <linux/paccel.h>
 #include <string.h>

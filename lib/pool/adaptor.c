@@ -3,6 +3,11 @@
  * Adaptors: what all kinds do, and the two that need no more than that.
  */
 #include "adaptor.h"
+#include "core/api.h"
+#include "core/error.h"
+#include "core/fork.h"
+#include "core/stream.h"
+#include "resource.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@
 #ifndef LIBACCEL_ADAPTOR_H
 #define LIBACCEL_ADAPTOR_H
 
-#include "core/private.h"
+#include "core/api.h"
+#include "core/stream.h"
 
 #pragma GCC visibility push(default)
 #include <accel/resource.h>

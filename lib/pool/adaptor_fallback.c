@@ -4,6 +4,11 @@
  * second one are in an AVL tree, so that each free goes to the resource that has allocated.
  */
 #include "adaptor.h"
+#include "core/api.h"
+#include "core/error.h"
+#include "core/range.h"
+#include "core/stream.h"
+#include "resource.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,8 @@
  */
 #define _GNU_SOURCE
 #include "adaptor.h"
+#include "core/api.h"
+#include "core/error.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -5,6 +5,10 @@
  */
 #define _GNU_SOURCE
 #include "adaptor.h"
+#include "core/api.h"
+#include "core/error.h"
+#include "core/range.h"
+#include "core/stream.h"
 
 #include <execinfo.h>
 #include <stdlib.h>

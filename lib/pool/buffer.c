@@ -3,7 +3,11 @@
  * Buffers: memory of a resource, and the order of allocation, copy and free that leaves a buffer as
  * it was if one of them fails.
  */
-#include "core/private.h"
+#include "core/api.h"
+#include "core/copy.h"
+#include "core/error.h"
+#include "core/stream.h"
+#include "resource.h"
 
 #pragma GCC visibility push(default)
 #include <accel/buffer.h>

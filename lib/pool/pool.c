@@ -2,6 +2,10 @@
 /*
  * Pools: allocation and free.
  */
+#include "core/api.h"
+#include "core/error.h"
+#include "core/fork.h"
+#include "core/stream.h"
 #include "pool_private.h"
 #include "pool_quick.h"
 

@@ -3,6 +3,9 @@
  * The debug mode of pools: patterns where nobody may write. What the processor cannot access goes
  * through the device, in pieces.
  */
+#include "core/api.h"
+#include "core/error.h"
+#include "core/stream.h"
 #include "pool_private.h"
 
 #include <string.h>

@@ -2,7 +2,14 @@
 /*
  * Chunks: requested from upstream and given back; pools: created and destroyed.
  */
+#include "core/api.h"
+#include "core/callback.h"
+#include "core/device.h"
+#include "core/error.h"
+#include "core/fork.h"
+#include "core/stream.h"
 #include "pool_private.h"
+#include "resource.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -6,8 +6,10 @@
 #ifndef LIBACCEL_POOL_PRIVATE_H
 #define LIBACCEL_POOL_PRIVATE_H
 
+#include "core/api.h"
+#include "core/device.h"
 #include "core/lock.h"
-#include "core/private.h"
+#include "core/stream.h"
 #include "pool_space.h"
 
 #pragma GCC visibility push(default)

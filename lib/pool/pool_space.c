@@ -3,9 +3,10 @@
  * Blocks of a space: taken, split, released, merged. The time of an operation does not depend on the
  * number of blocks, except when the tables double.
  */
+#include "core/stream.h"
 #include "pool_quick.h"
-#include "core/private.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -2,6 +2,9 @@
 /*
  * Statistics of a pool, a check of its tables, and the pool as a resource.
  */
+#include "core/api.h"
+#include "core/error.h"
+#include "core/stream.h"
 #include "pool_private.h"
 
 #include <string.h>

@@ -2,7 +2,12 @@
 /*
  * Resources: the checks that all of them need, and those of the driver.
  */
-#include "core/private.h"
+#include "core/api.h"
+#include "core/device.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/stream.h"
+#include "resource.h"
 
 #pragma GCC visibility push(default)
 #include <accel/resource.h>

@@ -36,3 +36,13 @@ check_core_needs_nothing_of_pool() {
 				print "a folder has no object"
 		}' | nothing
 }
+
+# Each header has what it needs.
+check_library_headers_alone() {
+	local header
+	for header in $(files 'lib/core/*.h' 'lib/pool/*.h'); do
+		printf '#include "%s"\n' "${header#lib/}" |
+			gcc -std=gnu11 -Werror -Wall -fsyntax-only -Iinclude -Iinclude/uapi -Ilib -x c - ||
+			return 1
+	done
+}

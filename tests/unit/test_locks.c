@@ -5,7 +5,9 @@
  */
 #include "two_cards.h"
 
-#include "core/private.h"
+#include "core/device.h"
+#include "core/event.h"
+#include "core/stream.h"
 #include "mock_private.h"
 
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);

@@ -6,7 +6,11 @@
  */
 #include "fixture.h"
 
-#include "core/private.h"
+#include "core/device.h"
+#include "core/event.h"
+#include "core/memory.h"
+#include "core/range.h"
+#include "core/stream.h"
 
 #include <accel/pool.h>
 #include <accel/resource.h>

@@ -2,7 +2,7 @@
 /* The tree of ranges, against a plain array, with its shape checked after every step. */
 #include "fixture.h"
 
-#include "core/private.h"
+#include "core/range.h"
 
 #define SLOTS 512
 #define SLOT_BYTES 100

@@ -2,7 +2,12 @@
 /* Many threads at once; also built with the thread sanitizer. */
 #include "fixture.h"
 
-#include "core/private.h"
+#include "core/device.h"
+#include "core/memory.h"
+#include "core/operand.h"
+#include "core/range.h"
+#include "core/stream.h"
+#include "core/table.h"
 
 #include <pthread.h>
 

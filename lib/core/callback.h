@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads that run callbacks. */
+#ifndef LIBACCEL_CALLBACK_H
+#define LIBACCEL_CALLBACK_H
+
+#include "api.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Waits until no callback of the stream is pending. */
+int callbacks_wait(struct accel_stream *stream, uint64_t deadline);
+/* Runs those of a device now, whatever its work does. */
+void callbacks_end(struct accel_device *dev);
+/* Whether this is a thread that runs them, and for which stream. */
+bool in_callbacks(void);
+bool in_callback_of(const struct accel_stream *stream);
+void callbacks_before_fork(void);
+void callbacks_after_fork(void);
+void callbacks_in_child(void);
+
+#endif
