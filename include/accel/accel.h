@@ -16,13 +16,17 @@ extern "C" {
  * DOC: Object model
  *
  * A *device* is one accelerator with memory of its own. accel_device_open() gives a handle to it. A
- * process has one handle per device however often it opens it: later opens return the same handle
- * and count, and the last accel_device_close() frees all that was allocated through it.
+ * process has one handle per device however often it opens it: later opens return the same handle and
+ * count, and the last accel_device_close() frees all that was allocated through it. The devices are the
+ * nodes /dev/paccelN, counted from 0 in order of N. Attributes of a device, such as the quota
+ * max_user_bytes, are files in /sys/class/paccel/paccelN/.
  *
  * A handle owns *ranges* of memory, of four kinds (enum accel_memory_kind):
  *
  * - *device* memory, on the device. Its pointers lie in a window of addresses that belongs to the
  *   device alone and that the processor cannot access: a stray dereference is a clean SIGSEGV.
+ *   With ACCEL_CAP_MAPPABLE the processor can access allocated memory; an access to anything else
+ *   in the window, or after the device was removed, is a SIGBUS.
  *   Pointer arithmetic and interior pointers work. Windows of different devices never overlap;
  * - *host* memory, page-locked, in the machine: an ordinary pointer that both sides use, the device
  *   without pinning;
@@ -36,6 +40,9 @@ extern "C" {
  * to free it. All sizes are in bytes. New memory is filled with 0 (device memory unless the driver
  * was loaded with ``scrub=0``). Allocations are contiguous and aligned to
  * accel_device_info.granule (host memory: to the page).
+ *
+ * A handle whose device was removed stays valid and has to be closed. Host and unified memory stays
+ * mapped until then. When the device is back, accel_device_open() gives a new handle.
  */
 
 /**
@@ -310,14 +317,13 @@ int accel_device_open_name(const char *name, struct accel_device **dev);
  * accel_device_close() - close a device
  * @dev: handle
  *
- * Undoes one open. The last one frees all memory of the handle (after a fork(): see there),
- * unregisters all registrations, and gives the window back: pointers into either must not be used
- * any more. It ends all streams,
- * events and batches of the handle: what waits in a stream is cancelled, and those handles must not
- * be used either. Callbacks that have not run are run before it returns, with ``-ECANCELED`` if
- * their work has not ended. Never waits for the device. Also closes a handle whose device is gone,
- * and one inherited through fork(). No other thread may use the handle at the last close, or later.
- * Thread-safe.
+ * Undoes one open. The last one frees all memory of the handle (after a fork(): see DOC: Threads
+ * and fork), unregisters all registrations, and gives the window back: pointers into either must
+ * not be used any more. It ends all streams, events and batches of the handle: what waits in a
+ * stream is cancelled, and those handles must not be used either. Callbacks that have not run are
+ * run before it returns, with ``-ECANCELED`` if their work has not ended. Never waits for the
+ * device. Also closes a handle whose device is gone, and one inherited through fork(). No other
+ * thread may use the handle at the last close, or later. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (@dev is NULL, or was closed, as long as its memory serves no new handle);
  * ``-EDEADLK`` (the last close, inside a callback).
@@ -359,6 +365,14 @@ int accel_device_reset(struct accel_device *dev);
  * ``-ESTALE``: close it. Nothing can be read from the descriptor. It keeps neither the handle nor its
  * memory, and is of no use after the last accel_device_close(). Thread-safe.
  *
+ * Example, a wait for work of the application and for the end of the device::
+ *
+ *     accel_device_open_name("0000:01:00.0", &dev);
+ *     accel_device_lost_fd(dev, &fds[0].fd);
+ *     fds[0].events = POLLIN;
+ *     while (poll(fds, 2, -1) > 0 && !fds[0].revents)
+ *         handle(&fds[1]);
+ *
  * Return: 0; ``-EINVAL`` (NULL); ``-EMFILE``, ``-ENFILE`` (too many open files); ``-ENOSPC`` (the
  * user's limit of epoll watches); ``-ENOMEM``; or a general error.
  */
@@ -372,8 +386,8 @@ int accel_device_lost_fd(struct accel_device *dev, int *fd);
  * @ptr: receives the device pointer, NULL on failure
  * @size: bytes, at least 1
  *
- * Contiguous, aligned to the granule, all bytes 0. Belongs to the handle until it is freed or
- * closed. Waits while freed memory that would serve the request is being cleared. Thread-safe.
+ * Contiguous, aligned to the granule, all bytes 0. The memory belongs to the handle until it is freed
+ * or closed. Waits while freed memory that would serve the request is being cleared. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, size 0); ``-EDQUOT`` (more than the quota leaves to this user);
  * ``-ENOMEM`` (no such contiguous range is free, or out of host memory); or a general error.
@@ -389,7 +403,7 @@ int accel_device_memory_allocate(struct accel_device *dev, void **ptr, size_t si
  * Never waits: operations that still run on the range end first, then it is cleared. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, size 0, another size than was allocated: the allocation stays);
- * ``-ENOENT`` (no device allocation of this handle starts at @ptr: freed, interior, another kind,
+ * ``-ENOENT`` (no such allocation of this handle starts at @ptr: freed, interior, another kind,
  * another device's); or a general error.
  */
 int accel_device_memory_deallocate(struct accel_device *dev, void *ptr, size_t size);
@@ -401,12 +415,13 @@ int accel_device_memory_deallocate(struct accel_device *dev, void *ptr, size_t s
  * @size: bytes, at least 1; occupies whole pages
  *
  * Page-aligned, all bytes 0. Charged to RLIMIT_MEMLOCK, which such memory of all processes of the
- * user must not exceed. Belongs to the handle until it is freed or
- * closed; must not be unmapped, split or moved. Thread-safe.
+ * user must not exceed. The memory belongs to the handle until it is freed or
+ * closed; it must not be unmapped, split or moved. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (NULL, size 0); ``-ENOMEM`` (RLIMIT_MEMLOCK, more than max_host_bytes, or
- * out of memory); ``-ENOSPC`` (max_host_ranges in use); ``-EEXIST`` (the address that the kernel
- * chose lies in a registration whose memory was unmapped: unregister it); or a general error.
+ * Return: 0; ``-EINVAL`` (NULL, size 0); ``-ENOMEM`` (RLIMIT_MEMLOCK, more than max_host_bytes of
+ * struct accel_device_info, or out of memory); ``-ENOSPC`` (max_host_ranges of struct accel_device_info
+ * in use); ``-EEXIST`` (the address that the kernel chose lies in a registration whose memory was
+ * unmapped: unregister it); or a general error.
  */
 int accel_host_memory_allocate(struct accel_device *dev, void **ptr, size_t size);
 
@@ -458,7 +473,7 @@ int accel_unified_memory_deallocate(struct accel_device *dev, void *ptr, size_t 
  * accel_host_register() - pin the program's own memory for a device
  * @dev: handle
  * @ptr: first byte, any alignment
- * @size: bytes, at least 1 and at most max_host_bytes
+ * @size: bytes, at least 1 and at most max_host_bytes of struct accel_device_info
  * @flags: 0 or ACCEL_REGISTER_READ_ONLY
  *
  * Copies between it and @dev need not pin it each time. Charged to RLIMIT_MEMLOCK in whole pages.
@@ -468,7 +483,7 @@ int accel_unified_memory_deallocate(struct accel_device *dev, void *ptr, size_t 
  * Return: 0; ``-EINVAL`` (NULL, size, a range that wraps, @flags); ``-EEXIST`` (overlaps a host,
  * unified or registered range of this handle); ``-EFAULT`` (not mapped, not writable without
  * ACCEL_REGISTER_READ_ONLY, or device memory); ``-ENOMEM`` (RLIMIT_MEMLOCK, or out of memory);
- * ``-ENOSPC`` (max_host_ranges in use); or a general error.
+ * ``-ENOSPC`` (max_host_ranges of struct accel_device_info in use); or a general error.
  */
 int accel_host_register(struct accel_device *dev, void *ptr, size_t size, unsigned int flags);
 
@@ -672,6 +687,10 @@ int accel_memory_copy(void *dst, const void *src, size_t size);
  * not in host memory either: with equal pitches rows are compared, otherwise the whole ranges. One
  * row is accel_memory_copy(). Thread-safe.
  *
+ * Example, a tile of a matrix to the device, packed::
+ *
+ *     accel_memory_copy_2d(tile, TILE, &matrix[y][x], SIDE, TILE, TILE);
+ *
  * Return: 0; ``-EINVAL`` (@width, @rows, a pitch, overlap); ``-EPERM`` (as accel_memory_copy()); or
  * an error of copies.
  */
@@ -692,6 +711,11 @@ int accel_memory_copy_2d(void *dst, size_t dpitch, const void *src, size_t spitc
  * Queued, as one operation, where a copy of one row is: see accel_async_memory_copy(). What may be
  * reused on return is the same too; the 64 KiB that are copied aside count the rows without what
  * lies between them. One row is a plain copy. Thread-safe.
+ *
+ * Example, a tile of a matrix to the device, on a stream and verified::
+ *
+ *     accel_async_memory_copy_2d(stream, tile, TILE, &matrix[y][x], SIDE, TILE, TILE,
+ *                                ACCEL_VERIFY);
  *
  * Return: 0; ``-EINVAL`` (@width, @rows, a pitch, overlap, @flags); ``-EPERM`` (as
  * accel_memory_copy()); ``-EOPNOTSUPP``, ``-EBADMSG`` (ACCEL_VERIFY); an error of copies; or an
@@ -740,6 +764,12 @@ int accel_async_device_memory_set(struct accel_device *dev, struct accel_stream 
  * @flags: 0 or ACCEL_VERIFY
  *
  * Complete on return. Thread-safe.
+ *
+ * Example, a thousand numbers that are all 0.5::
+ *
+ *     float half = 0.5f;
+ *
+ *     accel_device_memory_fill(dev, ptr, &half, sizeof(half), 1000 * sizeof(half), 0);
  *
  * Return: 0; ``-EINVAL`` (@pattern is NULL, @pattern_size, @size, @flags); ``-EOPNOTSUPP``,
  * ``-EBADMSG`` (ACCEL_VERIFY); or an error of copies.
@@ -800,7 +830,7 @@ int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream
  * @dev: handle
  * @stream: receives the stream, NULL on failure
  *
- * It lives until accel_stream_destroy() or the last close of @dev. Thread-safe.
+ * The stream lives until accel_stream_destroy() or the last close of @dev. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-ENOSPC`` (as many streams as the driver has for one handle, 127
  * on today's; those that are destroyed and still busy count); ``-ENOMEM``; or a general error.
@@ -825,8 +855,8 @@ int accel_stream_destroy(struct accel_stream *stream);
  * Makes no system call (a program of 32 bits makes one). Thread-safe.
  *
  * Return: 0 if all that was queued so far has ended well, and its callbacks have run;
- * ``-EINPROGRESS`` if not (accel_last_error() is left alone); the stream's error if it has failed;
- * ``-EINVAL``, ``-EDEADLK`` as for all streams; or a general error.
+ * ``-EINPROGRESS`` (not done yet: accel_last_error() is left alone); the stream's error if it has
+ * failed; ``-EINVAL``, ``-EDEADLK`` as for all streams; or a general error.
  */
 int accel_stream_query(struct accel_stream *stream);
 
@@ -965,7 +995,7 @@ int accel_device_synchronize(struct accel_device *dev);
  * @dev: handle
  * @event: receives the event, NULL on failure
  *
- * It lives until accel_event_destroy() or the last close of @dev. Thread-safe.
+ * The event lives until accel_event_destroy() or the last close of @dev. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-ENOMEM``; or a general error.
  */
@@ -1002,9 +1032,10 @@ int accel_event_record(struct accel_event *event, struct accel_stream *stream);
  *
  * Makes no system call (a program of 32 bits makes one). Thread-safe.
  *
- * Return: 0 if it has, or was never recorded; ``-EINPROGRESS`` if not (accel_last_error() is left
- * alone); the error of the stream, if that failed before the event, until the stream is cleared, or
- * destroyed and a new one has its place; ``-EINVAL`` (NULL, destroyed); or a general error.
+ * Return: 0 if it has, or was never recorded; ``-EINPROGRESS`` (it has not: accel_last_error() is
+ * left alone); the error of the stream, if that failed before the event, until the stream is
+ * cleared, or destroyed and a new one has its place; ``-EINVAL`` (NULL, destroyed); or a general
+ * error.
  */
 int accel_event_query(struct accel_event *event);
 
@@ -1057,7 +1088,7 @@ int accel_event_elapsed_time(struct accel_event *start, struct accel_event *end,
  * @dev: handle
  * @batch: receives the batch, NULL on failure
  *
- * It lives until accel_batch_destroy() or the last close of @dev. Thread-safe.
+ * The batch lives until accel_batch_destroy() or the last close of @dev. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-ENOMEM``; or a general error.
  */
@@ -1073,6 +1104,17 @@ int accel_batch_create(struct accel_device *dev, struct accel_batch **batch);
  * operations name have to stay; a wait for an event is for the point that was recorded when the wait
  * was added, and an event that the batch records stands for the latest submission. Undone by
  * accel_batch_destroy() only. Thread-safe.
+ *
+ * Example, a step that is recorded once and replayed::
+ *
+ *     accel_batch_keep(batch);
+ *     accel_batch_copy(batch, input, staging, size);
+ *     accel_batch_copy(batch, previous, input, size);
+ *     for (int i = 0; i < steps; i++) {
+ *         prepare(staging, i);
+ *         accel_batch_submit(batch, stream, NULL);
+ *         accel_stream_synchronize(stream);
+ *     }
  *
  * Return: 0; ``-EINVAL`` (NULL, destroyed); or a general error.
  */
@@ -1201,8 +1243,16 @@ int accel_batch_eventfd(struct accel_batch *batch, int fd);
  * are being submitted still count as those of @batch, but no other call submits them.
  * Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another device; an operation: no
- * eventfd, an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);
+ * Example, two fills and the time that they took, with one system call::
+ *
+ *     accel_batch_record_event(batch, start);
+ *     accel_batch_device_memory_set(batch, a, 0, size);
+ *     accel_batch_device_memory_set(batch, b, 0xff, size);
+ *     accel_batch_record_event(batch, end);
+ *     accel_batch_submit(batch, stream, NULL);
+ *
+ * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another device; an operation: no eventfd,
+ * an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);
  * ``-EOPNOTSUPP`` (an operation: ACCEL_VERIFY, and the device does not verify it); ``-ENOMEM`` and
  * ``-ENOSPC`` as accel_event_record(); the error of an event that is waited for, if it has failed
  * and its stream was destroyed; or an error of streams.
@@ -1260,7 +1310,7 @@ int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *si
  * Return: 0; ``-EINVAL`` (NULL, size, @flags, @fd is no dma-buf or too short); ``-EACCES`` (@fd is
  * read-only, without ACCEL_REGISTER_READ_ONLY); ``-EOPNOTSUPP`` (its driver gives neither pages
  * that the device reaches nor a mapping for the processor; device memory of this driver);
- * ``-ENOMEM``; ``-ENOSPC`` (max_host_ranges in use); or a general error.
+ * ``-ENOMEM``; ``-ENOSPC`` (max_host_ranges of struct accel_device_info in use); or a general error.
  */
 int accel_host_register_dmabuf(struct accel_device *dev, int fd, size_t size, unsigned int flags,
 			       void **ptr);
@@ -1274,7 +1324,8 @@ int accel_host_register_dmabuf(struct accel_device *dev, int fd, size_t size, un
  * @free: receives the bytes that an allocation can get, with those that are being cleared; at most
  *	@total
  *
- * Other processes allocate too: what is free now may not be free at the next call. Thread-safe.
+ * Other processes allocate too: what is free now may not be free at the next call. It need not be
+ * contiguous: accel_memory_stats_full() gives the longest part. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL); or a general error.
  */
@@ -1316,6 +1367,12 @@ const char *accel_strerror(int err);
 /**
  * accel_last_error() - what was wrong with the last call that failed in this thread
  *
+ * Example, the message "/dev/paccel0: no 5000 contiguous bytes are free: 4032 of 4032 bytes are, the
+ * longest part has 4032"::
+ *
+ *     if (accel_device_memory_allocate(dev, &ptr, 5000))
+ *         fprintf(stderr, "%s\n", accel_last_error());
+ *
  * Return: a sentence with the argument, what is allowed and what to do; empty when no call of this
  * thread has failed. Never NULL. Calls that succeed leave it alone; it is valid until the next one
  * that fails in this thread, or until the thread ends. Thread-safe.
@@ -1335,6 +1392,11 @@ const char *accel_version(void);
  *
  * Compare it with ACCEL_VERSION, the version of the header that the program was compiled with. Before
  * version 1.0 releases with different minor versions are not compatible. Thread-safe.
+ *
+ * Example, a check that the library is not older than the header::
+ *
+ *     if (accel_version_number() < ACCEL_VERSION)
+ *         errx(1, "libaccel %s is too old", accel_version());
  *
  * Return: what ACCEL_MAKE_VERSION() makes of the version; never negative.
  */

@@ -19,6 +19,9 @@ extern "C" {
  * functions turn one into the other. They keep no state: every file descriptor in between is closed
  * again, and what comes out is ended with the functions of its own library.
  *
+ * Do not rely on implicit fences. The caller orders accesses to shared memory, with syncobjs for
+ * example.
+ *
  * *drm* is always an open node of a DRM driver (``/dev/dri/renderD128``), the caller's.
  *
  * All functions are thread-safe and return 0 (accel_drm_list(): a number) or a negative errno, with

@@ -183,7 +183,8 @@ int accel_pool_destroy(struct accel_pool *pool);
  * ``-ENOMEM`` (no such block is free, and the pool cannot grow; or the host has no memory for the
  * tables of the pool: accel_last_error() says which); ``-EFAULT`` (ACCEL_POOL_DEBUG: the block was
  * written to after it had been freed); ``-EDEADLK`` (in a callback of @stream); ``-EPERM``
- * (from before a fork); ``-ENODEV``, ``-ESTALE`` (what @stream knows about its device).
+ * (from before a fork); ``-ENODEV``, ``-ESTALE`` (the device of @stream was removed, or has lost
+ * its memory in a reset).
  */
 int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, size_t size,
 			size_t alignment, void **ptr);
@@ -200,10 +201,10 @@ int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, si
  * unless a chunk is given back (ACCEL_POOL_RELEASE). A call that fails has freed
  * nothing, but see ``-EFAULT``. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (NULL, @size or @alignment is not that of the block, @stream as above);
- * ``-ENOENT`` (no block starts at @ptr: freed, interior, not of this pool); ``-EFAULT``
- * (ACCEL_POOL_DEBUG: bytes behind the block were written; it is freed all the same); ``-EDEADLK``,
- * ``-EPERM``.
+ * Return: 0; ``-EINVAL`` (NULL, @size or @alignment is not that of the block, @stream is of another
+ * device or was destroyed); ``-ENOENT`` (no block starts at @ptr: freed, interior, not of this
+ * pool); ``-EFAULT`` (ACCEL_POOL_DEBUG: bytes behind the block were written; it is freed all the
+ * same); ``-EDEADLK``, ``-EPERM`` as accel_pool_allocate().
  */
 int accel_pool_deallocate(struct accel_pool *pool, struct accel_stream *stream, void *ptr,
 			  size_t size, size_t alignment);

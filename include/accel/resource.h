@@ -100,8 +100,8 @@ int accel_resource_allocate(const struct accel_resource *resource, struct accel_
  *
  * Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (NULL, @size, @alignment); or what the resource says, a positive number being
- * ``-EINVAL``.
+ * Return: 0; ``-EINVAL`` (NULL, @size, @alignment); ``-EFAULT`` (the memory was damaged: it was taken
+ * back all the same); or what the resource says, a positive number being ``-EINVAL``.
  */
 int accel_resource_deallocate(const struct accel_resource *resource, struct accel_stream *stream,
 			      void *ptr, size_t size, size_t alignment);
@@ -181,7 +181,7 @@ struct accel_adaptor_allocation {
 
 /**
  * accel_adaptor_create_statistics() - an adaptor that counts
- * @upstream: copied
+ * @upstream: where its memory comes from, copied
  * @adaptor: receives the adaptor, NULL on failure
  *
  * Thread-safe.
@@ -193,7 +193,7 @@ int accel_adaptor_create_statistics(const struct accel_resource *upstream,
 
 /**
  * accel_adaptor_create_fallback() - an adaptor with a second resource
- * @first: copied
+ * @first: where its memory comes from, copied
  * @second: copied; gets what @first has no memory for (``-ENOMEM``, ``-EDQUOT``)
  * @adaptor: receives the adaptor, NULL on failure
  *
@@ -210,7 +210,7 @@ int accel_adaptor_create_fallback(const struct accel_resource *first,
 
 /**
  * accel_adaptor_create_limiting() - an adaptor with a limit
- * @upstream: copied
+ * @upstream: where its memory comes from, copied
  * @limit: bytes that may be allocated at a time
  * @adaptor: receives the adaptor, NULL on failure
  *
@@ -223,7 +223,7 @@ int accel_adaptor_create_limiting(const struct accel_resource *upstream, uint64_
 
 /**
  * accel_adaptor_create_logging() - an adaptor that writes a log
- * @upstream: copied
+ * @upstream: where its memory comes from, copied
  * @path: file to write; one that exists is replaced
  * @adaptor: receives the adaptor, NULL on failure
  *
@@ -240,7 +240,7 @@ int accel_adaptor_create_logging(const struct accel_resource *upstream, const ch
 
 /**
  * accel_adaptor_create_spilling() - an adaptor that has memory freed when there is none
- * @upstream: copied
+ * @upstream: where its memory comes from, copied
  * @fn: called with @data and the bytes of an allocation for which upstream has no memory
  *	(``-ENOMEM``, ``-EDQUOT``); returns 0 if it has freed some, and otherwise a negative errno
  * @data: passed on; has to stay valid until accel_adaptor_destroy()
@@ -260,7 +260,7 @@ int accel_adaptor_create_spilling(const struct accel_resource *upstream,
 
 /**
  * accel_adaptor_create_tracking() - an adaptor that remembers live allocations
- * @upstream: copied
+ * @upstream: where its memory comes from, copied
  * @frames: how many return addresses to keep of each, at most ACCEL_ADAPTOR_FRAMES; 0: none
  * @adaptor: receives the adaptor, NULL on failure
  *
