@@ -41,7 +41,7 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 # needs its set. A make that is called by this one has no other needs.
 GOALS := $(filter-out help clean,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
-RUN_GOALS := all lib tools ringdev run shell install install-module run-paddle check-paddle check-paddle-all check-torch $(MODULE)
+RUN_GOALS := all lib tools ringdev man run shell install install-module run-paddle check-paddle check-paddle-all check-torch $(MODULE)
 OWN_SETS := check-quick check-full coverage fuzz bench
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
 	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
@@ -58,11 +58,11 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 	@qemu/setup packages $*
 	@echo '# the packages are there' >$@
 
-.PHONY: all help setup kernel lib tools ringdev examples tests unit docs run demo shell check-quick check \
+.PHONY: all help setup kernel lib tools ringdev examples tests unit docs man run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian \
 	run-paddle bench bench-pool coverage install install-module clean FORCE
 
-all: $(MODULE) lib tools ringdev ## driver for 6.12, library and tools
+all: $(MODULE) lib tools ringdev man ## driver for 6.12, library, tools and man pages
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(":.*", "", $$1); printf "%-21s %s\n", $$1, $$2 }' Makefile
@@ -100,9 +100,10 @@ tools: ## accelctl
 ringdev: ## the process that is the ring card
 examples: lib ## the example programs
 tests: lib tools examples ## the test programs
+man: ## the man pages, from the headers, in build/man: man -M build/man accel
 unit: ## runs the unit tests
 # A command that does nothing: make says nothing where all is up to date.
-lib tools ringdev examples tests:
+lib tools ringdev examples tests man:
 	@:
 docs: ## the reference of the interfaces, from the headers, in build/docs
 

@@ -59,9 +59,18 @@ $(BUILD)/lib/libaccel.a: $(LIB_OBJ)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(BUILD)/lib/accel-all.o
 
-MAN_PAGES := $(sort $(wildcard Documentation/man/*.[137]))
+# All pages are written at once, accel.7 among them.
+MAN := $(BUILD)/man
+man: $(MAN)/man7/accel.7 $(MAN)/man1/accelctl.1
 
-install-lib: lib tools
+$(MAN)/man7/accel.7: lib/make-man $(wildcard include/accel/*.h examples/*.c)
+	$(call step,MAN)lib/make-man $(LIB_VERSION) $(MAN)
+
+$(MAN)/man1/accelctl.1: Documentation/man/accelctl.1
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+install-lib: lib tools man
 	install -d $(DESTDIR)$(INCLUDEDIR)/accel $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(BINDIR)
 	install -m 644 include/accel/*.h $(DESTDIR)$(INCLUDEDIR)/accel
 	install -m 755 $(BUILD)/lib/$(LIB_SONAME) $(DESTDIR)$(LIBDIR)
@@ -76,6 +85,8 @@ install-lib: lib tools
 	install -d $(DESTDIR)$(COMPLETIONDIR) $(DESTDIR)$(DATADIR)
 	install -m 644 Documentation/accelctl.schema.json $(DESTDIR)$(DATADIR)
 	install -m 644 tools/accelctl.bash $(DESTDIR)$(COMPLETIONDIR)/accelctl
-	lib/install-man $(DESTDIR)$(MANDIR) $(MAN_PAGES)
+	install -d $(DESTDIR)$(MANDIR)
+	chmod -R u=rwX,go=rX $(MAN)
+	umask 022; cp -RPf $(MAN)/. $(DESTDIR)$(MANDIR)
 
 -include $(LIB_OBJ:.o=.d)
