@@ -17,7 +17,7 @@ declare -A package_sets=(
 	[disk]='ca-certificates erofs-utils python3 python3-pip'
 	[client]='ca-certificates python3 python3-pip'
 	[root]='debootstrap'
-	[unit]='clang cmake libclang-rt-dev man-db @pytest'
+	[unit]='clang cmake libclang-rt-dev mandoc @pytest'
 	[pytest]='python3-jsonschema python3-numpy python3-pytest python3-pytest-xdist'
 	[static]='clang cpio git perl shellcheck sparse'
 
@@ -44,7 +44,6 @@ declare -A package_signs=(
 	[libjson-c-dev]=/usr/include/json-c/json.h
 	[libssl-dev]=/usr/include/openssl/ssl.h
 	[liburing-dev]=/usr/include/liburing.h
-	[man-db]=man
 	[python3-dev]=python3-config
 	[python3-jsonschema]=/usr/lib/python3/dist-packages/jsonschema/__init__.py
 	[python3-numpy]=/usr/lib/python3/dist-packages/numpy/__init__.py

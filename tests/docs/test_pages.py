@@ -6,11 +6,12 @@ import os
 import pytest
 
 import contract
+import manual
 import names
 import programs
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-CHECKS = [function for module in (names, contract, programs)
+CHECKS = [function for module in (names, contract, manual, programs)
           for name, function in vars(module).items() if name.startswith("check_")]
 
 

@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 import contract
+import manual
 import names
 import programs
 from markdown import Block, Page
@@ -57,6 +58,12 @@ BREAKS = [
     (contract.check_ring_card, "qemu/ringdev/hw.h", r"RING_OP_FILL = 4", "RING_OP_FILL = 7",
      "FILL, 7"),
     (contract.check_licences, "kernel/driver/main.c", r"GPL-2.0-only", "GPL-3.0-only", "GPL-3.0-only"),
+    (manual.check_man_lint, "lib/make-man", r'"\.SH NOTES"', '".SX NOTES"', "SX"),
+    (manual.check_man_lint, "Documentation/man/accelctl.1", r"\.SH SYNOPSIS", ".SX SYNOPSIS", "SX"),
+    (manual.check_man_lint, "lib/make-man", r'symlink\(f"', 'symlink(f"no-', "leads nowhere"),
+    (manual.check_man_names, "include/accel/pool.h", r"\Z", "int accel_pool_new(void);\n", "accel_pool_new"),
+    (manual.check_man_names, "include/accel/pool.h", r"\Z", "struct accel_new {\n", "accel_new"),
+    (manual.check_man_errors, "include/accel/pool.h", r"``-EBUSY``", "sometimes ``-EBUSY``", "EBUSY"),
     (programs.check_programs, "README.md", r"#include <accel/accel.h>", "", "README.md"),
     (programs.check_programs, "Documentation/uapi.md", r"\.dir = ", ".direction = ", "uapi.md"),
     (programs.check_card, "kernel/include/paccel.h", r"\(\*poll\)\(struct paccel_hw \*hw",
