@@ -22,6 +22,11 @@ static const u8 next_states[] = {
 	[PACCEL_REMOVING] = BIT(PACCEL_REMOVED),
 };
 
+/*
+ * A transition that is not allowed is a bug of the caller, which does the rest of it in any case.
+ * The state is stored nevertheless: a device whose removal or failure were refused here would
+ * accept jobs that nothing executes, and system calls that access a device which is gone.
+ */
 void paccel_set_state(struct paccel_device *pd, enum paccel_state state)
 {
 	lockdep_assert_held(&pd->reset_lock);

@@ -47,6 +47,7 @@ static const u8 next_states[] = {
 	[PACCEL_ENGINE_HALTED] = BIT(PACCEL_ENGINE_RUNNING),
 };
 
+/* A transition that is not allowed is stored, too; see paccel_set_state(). */
 void paccel_engine_set_state(struct paccel_engine *eng, enum paccel_engine_state state)
 {
 	lockdep_assert_held(&eng->lock);
