@@ -440,6 +440,15 @@ public:
 	}
 	resource_ref get_upstream_resource() const noexcept { return state_->upstream; }
 	std::size_t get_allocated_bytes() const { return this->statistics().bytes; }
+	/* Counts anew until pop_scope(), which returns what was counted; scopes are nested. */
+	void push_scope() { check(accel_adaptor_push_scope(c_adaptor())); }
+	struct accel_adaptor_statistics pop_scope()
+	{
+		struct accel_adaptor_statistics counted;
+
+		check(accel_adaptor_pop_scope(c_adaptor(), &counted));
+		return counted;
+	}
 
 	friend bool operator==(const adaptor_resource &a, const adaptor_resource &b) noexcept
 	{
@@ -480,6 +489,15 @@ class statistics_resource : public adaptor_resource {
 public:
 	explicit statistics_resource(any_resource upstream)
 		: adaptor_resource{std::move(upstream), accel_adaptor_create_statistics}
+	{
+	}
+};
+
+/** Counts, and measures the time that upstream takes. */
+class timing_resource : public adaptor_resource {
+public:
+	explicit timing_resource(any_resource upstream)
+		: adaptor_resource{std::move(upstream), accel_adaptor_create_timing}
 	{
 	}
 };

@@ -124,7 +124,7 @@ int accel_resource_equal(const struct accel_resource *a, const struct accel_reso
  *
  * An *adaptor* is a resource that passes all on to another one, its upstream, and does something
  * besides: it counts, keeps a limit, writes a log, or remembers what is live. Adaptors can be stacked
- * in any order. All of them count.
+ * in any order. All of them count, also for a part of the run: see accel_adaptor_push_scope().
  *
  * An adaptor adds nothing to an allocation. A free of more than came through it is ``-ENOENT``. It
  * lives until accel_adaptor_destroy(), and its upstream has to live longer. After fork() the child's
@@ -143,6 +143,11 @@ struct accel_adaptor;
  * @peak_count: most that were at a time
  * @total_count: all that were ever made
  * @failures: allocations that failed, for whatever reason
+ * @allocate_ns: nanoseconds that upstream took for @total_count + @failures allocations; this and the
+ *	next three of accel_adaptor_create_timing(), else 0
+ * @longest_allocate_ns: longest of them
+ * @deallocate_ns: nanoseconds that upstream took for @total_count - @count frees
+ * @longest_deallocate_ns: longest of them
  * @reserved: 0
  */
 struct accel_adaptor_statistics {
@@ -153,7 +158,11 @@ struct accel_adaptor_statistics {
 	uint64_t peak_count;
 	uint64_t total_count;
 	uint64_t failures;
-	uint64_t reserved[5];
+	uint64_t allocate_ns;
+	uint64_t longest_allocate_ns;
+	uint64_t deallocate_ns;
+	uint64_t longest_deallocate_ns;
+	uint64_t reserved[1];
 };
 
 /**
@@ -190,6 +199,19 @@ struct accel_adaptor_allocation {
  */
 int accel_adaptor_create_statistics(const struct accel_resource *upstream,
 				    struct accel_adaptor **adaptor);
+
+/**
+ * accel_adaptor_create_timing() - an adaptor that measures the time of upstream
+ * @upstream: copied
+ * @adaptor: receives the adaptor, NULL on failure
+ *
+ * Counts as accel_adaptor_create_statistics(), and reads CLOCK_MONOTONIC before and after each call of
+ * upstream. Calls of several threads at once count with the time of each. Thread-safe.
+ *
+ * Return: as accel_adaptor_create_statistics().
+ */
+int accel_adaptor_create_timing(const struct accel_resource *upstream,
+				struct accel_adaptor **adaptor);
 
 /**
  * accel_adaptor_create_fallback() - an adaptor with a second resource
@@ -306,6 +328,32 @@ int accel_adaptor_resource(struct accel_adaptor *adaptor, struct accel_resource 
  */
 int accel_adaptor_get_statistics(struct accel_adaptor *adaptor,
 				 struct accel_adaptor_statistics *statistics);
+
+/**
+ * accel_adaptor_push_scope() - start to count anew
+ * @adaptor: adaptor of any kind
+ *
+ * Opens a scope, inside the one that was pushed before. A scope counts what all threads do. An
+ * allocation does not take longer for it. accel_adaptor_get_statistics() counts on as before.
+ * accel_adaptor_destroy() ends scopes that are left. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOMEM``; ``-EPERM`` (from before a fork).
+ */
+int accel_adaptor_push_scope(struct accel_adaptor *adaptor);
+
+/**
+ * accel_adaptor_pop_scope() - what went through an adaptor in a scope
+ * @adaptor: adaptor of any kind
+ * @statistics: filled whole: what was counted since the last accel_adaptor_push_scope() that was not
+ *	popped. @bytes and @count are relative to that: negative, as int64_t, if more was freed than
+ *	allocated. @peak_bytes and @peak_count are the most that they were, at least 0
+ *
+ * Closes that scope. Thread-safe.
+ *
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (no scope is open); ``-EPERM`` (from before a fork).
+ */
+int accel_adaptor_pop_scope(struct accel_adaptor *adaptor,
+			    struct accel_adaptor_statistics *statistics);
 
 /**
  * accel_adaptor_outstanding() - what is live

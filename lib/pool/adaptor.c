@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 int adaptor_check(const struct accel_adaptor *adaptor)
 {
@@ -25,23 +26,45 @@ int adaptor_check(const struct accel_adaptor *adaptor)
 
 /* ---- As a resource ---- */
 
-static void count_allocated(struct accel_adaptor *adaptor, size_t size, int err)
+static void raise_to(uint64_t *most, uint64_t value)
+{
+	if (value > *most)
+		*most = value;
+}
+
+static void add_live(struct accel_adaptor_statistics *counts, size_t size)
+{
+	counts->bytes += size;
+	counts->count++;
+	raise_to(&counts->peak_bytes, counts->bytes);
+	raise_to(&counts->peak_count, counts->count);
+}
+
+static void count_allocated(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err)
 {
 	struct accel_adaptor_statistics *counts = &adaptor->statistics;
 
-	adaptor->asked -= size;
+	adaptor->asked -= call->size;
+	counts->allocate_ns += call->ns;
+	raise_to(&counts->longest_allocate_ns, call->ns);
 	if (err) {
 		counts->failures++;
 		return;
 	}
-	counts->bytes += size;
-	counts->total_bytes += size;
-	counts->count++;
+	counts->total_bytes += call->size;
 	counts->total_count++;
-	if (counts->bytes > counts->peak_bytes)
-		counts->peak_bytes = counts->bytes;
-	if (counts->count > counts->peak_count)
-		counts->peak_count = counts->count;
+	add_live(counts, call->size);
+}
+
+/* 0 if the kind is not timed, without a look at the clock. */
+static uint64_t clock_ns(const struct accel_adaptor *adaptor)
+{
+	struct timespec now;
+
+	if (!adaptor->kind->timed)
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 static int admit(struct accel_adaptor *adaptor, const struct adaptor_call *call)
@@ -65,16 +88,19 @@ static int allocate(void *context, struct accel_stream *stream, size_t size, siz
 	struct accel_adaptor *adaptor = context;
 	struct adaptor_call call = { .stream = stream, .size = size, .alignment = alignment };
 	int err = adaptor_check(adaptor) ?: admit(adaptor, &call);
+	uint64_t begin;
 
 	if (err)
 		return err;
+	begin = clock_ns(adaptor);
 	err = accel_resource_allocate(&adaptor->upstream, stream, size, alignment, ptr);
 	if ((err == -ENOMEM || err == -EDQUOT) && adaptor->kind->exhausted &&
 	    !adaptor->kind->exhausted(adaptor, &call))
 		err = accel_resource_allocate(&adaptor->upstream, stream, size, alignment, ptr);
+	call.ns = clock_ns(adaptor) - begin;
 	call.ptr = *ptr;
 	pthread_mutex_lock(&adaptor->lock);
-	count_allocated(adaptor, size, err);
+	count_allocated(adaptor, &call, err);
 	if (adaptor->kind->allocated)
 		adaptor->kind->allocated(adaptor, &call, err);
 	pthread_mutex_unlock(&adaptor->lock);
@@ -111,12 +137,16 @@ static int let_go(struct accel_adaptor *adaptor, struct adaptor_call *call)
 /* If upstream has refused it is live as before. */
 static void keep(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err)
 {
+	struct accel_adaptor_statistics *counts = &adaptor->statistics;
+
 	if (taken_back(err))
 		err = 0;
 	pthread_mutex_lock(&adaptor->lock);
 	if (err) {
-		adaptor->statistics.bytes += call->size;
-		adaptor->statistics.count++;
+		add_live(counts, call->size);
+	} else {
+		counts->deallocate_ns += call->ns;
+		raise_to(&counts->longest_deallocate_ns, call->ns);
 	}
 	if (adaptor->kind->freed)
 		adaptor->kind->freed(adaptor, call, err);
@@ -130,10 +160,13 @@ static int deallocate(void *context, struct accel_stream *stream, void *ptr, siz
 	struct adaptor_call call = { .stream = stream, .ptr = ptr, .size = size,
 				     .alignment = alignment };
 	int err = adaptor_check(adaptor) ?: let_go(adaptor, &call);
+	uint64_t begin;
 
 	if (err)
 		return err;
+	begin = clock_ns(adaptor);
 	err = accel_resource_deallocate(&adaptor->upstream, stream, ptr, size, alignment);
+	call.ns = clock_ns(adaptor) - begin;
 	keep(adaptor, &call, err);
 	return err;
 }
@@ -180,6 +213,98 @@ int adaptor_create(const struct adaptor_kind *kind, size_t size,
 	return 0;
 }
 
+/* ---- Scopes ---- */
+
+/* The statistics when the scope was pushed; their maxima are since the outer scope was pushed. */
+struct scope {
+	struct scope *outer;
+	struct accel_adaptor_statistics before;
+};
+
+static void raise_maxima(struct accel_adaptor_statistics *to,
+			 const struct accel_adaptor_statistics *by)
+{
+	raise_to(&to->peak_bytes, by->peak_bytes);
+	raise_to(&to->peak_count, by->peak_count);
+	raise_to(&to->longest_allocate_ns, by->longest_allocate_ns);
+	raise_to(&to->longest_deallocate_ns, by->longest_deallocate_ns);
+}
+
+/* The maxima of the statistics are since the scope was pushed. */
+static struct accel_adaptor_statistics scope_count(const struct scope *scope,
+						   struct accel_adaptor_statistics now)
+{
+	const struct accel_adaptor_statistics *before = &scope->before;
+
+	now.bytes -= before->bytes;
+	now.peak_bytes -= before->bytes;
+	now.total_bytes -= before->total_bytes;
+	now.count -= before->count;
+	now.peak_count -= before->count;
+	now.total_count -= before->total_count;
+	now.failures -= before->failures;
+	now.allocate_ns -= before->allocate_ns;
+	now.deallocate_ns -= before->deallocate_ns;
+	return now;
+}
+
+int accel_adaptor_push_scope(struct accel_adaptor *adaptor)
+{
+	struct accel_adaptor_statistics *counts;
+	struct scope *scope;
+	int err = adaptor_check(adaptor);
+
+	if (err)
+		return err;
+	scope = malloc(sizeof(*scope));
+	if (!scope)
+		return fail(-ENOMEM, "out of memory");
+	counts = &adaptor->statistics;
+	pthread_mutex_lock(&adaptor->lock);
+	scope->outer = adaptor->scopes;
+	scope->before = *counts;
+	adaptor->scopes = scope;
+	counts->peak_bytes = counts->bytes;
+	counts->peak_count = counts->count;
+	counts->longest_allocate_ns = counts->longest_deallocate_ns = 0;
+	pthread_mutex_unlock(&adaptor->lock);
+	return 0;
+}
+
+int accel_adaptor_pop_scope(struct accel_adaptor *adaptor,
+			    struct accel_adaptor_statistics *statistics)
+{
+	struct scope *scope;
+	int err = adaptor_check(adaptor);
+
+	if (err)
+		return err;
+	if (!statistics)
+		return fail(-EINVAL, "statistics is NULL");
+	pthread_mutex_lock(&adaptor->lock);
+	scope = adaptor->scopes;
+	if (scope) {
+		adaptor->scopes = scope->outer;
+		*statistics = scope_count(scope, adaptor->statistics);
+		raise_maxima(&adaptor->statistics, &scope->before);
+	}
+	pthread_mutex_unlock(&adaptor->lock);
+	if (!scope)
+		return fail(-ENOENT, "no scope of the adaptor is left to pop");
+	free(scope);
+	return 0;
+}
+
+static void scopes_free(struct accel_adaptor *adaptor)
+{
+	struct scope *scope;
+
+	while ((scope = adaptor->scopes)) {
+		adaptor->scopes = scope->outer;
+		free(scope);
+	}
+}
+
 int accel_adaptor_destroy(struct accel_adaptor *adaptor)
 {
 	KEEP_ERRNO;
@@ -198,6 +323,7 @@ int accel_adaptor_destroy(struct accel_adaptor *adaptor)
 	/* That of another process may be locked, for ever. */
 	if (ours)
 		pthread_mutex_destroy(&adaptor->lock);
+	scopes_free(adaptor);
 	free(adaptor);
 	return err;
 }
@@ -213,6 +339,8 @@ int accel_adaptor_get_statistics(struct accel_adaptor *adaptor,
 		return fail(-EINVAL, "statistics is NULL");
 	pthread_mutex_lock(&adaptor->lock);
 	*statistics = adaptor->statistics;
+	for (const struct scope *scope = adaptor->scopes; scope; scope = scope->outer)
+		raise_maxima(statistics, &scope->before);
 	pthread_mutex_unlock(&adaptor->lock);
 	return 0;
 }
@@ -225,6 +353,16 @@ int accel_adaptor_create_statistics(const struct accel_resource *upstream,
 				    struct accel_adaptor **adaptor)
 {
 	return adaptor_create(&counting, sizeof(struct accel_adaptor), upstream, adaptor);
+}
+
+/* ---- The time of upstream ---- */
+
+static const struct adaptor_kind timing = { .timed = true };
+
+int accel_adaptor_create_timing(const struct accel_resource *upstream,
+				struct accel_adaptor **adaptor)
+{
+	return adaptor_create(&timing, sizeof(struct accel_adaptor), upstream, adaptor);
 }
 
 /* ---- A limit ---- */

@@ -17,6 +17,7 @@ struct adaptor_call {
 	struct accel_stream *stream;
 	void *ptr;
 	size_t size, alignment;
+	uint64_t ns; /* that upstream took, if the kind is timed */
 	void *kept; /* the kind's, from free to freed */
 };
 
@@ -25,6 +26,8 @@ struct adaptor_call {
  * but allocate, so that others do not wait for upstream.
  */
 struct adaptor_kind {
+	/* The time that upstream takes is measured. */
+	bool timed;
 	/* Before upstream is asked: makes room, or refuses. */
 	int (*admit)(struct accel_adaptor *adaptor, const struct adaptor_call *call);
 	/* If upstream has no memory, without the lock. 0: it is asked once more. */
@@ -41,13 +44,16 @@ struct adaptor_kind {
 	int (*destroy)(struct accel_adaptor *adaptor);
 };
 
+struct scope;
+
 struct accel_adaptor {
 	const struct adaptor_kind *kind;
 	struct accel_resource upstream;
 	unsigned int generation; /* of the process */
 	/* Of what follows, and of what the kind has. Nothing else is taken inside. */
 	pthread_mutex_t lock;
-	struct accel_adaptor_statistics statistics;
+	struct accel_adaptor_statistics statistics; /* maxima: since the innermost scope was pushed */
+	struct scope *scopes; /* innermost first */
 	uint64_t asked; /* bytes that upstream is being asked for */
 };
 

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct heap heap;
@@ -185,7 +186,7 @@ static void test_statistics(void)
 	counts = counts_of(adaptor);
 	ok(counts.bytes == 80 && counts.peak_bytes == 150 && counts.total_bytes == 180);
 	ok(counts.count == 2 && counts.peak_count == 2 && counts.total_count == 3);
-	ok(counts.failures == 1 && !counts.reserved[4]);
+	ok(counts.failures == 1 && !counts.allocate_ns && !counts.reserved[0]);
 	refused(accel_adaptor_destroy(adaptor), -EBUSY, "2 allocations");
 	/* What upstream will not have back is live. */
 	heap.free_err = -EIO;
@@ -198,6 +199,127 @@ static void test_statistics(void)
 	refused(accel_resource_deallocate(&counted, NULL, b, 1, 64), -ENOENT, "only 0 bytes");
 	expect(accel_adaptor_destroy(adaptor), 0);
 	ok(heap.allocations == heap.frees);
+}
+
+/* Two scopes, one in the other; the adaptor's own statistics do not notice. */
+static void test_scopes(void)
+{
+	struct accel_resource upstream = heap_resource(&heap), counted;
+	struct accel_adaptor_statistics outer, inner, all;
+	struct accel_adaptor *adaptor;
+	void *a, *b, *ptr;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_statistics(&upstream, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &counted), 0);
+	a = take(&counted, 100);
+	expect(accel_adaptor_push_scope(adaptor), 0);
+	b = take(&counted, 500);
+	give(&counted, b, 500);
+	expect(accel_adaptor_push_scope(adaptor), 0);
+	b = take(&counted, 30);
+	heap.fail_nth = 1;
+	expect(accel_resource_allocate(&counted, NULL, 7, 64, &ptr), -ENOMEM);
+	give(&counted, a, 100);
+	all = counts_of(adaptor);
+	ok(all.bytes == 30 && all.peak_bytes == 600 && all.total_bytes == 630);
+	ok(all.count == 1 && all.peak_count == 2 && all.total_count == 3 && all.failures == 1);
+	expect(accel_adaptor_pop_scope(adaptor, &inner), 0);
+	ok((int64_t)inner.bytes == -70 && inner.peak_bytes == 30 && inner.total_bytes == 30);
+	ok(!inner.count && inner.peak_count == 1 && inner.total_count == 1 && inner.failures == 1);
+	give(&counted, b, 30);
+	expect(accel_adaptor_pop_scope(adaptor, &outer), 0);
+	ok((int64_t)outer.bytes == -100 && outer.peak_bytes == 500 && outer.total_bytes == 530);
+	ok((int64_t)outer.count == -1 && outer.peak_count == 1 && outer.total_count == 2);
+	ok(outer.failures == 1);
+	ok(counts_of(adaptor).peak_bytes == 600 && !counts_of(adaptor).bytes);
+	expect(accel_adaptor_pop_scope(adaptor, &outer), -ENOENT);
+	/* A scope that is left ends with the adaptor. */
+	expect(accel_adaptor_push_scope(adaptor), 0);
+	expect(accel_adaptor_destroy(adaptor), 0);
+}
+
+/* ---- Time ---- */
+
+/* How long the functions below took, as they have measured it. */
+static struct {
+	uint64_t sum, longest;
+} took[2];
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void spend(int which, uint64_t least)
+{
+	uint64_t begin = now_ns(), ns;
+
+	do
+		ns = now_ns() - begin;
+	while (ns < least);
+	took[which].sum += ns;
+	if (ns > took[which].longest)
+		took[which].longest = ns;
+}
+
+static int timed_allocate(void *context, struct accel_stream *stream, size_t size, size_t alignment,
+			  void **ptr)
+{
+	spend(0, size);
+	return heap_allocate(context, stream, size, alignment, ptr);
+}
+
+static int timed_deallocate(void *context, struct accel_stream *stream, void *ptr, size_t size,
+			    size_t alignment)
+{
+	spend(1, 2 * size);
+	return heap_deallocate(context, stream, ptr, size, alignment);
+}
+
+/* At least what upstream took, of each call the longest too, and at most what the calls took. */
+static void test_timing(void)
+{
+	static const struct accel_resource_ops ops = { .size = sizeof(ops),
+						       .allocate = timed_allocate,
+						       .deallocate = timed_deallocate };
+	struct accel_resource timed = { .ops = &ops, .context = &heap };
+	struct accel_adaptor_statistics counts, scope;
+	struct accel_adaptor *adaptor;
+	uint64_t begin = now_ns();
+	void *a, *b, *ptr;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_timing(&timed, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &timed), 0);
+	a = take(&timed, 100000);
+	b = take(&timed, 5000);
+	heap.fail_nth = 1;
+	expect(accel_resource_allocate(&timed, NULL, 7000, 64, &ptr), -ENOMEM);
+	give(&timed, a, 100000);
+	counts = counts_of(adaptor);
+	ok(counts.allocate_ns >= took[0].sum && counts.longest_allocate_ns >= took[0].longest);
+	ok(counts.deallocate_ns >= took[1].sum && counts.longest_deallocate_ns >= took[1].longest);
+	ok(counts.longest_allocate_ns < counts.allocate_ns && counts.failures == 1);
+	ok(counts.longest_deallocate_ns == counts.deallocate_ns);
+	ok(counts.allocate_ns + counts.deallocate_ns <= now_ns() - begin);
+	expect(accel_adaptor_push_scope(adaptor), 0);
+	give(&timed, b, 5000);
+	expect(accel_adaptor_pop_scope(adaptor, &scope), 0);
+	ok(!scope.allocate_ns && !scope.longest_allocate_ns && scope.deallocate_ns >= 10000);
+	ok(scope.longest_deallocate_ns == scope.deallocate_ns);
+	/* What upstream will not have back is not counted. */
+	a = take(&timed, 1);
+	counts = counts_of(adaptor);
+	heap.free_err = -EIO;
+	expect(accel_resource_deallocate(&timed, NULL, a, 1, 64), -EIO);
+	ok(counts_of(adaptor).deallocate_ns == counts.deallocate_ns);
+	heap.free_err = 0;
+	give(&timed, a, 1);
+	expect(accel_adaptor_destroy(adaptor), 0);
 }
 
 static void test_refused_adaptors(void)
@@ -227,10 +349,14 @@ static void test_refused_adaptors(void)
 	refused(accel_adaptor_resource(NULL, &bad), -EINVAL, "adaptor is NULL");
 	refused(accel_adaptor_get_statistics(NULL, &counts), -EINVAL, "adaptor is NULL");
 	refused(accel_adaptor_outstanding(NULL, NULL, NULL), -EINVAL, "adaptor is NULL");
+	refused(accel_adaptor_push_scope(NULL), -EINVAL, "adaptor is NULL");
+	refused(accel_adaptor_pop_scope(NULL, &counts), -EINVAL, "adaptor is NULL");
 	expect(accel_adaptor_create_statistics(&upstream, &adaptor), 0);
 	refused(accel_adaptor_resource(adaptor, NULL), -EINVAL, "resource is NULL");
 	refused(accel_adaptor_get_statistics(adaptor, NULL), -EINVAL, "statistics is NULL");
 	refused(accel_adaptor_outstanding(adaptor, NULL, NULL), -EINVAL, "fn is NULL");
+	refused(accel_adaptor_pop_scope(adaptor, NULL), -EINVAL, "statistics is NULL");
+	refused(accel_adaptor_pop_scope(adaptor, &counts), -ENOENT, "no scope");
 	refused(accel_adaptor_outstanding(adaptor, (void *)abort, NULL), -EINVAL, "not track");
 	expect(accel_adaptor_destroy(adaptor), 0);
 }
@@ -781,6 +907,7 @@ static void test_stack_in_threads(void)
 {
 	struct accel_resource at = heap_resource(&heap);
 	struct accel_adaptor *stack[4];
+	struct accel_adaptor_statistics scope;
 	pthread_t threads[4];
 
 	heap = (struct heap){ .limit = 6000 };
@@ -790,12 +917,15 @@ static void test_stack_in_threads(void)
 	expect(accel_adaptor_resource(stack[1], &at), 0);
 	expect(accel_adaptor_create_logging(&at, "/dev/null", &stack[2]), 0);
 	expect(accel_adaptor_resource(stack[2], &at), 0);
-	expect(accel_adaptor_create_statistics(&at, &stack[3]), 0);
+	expect(accel_adaptor_create_timing(&at, &stack[3]), 0);
 	expect(accel_adaptor_resource(stack[3], &top), 0);
+	expect(accel_adaptor_push_scope(stack[3]), 0);
 	for (uintptr_t i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, works, (void *)(i + 1));
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
+	expect(accel_adaptor_pop_scope(stack[3], &scope), 0);
+	ok(scope.total_count + scope.failures == 2000 && scope.allocate_ns && !scope.bytes);
 	for (int i = 3; i >= 0; i--) {
 		ok(counts_of(stack[i]).peak_bytes <= 6000 && !counts_of(stack[i]).bytes);
 		ok(counts_of(stack[i]).total_count + counts_of(stack[i]).failures == 2000);
@@ -815,6 +945,8 @@ static void child(struct accel_adaptor *adaptor, struct accel_resource *resource
 	expect(accel_resource_deallocate(resource, NULL, a, 10, 64), -EPERM);
 	expect(accel_adaptor_get_statistics(adaptor, &counts), -EPERM);
 	expect(accel_adaptor_outstanding(adaptor, see, &seen), -EPERM);
+	expect(accel_adaptor_push_scope(adaptor), -EPERM);
+	expect(accel_adaptor_pop_scope(adaptor, &counts), -EPERM);
 	expect(accel_adaptor_destroy(adaptor), 0);
 	fflush(stdout);
 	_exit(!!tap_wrong);
@@ -849,6 +981,8 @@ int main(void)
 	RUN(test_equal);
 	RUN(test_of_device);
 	RUN(test_statistics);
+	RUN(test_scopes);
+	RUN(test_timing);
 	RUN(test_refused_adaptors);
 	RUN(test_limit);
 	RUN(test_limit_at_once);

@@ -142,6 +142,21 @@ static void test_adaptors()
 	ok(tracking.get_upstream_resource() == accel::any_resource{limiting});
 }
 
+static void test_scopes()
+{
+	accel::timing_resource timing{rmm::mr::cuda_memory_resource{}};
+	struct accel_adaptor_statistics scope;
+
+	timing.push_scope();
+	{
+		device_buffer buffer{600, cuda_stream_view{}, timing};
+	}
+	scope = timing.pop_scope();
+	ok(!scope.bytes && scope.peak_bytes == 600 && scope.total_count == 1);
+	ok(scope.allocate_ns > 0 && scope.deallocate_ns > 0);
+	ok(throws<accel::device_error>([&] { timing.pop_scope(); }));
+}
+
 /* RMM's adaptor is told whether to keep backtraces, ours how much of them. */
 static void test_whole_backtraces()
 {
@@ -474,6 +489,7 @@ int main()
 	RUN(test_pool_lives_as_long_as_its_buffers);
 	RUN(test_pool_with_a_maximum);
 	RUN(test_adaptors);
+	RUN(test_scopes);
 	RUN(test_whole_backtraces);
 	RUN(test_log);
 	RUN(test_own_exception);
