@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 
 #define WINDOW_ALIGN ((size_t)2 << 20)
+#define WINDOW_ALIGN_MAX ((size_t)1 << 30)
 #define GUARD 4096
 #define NO_ROOM "cannot reserve %zu bytes of address space for the device's memory: "
 
@@ -39,10 +40,23 @@ static int reserve_failed(int err, size_t size)
 	return fail(-ENOMEM, NO_ROOM "%s", size, strerrordesc_np(err));
 }
 
+/*
+ * The memory begins at a multiple of 4 GiB, so a pointer is aligned up to this as its device address
+ * is.
+ */
+static size_t window_align(uint64_t mem_size)
+{
+	size_t align = WINDOW_ALIGN;
+
+	while (align < mem_size && align < WINDOW_ALIGN_MAX)
+		align *= 2;
+	return align;
+}
+
 int window_reserve(struct window *window, uint64_t mem_size)
 {
-	/* Room to align the base behind a guard, and for at least as much behind the memory. */
-	size_t size = (size_t)mem_size + 3 * WINDOW_ALIGN;
+	/* Room to align the base behind a guard, and for at least 2 MiB behind the memory. */
+	size_t align = window_align(mem_size), size = (size_t)mem_size + align + 2 * WINDOW_ALIGN;
 	void *map;
 
 	if (size < mem_size)
@@ -55,7 +69,7 @@ int window_reserve(struct window *window, uint64_t mem_size)
 	madvise(map, size, MADV_DONTDUMP);
 	WRITE_SHARED(window->map, (uintptr_t)map);
 	WRITE_SHARED(window->map_size, size);
-	window->base = (window->map + GUARD + WINDOW_ALIGN - 1) & ~(WINDOW_ALIGN - 1);
+	window->base = (window->map + GUARD + align - 1) & ~(align - 1);
 	return 0;
 }
 

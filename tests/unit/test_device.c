@@ -662,6 +662,20 @@ static void test_card_that_cannot_be_mapped(void)
 
 static void test_windows_are_aligned(void)
 {
+	static const uint64_t sizes[] = { 4096, 7ull << 20, 4ull << 30 };
+	static const uintptr_t aligned[] = { 2u << 20, 8u << 20, 1u << 30 };
+	struct accel_device *devs[MOCK_CARDS];
+
+	for (int i = 0; i < 3; i++) {
+		mock_add_sized(0, sizes[i], 4096);
+		expect(accel_device_open(0, &devs[0]), 0);
+		ok(!((uintptr_t)device_memory(devs[0], 1) % aligned[i]));
+		expect(accel_device_close(devs[0]), 0);
+	}
+}
+
+static void test_windows_of_odd_sizes(void)
+{
 	struct accel_device *devs[MOCK_CARDS];
 
 	for (unsigned int i = 0; i < MOCK_CARDS; i++) {
@@ -719,6 +733,7 @@ int main(void)
 	RUN(test_window_that_cannot_be_mapped);
 	RUN(test_card_that_cannot_be_mapped);
 	RUN(test_windows_are_aligned);
+	RUN(test_windows_of_odd_sizes);
 	RUN(test_large_card_costs_addresses_only);
 	return tap_end();
 }
