@@ -166,7 +166,9 @@ int accel_pool_destroy(struct accel_pool *pool);
  * @stream: whose work will use it first, of the pool's device; NULL: the program, or several
  *	streams
  * @size: bytes, at least 1
- * @alignment: bytes, a power of two up to 2 MiB; the granule is had without asking
+ * @alignment: bytes, a power of two; the granule is had without asking. Where no free block is
+ *	aligned so, upstream is asked for a chunk that is; if its answer is ``-EINVAL``, for one that
+ *	is longer by @alignment and has such an address
  * @ptr: receives the address, NULL on failure
  *
  * Makes no system call, unless the pool has to grow, wait, double its tables, or sleep until another
@@ -180,11 +182,11 @@ int accel_pool_destroy(struct accel_pool *pool);
  * that upstream makes. So upstream must not wait for a thread that may be in this call.
  *
  * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another device or was destroyed);
- * ``-ENOMEM`` (no such block is free, and the pool cannot grow; or the host has no memory for the
- * tables of the pool: accel_last_error() says which); ``-EFAULT`` (ACCEL_POOL_DEBUG: the block was
- * written to after it had been freed); ``-EDEADLK`` (in a callback of @stream); ``-EPERM``
- * (from before a fork); ``-ENODEV``, ``-ESTALE`` (the device of @stream was removed, or has lost
- * its memory in a reset).
+ * ``-ENOMEM`` (no such block is free, and the pool cannot grow enough for it; or the host has no
+ * memory for the tables of the pool: accel_last_error() says which); ``-EFAULT`` (ACCEL_POOL_DEBUG:
+ * the block was written to after it had been freed); ``-EDEADLK`` (in a callback of @stream);
+ * ``-EPERM`` (from before a fork); ``-ENODEV``, ``-ESTALE`` (the device of @stream was removed, or
+ * has lost its memory in a reset).
  */
 int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, size_t size,
 			size_t alignment, void **ptr);

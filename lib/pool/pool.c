@@ -40,8 +40,7 @@ static inline bool alignment_up_to(size_t alignment, size_t most)
 
 static int bad_alignment(size_t alignment)
 {
-	return fail(-EINVAL, "alignment is %zu: it has to be a power of two up to %zu", alignment,
-		    POOL_MAX_ALIGN);
+	return fail(-EINVAL, "alignment is %zu: it has to be a power of two", alignment);
 }
 
 /* Whether a call is quick: these arguments need no check, and the pool no care. */
@@ -81,17 +80,19 @@ static void say_no_memory(char *text, size_t size, const uint64_t numbers[SENTEN
 		 "no free block of the pool has %" PRIu64 " bytes aligned to %" PRIu64 ": %" PRIu64
 		 " of %" PRIu64 " bytes are free, and %s",
 		 numbers[0], numbers[1], numbers[2], numbers[3],
-		 numbers[4] ? "upstream has refused more just now"
+		 numbers[4] ? "no chunk can be large enough" :
+		 numbers[5] ? "upstream has refused more just now"
 			    : "maximum_size does not let it grow");
 }
 
-static int no_memory(const struct accel_pool *pool, const struct demand *demand)
+static int no_memory(const struct accel_pool *pool, const struct demand *demand, size_t growth)
 {
 	const uint64_t numbers[SENTENCE_NUMBERS] = {
 		demand->size,
 		demand->alignment,
 		pool_bytes(pool, pool->space.free_granules),
 		pool->chunk_bytes,
+		growth > pool_largest_chunk(pool),
 		pool->refused_size,
 	};
 
@@ -168,14 +169,13 @@ static int take_anywhere(struct accel_pool *pool, const struct demand *demand, v
 	return err;
 }
 
-/* The bytes that a chunk has to have; SIZE_MAX: no chunk can have so many. */
+/* The bytes of a chunk that has such a block wherever it begins; SIZE_MAX: there are not so many. */
 static size_t growth_for(const struct accel_pool *pool, const struct demand *demand)
 {
 	size_t granule = (size_t)1 << pool->granule_shift;
 	size_t bytes = pool_bytes(pool, demand->granules);
 
-	if (demand->alignment > granule &&
-	    __builtin_add_overflow(bytes, demand->alignment - granule, &bytes))
+	if (__builtin_add_overflow(bytes, demand->alignment - granule, &bytes))
 		return SIZE_MAX;
 	return bytes;
 }
@@ -183,22 +183,29 @@ static size_t growth_for(const struct accel_pool *pool, const struct demand *dem
 /* Where take() has found nothing. */
 static int take_slowly(struct accel_pool *pool, const struct demand *demand, void **ptr)
 {
-	size_t growth = growth_for(pool, demand);
+	size_t granule = (size_t)1 << pool->granule_shift, growth = pool_bytes(pool, demand->granules);
+	size_t alignment = demand->alignment > granule ? demand->alignment : granule;
 	int err = pool->space.nr_waiting ? take_anywhere(pool, demand, ptr) : -EAGAIN;
 
 	while (err == -EAGAIN) {
-		if (pool_may_grow(pool, growth)) {
+		if (pool_may_grow(pool, growth, alignment)) {
 			lock_give(&pool->lock);
-			err = pool_grow(pool, growth);
+			err = pool_grow(pool, growth, alignment);
 			lock_take(&pool->lock);
 		} else if (!pool_wait_move(pool, growth)) {
 			break;
+		}
+		/* Upstream does not align so. */
+		if (err == -EINVAL && alignment > granule) {
+			growth = growth_for(pool, demand);
+			alignment = granule;
+			err = -EAGAIN;
 		}
 		/* Another thread may have freed enough, or taken the new chunk. */
 		if (!err || err == -EAGAIN)
 			err = take_anywhere(pool, demand, ptr);
 	}
-	return err == -EAGAIN ? no_memory(pool, demand) : err;
+	return err == -EAGAIN ? no_memory(pool, demand, growth) : err;
 }
 
 static int allocate(struct accel_pool *pool, const struct demand *demand, void **ptr)
@@ -273,7 +280,7 @@ allocate_carefully(struct accel_pool *pool, struct accel_stream *stream, size_t 
 		return err;
 	if (!size)
 		return fail(-EINVAL, "size is 0: a block has at least 1 byte");
-	if (!alignment_up_to(alignment, POOL_MAX_ALIGN))
+	if (!alignment_up_to(alignment, SIZE_MAX))
 		return bad_alignment(alignment);
 	demand.granules = granules_for(pool, size);
 	if (pool->debug)
@@ -457,7 +464,7 @@ deallocate_carefully(struct accel_pool *pool, struct accel_stream *stream, void 
 		return fail(-EINVAL, "ptr is NULL");
 	if (!size)
 		return fail(-EINVAL, "size is 0: it has to be the size that was allocated");
-	if (!alignment_up_to(alignment, POOL_MAX_ALIGN))
+	if (!alignment_up_to(alignment, SIZE_MAX))
 		return bad_alignment(alignment);
 	if (addr & (alignment - 1))
 		return fail(-EINVAL,
@@ -491,7 +498,7 @@ int accel_pool_deallocate(struct accel_pool *pool, struct accel_stream *stream, 
 {
 	uintptr_t addr = (uintptr_t)ptr;
 
-	if (is_quick(pool, stream) && alignment_up_to(alignment, POOL_MAX_ALIGN) &&
+	if (is_quick(pool, stream) && alignment_up_to(alignment, SIZE_MAX) &&
 	    !(addr & (alignment - 1)) && pool->release_threshold == SIZE_MAX &&
 	    deallocate_quickly(pool, addr, size))
 		return 0;

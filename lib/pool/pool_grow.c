@@ -24,7 +24,7 @@
 #define GROWTHS_OF_DEVICE 32
 
 /* A region counts its granules in 32 bits. */
-static size_t largest_chunk(const struct accel_pool *pool)
+size_t pool_largest_chunk(const struct accel_pool *pool)
 {
 	size_t granules = UINT32_MAX - 1;
 
@@ -45,7 +45,7 @@ static uint64_t now_ms(void)
 /* Bytes that maximum_size leaves, and a chunk can have; under the lock. */
 static size_t growth_left(const struct accel_pool *pool)
 {
-	size_t most = largest_chunk(pool), left;
+	size_t most = pool_largest_chunk(pool), left;
 
 	if (!pool->maximum_size)
 		return most;
@@ -54,11 +54,11 @@ static size_t growth_left(const struct accel_pool *pool)
 	return left < most ? left : most;
 }
 
-bool pool_may_grow(const struct accel_pool *pool, size_t bytes)
+bool pool_may_grow(const struct accel_pool *pool, size_t bytes, size_t alignment)
 {
 	return bytes <= growth_left(pool) &&
 	       (!pool->refused_size || bytes < pool->refused_size ||
-		now_ms() >= pool->refused_until);
+		alignment < pool->refused_alignment || now_ms() >= pool->refused_until);
 }
 
 /* Calls of upstream, of any pool, that the thread is in: upstream may call the application. */
@@ -76,7 +76,7 @@ bool pool_wait_move(struct accel_pool *pool, size_t bytes)
 {
 	unsigned int moves = pool->moves;
 
-	if (!pool->moving_bytes || bytes > largest_chunk(pool) ||
+	if (!pool->moving_bytes || bytes > pool_largest_chunk(pool) ||
 	    (pool->maximum_size && bytes > pool->maximum_size - pool->chunk_bytes))
 		return false;
 	/* Upstream may wait for this thread, or for a stream, and so for its callbacks. */
@@ -93,8 +93,8 @@ static int upstream_allocate(const struct accel_pool *pool, struct chunk *chunk)
 	int err;
 
 	moving_here++;
-	err = accel_resource_allocate(&pool->upstream, NULL, chunk->size,
-				      (size_t)1 << pool->granule_shift, &chunk->base);
+	err = accel_resource_allocate(&pool->upstream, NULL, chunk->size, chunk->alignment,
+				      &chunk->base);
 	moving_here--;
 	return err;
 }
@@ -104,7 +104,7 @@ static void upstream_deallocate(const struct accel_pool *pool, const struct chun
 {
 	moving_here++;
 	accel_resource_deallocate(&pool->upstream, NULL, chunk->base, chunk->size,
-				  (size_t)1 << pool->granule_shift);
+				  chunk->alignment);
 	moving_here--;
 }
 
@@ -131,16 +131,15 @@ static int chunk_insert(struct accel_pool *pool, struct chunk *chunk)
 /* -EAGAIN: upstream does not have so much; answer is what it has said. */
 static int chunk_request(struct accel_pool *pool, struct chunk *chunk, int *answer)
 {
-	size_t granule = (size_t)1 << pool->granule_shift;
 	int err = upstream_allocate(pool, chunk);
 
 	*answer = err;
 	if (err)
 		return err == -ENOMEM || err == -EDQUOT ? -EAGAIN : err;
-	if ((uintptr_t)chunk->base & (granule - 1))
+	if ((uintptr_t)chunk->base & (chunk->alignment - 1))
 		err = fail(-EINVAL,
 			   "upstream gave %p where an address aligned to %zu was asked for",
-			   chunk->base, granule);
+			   chunk->base, chunk->alignment);
 	if (!err && pool->debug)
 		err = debug_fill_free(chunk->base, chunk->size);
 	lock_take(&pool->lock);
@@ -153,7 +152,7 @@ static int chunk_request(struct accel_pool *pool, struct chunk *chunk, int *answ
 }
 
 /* The bytes are counted as moving already, so that two threads stay below maximum_size. */
-static int chunk_create(struct accel_pool *pool, size_t bytes, int *answer)
+static int chunk_create(struct accel_pool *pool, size_t bytes, size_t alignment, int *answer)
 {
 	struct chunk *chunk = calloc(1, sizeof(*chunk));
 	int err;
@@ -161,6 +160,7 @@ static int chunk_create(struct accel_pool *pool, size_t bytes, int *answer)
 	if (!chunk)
 		return fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
 	chunk->size = bytes;
+	chunk->alignment = alignment;
 	err = chunk_request(pool, chunk, answer);
 	if (err)
 		free(chunk);
@@ -185,7 +185,8 @@ static size_t chunk_charge(struct accel_pool *pool, size_t least, size_t wish, u
 }
 
 /* What is needed stays counted, so that no other thread gets it where upstream has not more. */
-static int grow_less(struct accel_pool *pool, size_t charged, size_t bytes, uint64_t *given)
+static int grow_less(struct accel_pool *pool, size_t charged, size_t bytes, size_t alignment,
+		     uint64_t *given)
 {
 	int answer;
 
@@ -193,10 +194,10 @@ static int grow_less(struct accel_pool *pool, size_t charged, size_t bytes, uint
 	move_ended(pool, charged - bytes);
 	*given = pool->given;
 	lock_give(&pool->lock);
-	return chunk_create(pool, bytes, &answer);
+	return chunk_create(pool, bytes, alignment, &answer);
 }
 
-int pool_grow(struct accel_pool *pool, size_t bytes)
+int pool_grow(struct accel_pool *pool, size_t bytes, size_t alignment)
 {
 	size_t wish = bytes > pool->growth_size ? bytes : pool->growth_size;
 	uint64_t given;
@@ -206,9 +207,9 @@ int pool_grow(struct accel_pool *pool, size_t bytes)
 	/* Another thread was quicker. */
 	if (!charged)
 		return -EAGAIN;
-	err = chunk_create(pool, charged, &answer);
+	err = chunk_create(pool, charged, alignment, &answer);
 	if (err == -EAGAIN && charged > bytes) {
-		err = grow_less(pool, charged, bytes, &given);
+		err = grow_less(pool, charged, bytes, alignment, &given);
 		charged = bytes;
 	}
 	if (!err)
@@ -218,6 +219,7 @@ int pool_grow(struct accel_pool *pool, size_t bytes)
 	if (err == -EAGAIN && given == pool->given) {
 		pool->refused_until = now_ms() + REFUSED_MS;
 		pool->refused_size = bytes;
+		pool->refused_alignment = alignment;
 	}
 	move_ended(pool, charged);
 	lock_give(&pool->lock);
@@ -303,10 +305,10 @@ static int check_options(const struct accel_pool_options *options)
 	if (options->release_threshold && !(options->flags & ACCEL_POOL_RELEASE))
 		return fail(-EINVAL, "options: release_threshold is %zu: that needs the flag "
 				     "ACCEL_POOL_RELEASE", options->release_threshold);
-	if (granule && (granule < LEAST_GRANULE || granule > POOL_MAX_ALIGN ||
+	if (granule && (granule < LEAST_GRANULE || granule > POOL_MAX_GRANULE ||
 			granule & (granule - 1)))
 		return fail(-EINVAL, "options: granule is %zu: it has to be a power of two from %d "
-				     "to %zu", granule, LEAST_GRANULE, POOL_MAX_ALIGN);
+				     "to %zu", granule, LEAST_GRANULE, POOL_MAX_GRANULE);
 	if (options->maximum_size && options->initial_size > options->maximum_size)
 		return fail(-EINVAL, "options: initial_size is %zu, more than maximum_size, %zu",
 			    options->initial_size, options->maximum_size);
@@ -380,14 +382,14 @@ static int set_up(struct accel_pool *pool, const struct accel_pool_options *opti
 	if (!options->initial_size)
 		return 0;
 	initial = round_up(options->initial_size, (size_t)1 << pool->granule_shift);
-	if (initial > largest_chunk(pool))
+	if (initial > pool_largest_chunk(pool))
 		return fail(-EINVAL, "options: initial_size is %zu: the most for this granule is "
-				     "%zu", options->initial_size, largest_chunk(pool));
+				     "%zu", options->initial_size, pool_largest_chunk(pool));
 	if (pool->maximum_size && initial > pool->maximum_size)
 		return fail(-EINVAL, "options: initial_size is %zu in whole granules, more than "
 				     "maximum_size, %zu", initial, pool->maximum_size);
 	pool->moving_bytes = initial;
-	err = chunk_create(pool, initial, &answer);
+	err = chunk_create(pool, initial, (size_t)1 << pool->granule_shift, &answer);
 	return err == -EAGAIN ? answer : err;
 }
 

@@ -19,7 +19,7 @@
 _Static_assert(SPACE_STREAMS == 1 << TICKET_BITS, "every stream of a device can be waited for");
 
 #define POOL_LINE 64
-#define POOL_MAX_ALIGN ((size_t)2 << 20)
+#define POOL_MAX_GRANULE ((size_t)2 << 20)
 
 /*
  * With ACCEL_POOL_DEBUG, of a used block: stream is this while its patterns are written, before the
@@ -30,7 +30,7 @@ _Static_assert(SPACE_STREAMS == 1 << TICKET_BITS, "every stream of a device can 
 struct chunk {
 	struct chunk *next;
 	void *base;
-	size_t size;
+	size_t size, alignment; /* as requested from upstream */
 	uint32_t edge; /* of its region */
 };
 
@@ -59,6 +59,7 @@ struct accel_pool {
 	unsigned int moves; /* that have ended; threads sleep on it */
 	uint64_t given; /* chunks back to upstream */
 	size_t refused_size; /* upstream did not have so many; 0: it may have any number */
+	size_t refused_alignment; /* aligned so; it may have so many that are aligned to less */
 	uint64_t refused_until; /* milliseconds */
 };
 
@@ -83,15 +84,17 @@ void pool_settle(struct accel_pool *pool, uint32_t count);
 
 /* ---- pool_grow.c ---- */
 
-/* Whether a request for so many bytes more makes sense; under the lock. */
-bool pool_may_grow(const struct accel_pool *pool, size_t bytes);
+/* The most bytes that a chunk can have. */
+size_t pool_largest_chunk(const struct accel_pool *pool);
+/* Whether a request for so many bytes more, aligned so, makes sense; under the lock. */
+bool pool_may_grow(const struct accel_pool *pool, size_t bytes, size_t alignment);
 /*
  * Sleeps, without the lock, until a move of a chunk has ended; false: none would help. Who moves
  * one never waits for another move, so that threads do not wait for each other.
  */
 bool pool_wait_move(struct accel_pool *pool, size_t bytes);
-/* Takes a chunk with at least so many bytes. */
-int pool_grow(struct accel_pool *pool, size_t bytes);
+/* Takes a chunk with at least so many bytes that begins at such an address. */
+int pool_grow(struct accel_pool *pool, size_t bytes, size_t alignment);
 /* Gives wholly free chunks back while so many bytes stay free. */
 void pool_shrink(struct accel_pool *pool, size_t keep);
 

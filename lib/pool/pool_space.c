@@ -255,9 +255,9 @@ static void block_make_waiting(struct space *space, uint32_t index, uint64_t tic
 
 /* ---- Taking ---- */
 
-static inline uint32_t granules_to(const struct space *space, uint32_t index, size_t align)
+static inline uint64_t granules_to(const struct space *space, uint32_t index, size_t align)
 {
-	return (uint32_t)((-space->blocks[index].addr & (align - 1)) >> space->granule_shift);
+	return (-space->blocks[index].addr & (align - 1)) >> space->granule_shift;
 }
 
 static uint32_t bins_find_aligned(const struct space *space, struct bins *bins, uint32_t size,
@@ -342,9 +342,9 @@ uint32_t space_take_any(struct space *space, uint32_t size, size_t align, uint32
 	if (space->nr_waiting && space->waiting[stream])
 		own = find(space, space->waiting[stream]->bins, size, align);
 	if (own && (!index || space->blocks[own].size <= space->blocks[index].size))
-		index = take_waiting(space, own, granules_to(space, own, align), size);
+		index = take_waiting(space, own, (uint32_t)granules_to(space, own, align), size);
 	else if (index)
-		index = take_free(space, index, granules_to(space, index, align), size);
+		index = take_free(space, index, (uint32_t)granules_to(space, index, align), size);
 	else
 		return 0;
 	return block_use(space, index, size);

@@ -123,7 +123,7 @@ static void test_refused_sizes_of_pools(void)
 
 static void test_refused_allocate(void)
 {
-	static const size_t alignments[] = { 0, 3, 24, (size_t)4 << 20, SIZE_MAX };
+	static const size_t alignments[] = { 0, 3, 24, ((size_t)4 << 20) + 1, SIZE_MAX };
 	struct accel_device *dev = open_card();
 	struct accel_pool *pool = small_pool(1024);
 	struct accel_stream *stream;
@@ -145,7 +145,10 @@ static void test_refused_allocate(void)
 	expect(accel_pool_allocate(pool, NULL, SIZE_MAX, (size_t)2 << 20, &ptr), -ENOMEM);
 	expect(accel_pool_allocate(pool, NULL, SIZE_MAX / 2 + 1, 4096, &ptr), -ENOMEM);
 	expect(accel_pool_allocate(pool, NULL, SIZE_MAX - 63, 64, &ptr), -ENOMEM);
-	ok(!ptr && stats_of(pool).failures == 5 && stats_of(pool).largest_free == 1024);
+	refused(accel_pool_allocate(pool, NULL, 1025, (size_t)4 << 20, &ptr), -ENOMEM,
+		"aligned to 4194304: 1024 of 1024 bytes are free, and maximum_size");
+	expect(accel_pool_allocate(pool, NULL, 1025, SIZE_MAX / 2 + 1, &ptr), -ENOMEM);
+	ok(!ptr && stats_of(pool).failures == 7 && stats_of(pool).largest_free == 1024);
 	end(pool);
 	expect(accel_device_close(dev), 0);
 }
@@ -542,17 +545,17 @@ static void test_alignment_of_the_last(void)
 
 static void test_alignment(void)
 {
-	struct accel_pool *pool = small_pool((size_t)8 << 20);
-	void *ptr[22];
+	struct accel_pool *pool = small_pool((size_t)32 << 20);
+	void *ptr[25];
 
-	for (int i = 0; i <= 21; i++) {
+	for (int i = 0; i <= 24; i++) {
 		expect(accel_pool_allocate(pool, NULL, 1, (size_t)1 << i, &ptr[i]), 0);
 		ok(!((uintptr_t)ptr[i] % ((size_t)1 << i)));
 		expect(accel_pool_check(pool), 0);
 	}
 	/* What lies before an aligned block is free. */
-	ok(stats_of(pool).used_bytes == 22 * GRANULE);
-	for (int i = 0; i <= 21; i++)
+	ok(stats_of(pool).used_bytes == 25 * GRANULE);
+	for (int i = 0; i <= 24; i++)
 		expect(accel_pool_deallocate(pool, NULL, ptr[i], 1, (size_t)1 << i), 0);
 	ok(stats_of(pool).free_blocks == 1);
 	end(pool);
@@ -618,10 +621,116 @@ static void test_growth_for_alignment(void)
 	void *ptr;
 
 	expect(accel_pool_allocate(pool, NULL, 64, 65536, &ptr), 0);
-	ok(!((uintptr_t)ptr % 65536) && heap.last_size == 65536);
+	ok(!((uintptr_t)ptr % 65536) && heap.last_size == 64 && heap.last_alignment == 65536);
 	expect(accel_pool_deallocate(pool, NULL, ptr, 64, 65536), 0);
-	ok(heap.frees == 1);
+	ok(heap.frees == 1 && heap.last_alignment == 65536);
 	end(pool);
+}
+
+/* Where upstream does not align so, and where it gives another address, a chunk is longer. */
+static void test_growth_for_alignment_of_its_own(void)
+{
+	struct accel_pool *pool = growing_pool(64, 0, 0);
+	void *ptr;
+
+	for (int i = 0; i < 2; i++) {
+		heap.max_alignment = i ? 0 : 4096;
+		heap.shift = i ? 64 : 0;
+		expect(accel_pool_allocate(pool, NULL, 64, 65536, &ptr), 0);
+		ok(!((uintptr_t)ptr % 65536) && heap.last_size == 65536);
+		ok(heap.last_alignment == GRANULE);
+		expect(accel_pool_deallocate(pool, NULL, ptr, 64, 65536), 0);
+	}
+	heap.max_alignment = 4096;
+	refused(accel_pool_allocate(pool, NULL, 64, (size_t)1 << 62, &ptr), -ENOMEM,
+		"no chunk can be large enough");
+	end(pool);
+}
+
+/* That there is no memory for an aligned chunk says nothing about others. */
+static void test_growth_for_alignment_fails(void)
+{
+	struct accel_pool *pool = growing_pool(64, 0, SIZE_MAX);
+	void *ptr;
+
+	heap.fail_nth = 1;
+	refused(accel_pool_allocate(pool, NULL, 64, 4096, &ptr), -ENOMEM, "upstream has refused");
+	heap.last_size = 0;
+	expect(accel_pool_allocate(pool, NULL, 64, 8192, &ptr), -ENOMEM);
+	ok(!heap.last_size);
+	expect(accel_pool_allocate(pool, NULL, 64, 2048, &ptr), 0);
+	expect(accel_pool_deallocate(pool, NULL, ptr, 64, 2048), 0);
+	end(pool);
+}
+
+/* 2^32 granules before the next such address. */
+#define FAR_BASE (((uintptr_t)1 << 40) - GRANULE * ((uintptr_t)1 << 32))
+
+static int far_allocate(void *context, struct accel_stream *stream, size_t size, size_t alignment,
+			void **ptr)
+{
+	(void)context;
+	(void)stream;
+	(void)size;
+	(void)alignment;
+	*ptr = (void *)FAR_BASE;
+	return 0;
+}
+
+static int far_deallocate(void *context, struct accel_stream *stream, void *ptr, size_t size,
+			  size_t alignment)
+{
+	(void)context;
+	(void)stream;
+	(void)size;
+	(void)alignment;
+	ok(ptr == (void *)FAR_BASE);
+	return 0;
+}
+
+/* Nothing is accessed there. */
+static void test_alignment_far_above_the_chunk(void)
+{
+	static const struct accel_resource_ops ops = { .size = sizeof(ops),
+						       .allocate = far_allocate,
+						       .deallocate = far_deallocate };
+	struct accel_resource upstream = { .ops = &ops };
+	struct accel_pool *pool = NULL;
+	void *ptr;
+
+	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options.granule = GRANULE;
+	options.initial_size = options.maximum_size = 4096;
+	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
+	expect(accel_pool_allocate(pool, NULL, 64, (size_t)1 << 40, &ptr), -ENOMEM);
+	expect(accel_pool_allocate(pool, NULL, 64, (size_t)1 << 38, &ptr), 0);
+	ok(ptr == (void *)FAR_BASE);
+	expect(accel_pool_deallocate(pool, NULL, ptr, 64, (size_t)1 << 38), 0);
+	expect(accel_pool_destroy(pool), 0);
+}
+
+/* More than the driver aligns to, and as much; of a device without room for more. */
+static void test_alignment_on_a_card(void)
+{
+	enum { LARGE = 4 << 20, TOTAL = 8 << 20 };
+	struct accel_pool *pool = NULL;
+	struct accel_device *dev;
+	void *ptr[2];
+
+	mock_add_sized(0, TOTAL, TOTAL);
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_pool_create(dev, NULL, NULL, &pool), 0);
+	expect(accel_pool_allocate(pool, NULL, LARGE, LARGE / 2, &ptr[0]), 0);
+	ok(!((uintptr_t)ptr[0] % (LARGE / 2)) && stats_of(pool).chunk_bytes == LARGE);
+	expect(accel_pool_allocate(pool, NULL, LARGE, LARGE, &ptr[1]), -ENOMEM);
+	expect(accel_pool_deallocate(pool, NULL, ptr[0], LARGE, LARGE / 2), 0);
+	expect(accel_pool_trim(pool, 0), 0);
+	expect(accel_pool_allocate(pool, NULL, 1, LARGE, &ptr[1]), 0);
+	ok(!((uintptr_t)ptr[1] % LARGE));
+	expect(accel_pool_deallocate(pool, NULL, ptr[1], 1, LARGE), 0);
+	expect(accel_pool_check(pool), 0);
+	expect(accel_pool_destroy(pool), 0);
+	expect(accel_device_close(dev), 0);
 }
 
 /* Options that are 0 are defaults: nothing is given back until it is asked for. */
@@ -1083,6 +1192,10 @@ int main(void)
 	RUN(test_alignment_of_the_last);
 	RUN(test_growth);
 	RUN(test_growth_for_alignment);
+	RUN(test_growth_for_alignment_of_its_own);
+	RUN(test_growth_for_alignment_fails);
+	RUN(test_alignment_far_above_the_chunk);
+	RUN(test_alignment_on_a_card);
 	RUN(test_options_of_0);
 	RUN(test_release_threshold);
 	RUN(test_growth_fails);
