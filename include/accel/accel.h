@@ -1271,10 +1271,11 @@ int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, s
  * Holds the memory until it is closed, whatever becomes of the allocation and of the process, which
  * goes on paying for it (quota, RLIMIT_MEMLOCK). Device memory can be imported by a process that
  * has the same device open, not by other drivers. Host and unified memory can be attached by every
- * driver and mapped by every process. Thread-safe.
+ * driver and mapped by every process. Memory of a pool (accel_pool_create()) is refused, because other
+ * blocks would be exported with it. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (no such allocation of this handle starts at @ptr);
- * ``-ENOMEM``; ``-EMFILE`` (no file descriptor is left); or a general error.
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (no such allocation of this handle starts at @ptr, or a
+ * pool has memory in it); ``-ENOMEM``; ``-EMFILE`` (no file descriptor is left); or a general error.
  */
 int accel_memory_export(struct accel_device *dev, void *ptr, int *fd);
 

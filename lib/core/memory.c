@@ -54,6 +54,7 @@ struct range *range_create(size_t size, enum accel_memory_kind kind)
 	if (!range)
 		return NULL;
 	range->imports = 0;
+	range->chunks = 0;
 	WRITE_SHARED(range->base, 0);
 	WRITE_SHARED(range->size, size);
 	WRITE_SHARED(range->mapped, 0);
@@ -198,6 +199,31 @@ int range_take(struct accel_device *dev, void *ptr, size_t size, enum accel_memo
 		spare = lacks_spare ? range_create(size, kind) : NULL;
 	} while (spare);
 	return lacks_spare ? fail(-ENOMEM, "out of memory") : err;
+}
+
+/* The allocation that holds an address, NULL: none of the driver's. Under the table lock. */
+static struct range *range_around(uintptr_t addr)
+{
+	struct accel_device *dev;
+	struct range *range;
+
+	for (dev = device_list(); dev; dev = dev->next) {
+		range = dev->inherited ? NULL : range_below(dev->ranges, addr);
+		if (range && range_holds(range, addr, 1) && range->kind != ACCEL_MEMORY_REGISTERED)
+			return range;
+	}
+	return NULL;
+}
+
+void range_count_chunk(const void *base, int by)
+{
+	struct range *range;
+
+	table_lock();
+	range = range_around((uintptr_t)base);
+	if (range)
+		range->chunks += (unsigned int)by;
+	table_unlock();
 }
 
 int free_check(const struct accel_device *dev, const void *ptr, size_t size)

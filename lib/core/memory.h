@@ -25,6 +25,9 @@ void range_restore(struct accel_device *dev, struct range *range);
 int range_at_start(struct accel_device *dev, uintptr_t ptr, size_t size,
 		   enum accel_memory_kind kind, struct range **found);
 
+/* Counts, by 1 or -1, a chunk of a pool in an allocation. One with chunks is not exported. */
+void range_count_chunk(const void *base, int by);
+
 /* What every free checks first. */
 int free_check(const struct accel_device *dev, const void *ptr, size_t size);
 

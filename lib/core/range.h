@@ -11,6 +11,7 @@ struct range {
 	struct range *child[2];
 	int height;
 	unsigned int imports; /* of device memory: how often it has to be freed once more */
+	unsigned int chunks; /* of pools that are in it; likewise for writers only */
 	uintptr_t base;
 	size_t size;
 	size_t mapped; /* bytes of the mapping that is ours to unmap */

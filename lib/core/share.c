@@ -40,6 +40,9 @@ static int export_what(struct accel_device *dev, uintptr_t ptr, struct paccel_me
 		return fail(-ENOENT, "ptr " ADDR ": " DEAD, ptr, dev->name);
 	if (range->kind == ACCEL_MEMORY_REGISTERED)
 		return not_ours(range, ptr);
+	if (range->chunks)
+		return fail(-ENOENT, "ptr " ADDR " is memory of a pool, whose other blocks would be "
+				     "exported too", ptr);
 	if (range->base != ptr)
 		return fail(-ENOENT, "ptr " ADDR " is inside the allocation at " ADDR, ptr,
 			    range->base);

@@ -7,6 +7,7 @@
 #include "core/device.h"
 #include "core/error.h"
 #include "core/fork.h"
+#include "core/memory.h"
 #include "core/stream.h"
 #include "pool_private.h"
 #include "resource.h"
@@ -102,6 +103,7 @@ static int upstream_allocate(const struct accel_pool *pool, struct chunk *chunk)
 /* An error cannot be handled here: the chunk is not the pool's any more. */
 static void upstream_deallocate(const struct accel_pool *pool, const struct chunk *chunk)
 {
+	range_count_chunk(chunk->base, -1);
 	moving_here++;
 	accel_resource_deallocate(&pool->upstream, NULL, chunk->base, chunk->size,
 				  chunk->alignment);
@@ -142,6 +144,7 @@ static int chunk_request(struct accel_pool *pool, struct chunk *chunk, int *answ
 			   chunk->base, chunk->alignment);
 	if (!err && pool->debug)
 		err = debug_fill_free(chunk->base, chunk->size);
+	range_count_chunk(chunk->base, 1);
 	lock_take(&pool->lock);
 	if (!err)
 		err = chunk_insert(pool, chunk);

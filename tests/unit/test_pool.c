@@ -963,6 +963,62 @@ static struct accel_pool *debug_pool(struct accel_device *dev)
 	return pool;
 }
 
+/* Memory of the driver that the application has, and does not free with the pool. */
+static int kept_allocate(void *context, struct accel_stream *stream, size_t size, size_t alignment,
+			 void **ptr)
+{
+	(void)stream;
+	(void)size;
+	(void)alignment;
+	*ptr = context;
+	return 0;
+}
+
+static int kept_deallocate(void *context, struct accel_stream *stream, void *ptr, size_t size,
+			   size_t alignment)
+{
+	(void)stream;
+	(void)size;
+	(void)alignment;
+	ok(ptr == context);
+	return 0;
+}
+
+/* The dma-buf would be of the whole chunk, also if the block is the first of it, or all of it. */
+static void test_export_of_chunks(void)
+{
+	static const struct accel_resource_ops ops = { .size = sizeof(ops),
+						       .allocate = kept_allocate,
+						       .deallocate = kept_deallocate };
+	struct accel_resource upstream = { .ops = &ops }, outer;
+	struct accel_pool *pool = NULL, *inner = NULL;
+	struct accel_device *dev = open_card();
+	char *whole;
+	int fd;
+
+	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options.granule = GRANULE;
+	options.initial_size = options.maximum_size = 1024;
+	whole = upstream.context = device_memory(dev, 1024);
+	expect(accel_pool_create(dev, &upstream, &options, &pool), 0);
+	ok(block(pool, 512) == whole);
+	refused(accel_memory_export(dev, whole, &fd), -ENOENT, "memory of a pool");
+	refused(accel_memory_export(dev, whole + 64, &fd), -ENOENT, "memory of a pool");
+	give(pool, whole, 512);
+	/* A pool out of the pool. */
+	expect(accel_pool_resource(pool, &outer), 0);
+	expect(accel_pool_create(NULL, &outer, &options, &inner), 0);
+	ok(block(inner, 1024) == whole);
+	refused(accel_memory_export(dev, whole, &fd), -ENOENT, "memory of a pool");
+	give(inner, whole, 1024);
+	expect(accel_pool_destroy(inner), 0);
+	refused(accel_memory_export(dev, whole, &fd), -ENOENT, "memory of a pool");
+	expect(accel_pool_destroy(pool), 0);
+	expect(accel_memory_export(dev, whole, &fd), 0);
+	close(fd);
+	expect(accel_device_close(dev), 0);
+}
+
 static void test_debug_on_the_heap(void)
 {
 	struct accel_pool *pool = debug_pool(NULL);
@@ -1205,6 +1261,7 @@ int main(void)
 	RUN(test_resource);
 	RUN(test_granule_of_a_card);
 	RUN(test_on_a_card);
+	RUN(test_export_of_chunks);
 	RUN(test_debug_on_the_heap);
 	RUN(test_debug_on_a_card);
 	RUN(test_debug_on_a_lost_card);
