@@ -1265,14 +1265,15 @@ int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, s
  * accel_memory_export() - a dma-buf of an allocation
  * @dev: handle that allocated it
  * @ptr: what accel_device_memory_allocate(), accel_host_memory_allocate(),
- *	accel_unified_memory_allocate() or accel_memory_import() returned
+ *	accel_unified_memory_allocate(), accel_memory_import() or accel_pool_allocate_exportable()
+ *	returned
  * @fd: receives a file descriptor, close-on-exec, the caller's to close; -1 on failure
  *
  * Holds the memory until it is closed, whatever becomes of the allocation and of the process, which
  * goes on paying for it (quota, RLIMIT_MEMLOCK). Device memory can be imported by a process that
  * has the same device open, not by other drivers. Host and unified memory can be attached by every
- * driver and mapped by every process. Memory of a pool (accel_pool_create()) is refused, because other
- * blocks would be exported with it. Thread-safe.
+ * driver and mapped by every process. Other memory of a pool is refused, because other blocks would be
+ * exported with it. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (no such allocation of this handle starts at @ptr, or a
  * pool has memory in it); ``-ENOMEM``; ``-EMFILE`` (no file descriptor is left); or a general error.

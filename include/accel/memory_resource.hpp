@@ -367,6 +367,18 @@ public:
 	}
 
 	accel_pool *c_pool() const noexcept { return state_->pool; }
+	/* Memory for accel_memory_export(); deallocate() frees it. */
+	void *allocate_exportable(stream_ref stream, std::size_t size,
+				  std::size_t alignment = default_alignment)
+	{
+		void *ptr = nullptr;
+
+		detail::allocate_or_throw([&] {
+			return accel_pool_allocate_exportable(c_pool(), stream.get(), size,
+							      alignment, &ptr);
+		});
+		return ptr;
+	}
 	std::size_t pool_size() const
 	{
 		struct accel_pool_stats stats;

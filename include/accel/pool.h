@@ -192,6 +192,36 @@ int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, si
 			size_t alignment, void **ptr);
 
 /**
+ * accel_pool_allocate_exportable() - have a block that other processes can import
+ * @pool: pool
+ * @stream: as in accel_pool_allocate()
+ * @size: bytes, at least 1
+ * @alignment: bytes, a power of two that upstream aligns to: device memory to at most
+ *	accel_device_info.max_alignment
+ * @ptr: receives the address, NULL on failure
+ *
+ * The block is an allocation of upstream of its own. So accel_memory_export() makes a dma-buf of just
+ * its @size bytes, where it refuses the other blocks of pools. It takes as long as an allocation of
+ * upstream, and counts in maximum_size and in all statistics; ACCEL_POOL_DEBUG leaves it out. If
+ * upstream has no memory, the pool gives back its wholly free chunks first. It does not wait for
+ * chunks that other threads move. Thread-safe.
+ *
+ * accel_pool_deallocate() gives the block back to upstream, and no other block gets its memory.
+ * Importers are not notified. They have the memory until all of them have freed it and every
+ * descriptor of it is closed. Until then this process is charged for it, and the driver neither reuses
+ * nor clears it. So no importer depends on the block, the pool or the process. An upstream of the
+ * application's own must not keep such memory for other allocations: importers would have these.
+ * The order of accesses is up to the processes, for example with accel_stream_export_fence().
+ *
+ * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another device or was destroyed);
+ * ``-ENOMEM`` (maximum_size, or the host has no memory for the tables of the pool); ``-EOPNOTSUPP``
+ * (upstream gave something else than a whole allocation of the driver: memory of the process, a block
+ * of a pool); ``-EPERM`` (from before a fork); or what upstream says.
+ */
+int accel_pool_allocate_exportable(struct accel_pool *pool, struct accel_stream *stream, size_t size,
+				   size_t alignment, void **ptr);
+
+/**
  * accel_pool_deallocate() - free a block
  * @pool: pool
  * @stream: whose work was the last to use it; NULL: no work that is queued uses it

@@ -226,6 +226,20 @@ void range_count_chunk(const void *base, int by)
 	table_unlock();
 }
 
+int range_check_whole(const void *base, size_t size)
+{
+	const struct range *range;
+	bool whole;
+
+	table_lock();
+	range = range_around((uintptr_t)base);
+	whole = range && range->base == (uintptr_t)base && range->size == size && !range->chunks;
+	table_unlock();
+	return whole ? 0 : fail(-EOPNOTSUPP, "upstream gave %p, which is no allocation of the driver "
+					     "of %zu bytes: only the whole of one can be exported",
+				base, size);
+}
+
 int free_check(const struct accel_device *dev, const void *ptr, size_t size)
 {
 	int err = device_check(dev);

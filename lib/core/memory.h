@@ -27,6 +27,8 @@ int range_at_start(struct accel_device *dev, uintptr_t ptr, size_t size,
 
 /* Counts, by 1 or -1, a chunk of a pool in an allocation. One with chunks is not exported. */
 void range_count_chunk(const void *base, int by);
+/* 0 if they are an allocation of the driver from its first to its last byte, without such a chunk. */
+int range_check_whole(const void *base, size_t size);
 
 /* What every free checks first. */
 int free_check(const struct accel_device *dev, const void *ptr, size_t size);

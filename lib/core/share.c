@@ -42,7 +42,8 @@ static int export_what(struct accel_device *dev, uintptr_t ptr, struct paccel_me
 		return not_ours(range, ptr);
 	if (range->chunks)
 		return fail(-ENOENT, "ptr " ADDR " is memory of a pool, whose other blocks would be "
-				     "exported too", ptr);
+				     "exported too: accel_pool_allocate_exportable() gives a block "
+				     "that can be", ptr);
 	if (range->base != ptr)
 		return fail(-ENOENT, "ptr " ADDR " is inside the allocation at " ADDR, ptr,
 			    range->base);

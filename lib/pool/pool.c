@@ -105,11 +105,7 @@ static inline void *give_out(struct accel_pool *pool, uint32_t index, size_t siz
 	struct block *block = &pool->space.blocks[index];
 
 	block->slack = (uint32_t)(pool_bytes(pool, block->size) - size);
-	pool->bytes += size;
-	pool->total_bytes += size;
-	pool->total_count++;
-	if (pool->bytes > pool->peak_bytes)
-		pool->peak_bytes = pool->bytes;
+	pool_count_block(pool, size);
 	return (void *)block->addr;
 }
 
@@ -263,11 +259,9 @@ static uint32_t granules_for(const struct accel_pool *pool, size_t size)
 	return granules < UINT32_MAX ? (uint32_t)granules : UINT32_MAX;
 }
 
-static __attribute__((noinline)) int
-allocate_carefully(struct accel_pool *pool, struct accel_stream *stream, size_t size,
-		   size_t alignment, void **ptr)
+int pool_check_request(const struct accel_pool *pool, const struct accel_stream *stream, size_t size,
+		       size_t alignment, void **ptr)
 {
-	struct demand demand = { .stream = stream, .size = size, .alignment = alignment };
 	int err;
 
 	if (!ptr)
@@ -280,8 +274,18 @@ allocate_carefully(struct accel_pool *pool, struct accel_stream *stream, size_t 
 		return err;
 	if (!size)
 		return fail(-EINVAL, "size is 0: a block has at least 1 byte");
-	if (!alignment_up_to(alignment, SIZE_MAX))
-		return bad_alignment(alignment);
+	return alignment_up_to(alignment, SIZE_MAX) ? 0 : bad_alignment(alignment);
+}
+
+static __attribute__((noinline)) int
+allocate_carefully(struct accel_pool *pool, struct accel_stream *stream, size_t size,
+		   size_t alignment, void **ptr)
+{
+	struct demand demand = { .stream = stream, .size = size, .alignment = alignment };
+	int err = pool_check_request(pool, stream, size, alignment, ptr);
+
+	if (err)
+		return err;
 	demand.granules = granules_for(pool, size);
 	if (pool->debug)
 		return allocate_guarded(pool, &demand, ptr);
@@ -470,6 +474,11 @@ deallocate_carefully(struct accel_pool *pool, struct accel_stream *stream, void 
 		return fail(-EINVAL,
 			    "ptr " ADDR " is not aligned to %zu: that is not the alignment of the "
 			    "allocation", addr, alignment);
+	if (__atomic_load_n(&pool->nr_lone, __ATOMIC_RELAXED)) {
+		err = pool_deallocate_lone(pool, stream, addr, size);
+		if (err != -EAGAIN)
+			return err;
+	}
 	if (pool->debug)
 		return deallocate_guarded(pool, stream, addr, size);
 	return stream ? deallocate_after(pool, stream, addr, size) : deallocate(pool, addr, size, 0);

@@ -65,8 +65,7 @@ bool pool_may_grow(const struct accel_pool *pool, size_t bytes, size_t alignment
 /* Calls of upstream, of any pool, that the thread is in: upstream may call the application. */
 static __thread unsigned int moving_here;
 
-/* Under the lock. */
-static void move_ended(struct accel_pool *pool, size_t bytes)
+void move_ended(struct accel_pool *pool, size_t bytes)
 {
 	pool->moving_bytes -= bytes;
 	pool->moves++;
@@ -89,28 +88,38 @@ bool pool_wait_move(struct accel_pool *pool, size_t bytes)
 	return true;
 }
 
-static int upstream_allocate(const struct accel_pool *pool, struct chunk *chunk)
+int upstream_allocate(const struct accel_pool *pool, struct accel_stream *stream,
+		      struct chunk *chunk)
 {
 	int err;
 
 	moving_here++;
-	err = accel_resource_allocate(&pool->upstream, NULL, chunk->size, chunk->alignment,
+	err = accel_resource_allocate(&pool->upstream, stream, chunk->size, chunk->alignment,
 				      &chunk->base);
 	moving_here--;
 	return err;
 }
 
 /* An error cannot be handled here: the chunk is not the pool's any more. */
-static void upstream_deallocate(const struct accel_pool *pool, const struct chunk *chunk)
+void upstream_deallocate(const struct accel_pool *pool, struct accel_stream *stream,
+			 const struct chunk *chunk)
 {
-	range_count_chunk(chunk->base, -1);
 	moving_here++;
-	accel_resource_deallocate(&pool->upstream, NULL, chunk->base, chunk->size,
+	accel_resource_deallocate(&pool->upstream, stream, chunk->base, chunk->size,
 				  chunk->alignment);
 	moving_here--;
 }
 
 /* ---- One more chunk ---- */
+
+void pool_count_chunk(struct accel_pool *pool, size_t bytes)
+{
+	pool->grown++;
+	move_ended(pool, bytes);
+	pool->chunk_bytes += bytes;
+	if (pool->chunk_bytes > pool->peak_chunk_bytes)
+		pool->peak_chunk_bytes = pool->chunk_bytes;
+}
 
 /* Under the lock. */
 static int chunk_insert(struct accel_pool *pool, struct chunk *chunk)
@@ -122,18 +131,14 @@ static int chunk_insert(struct accel_pool *pool, struct chunk *chunk)
 	chunk->next = pool->chunks;
 	pool->chunks = chunk;
 	pool->nr_chunks++;
-	pool->grown++;
-	move_ended(pool, chunk->size);
-	pool->chunk_bytes += chunk->size;
-	if (pool->chunk_bytes > pool->peak_chunk_bytes)
-		pool->peak_chunk_bytes = pool->chunk_bytes;
+	pool_count_chunk(pool, chunk->size);
 	return 0;
 }
 
 /* -EAGAIN: upstream does not have so much; answer is what it has said. */
 static int chunk_request(struct accel_pool *pool, struct chunk *chunk, int *answer)
 {
-	int err = upstream_allocate(pool, chunk);
+	int err = upstream_allocate(pool, NULL, chunk);
 
 	*answer = err;
 	if (err)
@@ -149,8 +154,10 @@ static int chunk_request(struct accel_pool *pool, struct chunk *chunk, int *answ
 	if (!err)
 		err = chunk_insert(pool, chunk);
 	lock_give(&pool->lock);
-	if (err)
-		upstream_deallocate(pool, chunk);
+	if (err) {
+		range_count_chunk(chunk->base, -1);
+		upstream_deallocate(pool, NULL, chunk);
+	}
 	return err;
 }
 
@@ -170,8 +177,7 @@ static int chunk_create(struct accel_pool *pool, size_t bytes, size_t alignment,
 	return err;
 }
 
-/* Counts as many bytes as maximum_size leaves, from least to wish; how many, or 0. */
-static size_t chunk_charge(struct accel_pool *pool, size_t least, size_t wish, uint64_t *given)
+size_t pool_charge(struct accel_pool *pool, size_t least, size_t wish, uint64_t *given)
 {
 	size_t bytes;
 
@@ -204,7 +210,7 @@ int pool_grow(struct accel_pool *pool, size_t bytes, size_t alignment)
 {
 	size_t wish = bytes > pool->growth_size ? bytes : pool->growth_size;
 	uint64_t given;
-	size_t charged = chunk_charge(pool, bytes, wish, &given);
+	size_t charged = pool_charge(pool, bytes, wish, &given);
 	int err, answer;
 
 	/* Another thread was quicker. */
@@ -252,11 +258,13 @@ static struct chunk *chunk_pick(struct accel_pool *pool, size_t keep)
 	return chunk;
 }
 
-static void chunk_give_back(struct accel_pool *pool, struct chunk *chunk)
+void chunk_give_back(struct accel_pool *pool, struct accel_stream *stream, struct chunk *chunk)
 {
-	upstream_deallocate(pool, chunk);
+	if (chunk->edge)
+		range_count_chunk(chunk->base, -1);
+	upstream_deallocate(pool, stream, chunk);
 	lock_take(&pool->lock);
-	move_ended(pool, chunk->size);
+	move_ended(pool, pool_round(pool, chunk->size));
 	/* What was given back may serve where something was refused. */
 	pool->refused_size = 0;
 	/* Not what a callback of upstream gives back: its call would go on for ever. */
@@ -277,7 +285,7 @@ void pool_shrink(struct accel_pool *pool, size_t keep)
 		chunk = chunk_pick(pool, keep);
 		lock_give(&pool->lock);
 		if (chunk)
-			chunk_give_back(pool, chunk);
+			chunk_give_back(pool, NULL, chunk);
 	} while (chunk);
 }
 
@@ -321,12 +329,6 @@ static int check_options(const struct accel_pool_options *options)
 	return 0;
 }
 
-static size_t round_up(size_t size, size_t granule)
-{
-	return size > SIZE_MAX - granule ? SIZE_MAX & ~(granule - 1)
-					 : (size + granule - 1) & ~(granule - 1);
-}
-
 /* Some defaults depend on the device. */
 static int configure(struct accel_pool *pool, const struct accel_pool_options *options)
 {
@@ -345,7 +347,7 @@ static int configure(struct accel_pool *pool, const struct accel_pool_options *o
 	if (!pool->growth_size)
 		pool->growth_size = pool->dev ? (size_t)(info.memory_size / GROWTHS_OF_DEVICE)
 					      : DEFAULT_GROWTH;
-	pool->growth_size = round_up(pool->growth_size, granule);
+	pool->growth_size = pool_round(pool, pool->growth_size);
 	pool->maximum_size = options->maximum_size;
 	pool->release_threshold = options->flags & ACCEL_POOL_RELEASE ? options->release_threshold
 								       : SIZE_MAX;
@@ -366,6 +368,13 @@ static void init(struct accel_pool *pool, struct accel_device *dev,
 
 static void pool_free(struct accel_pool *pool)
 {
+	struct chunk *lone;
+
+	/* Those of the parent. */
+	while ((lone = pool->lone)) {
+		pool->lone = lone->next;
+		free(lone);
+	}
 	space_destroy(&pool->space);
 	free(pool);
 }
@@ -384,7 +393,7 @@ static int set_up(struct accel_pool *pool, const struct accel_pool_options *opti
 		return fail(-ENOMEM, "out of memory");
 	if (!options->initial_size)
 		return 0;
-	initial = round_up(options->initial_size, (size_t)1 << pool->granule_shift);
+	initial = pool_round(pool, options->initial_size);
 	if (initial > pool_largest_chunk(pool))
 		return fail(-EINVAL, "options: initial_size is %zu: the most for this granule is "
 				     "%zu", options->initial_size, pool_largest_chunk(pool));
@@ -466,9 +475,9 @@ int accel_pool_destroy(struct accel_pool *pool)
 	if (!pool)
 		return fail(-EINVAL, "pool is NULL: it has to be from accel_pool_create()");
 	ours = pool->generation == fork_generation();
-	if (ours && pool->space.nr_used)
+	if (ours && (pool->space.nr_used || pool->nr_lone))
 		return fail(-EBUSY, "%u blocks of the pool are allocated: free them first",
-			    pool->space.nr_used);
+			    pool->space.nr_used + pool->nr_lone);
 	held = ours && pool->dev && in_callbacks();
 	err = held ? device_open_to_hold(pool->dev) : 0;
 	if (err)
@@ -479,7 +488,7 @@ int accel_pool_destroy(struct accel_pool *pool)
 		pool->chunks = chunk->next;
 		pool->moving_bytes += chunk->size;
 		if (ours)
-			chunk_give_back(pool, chunk);
+			chunk_give_back(pool, NULL, chunk);
 		else
 			free(chunk);
 	}

@@ -31,7 +31,7 @@ struct chunk {
 	struct chunk *next;
 	void *base;
 	size_t size, alignment; /* as requested from upstream */
-	uint32_t edge; /* of its region */
+	uint32_t edge; /* of its region; 0: it has none */
 };
 
 struct accel_pool {
@@ -52,6 +52,8 @@ struct accel_pool {
 	uint64_t bytes, peak_bytes, total_bytes, total_count; /* as requested */
 	struct space space;
 	struct chunk *chunks;
+	struct chunk *lone; /* blocks that can be exported: not in the space, nor among the chunks */
+	unsigned int nr_lone; /* of them; read without the lock to see whether there are any */
 	bool spare; /* work has ended, and by that a chunk is wholly free */
 	uint64_t nr_chunks, grown, taken_over, failures;
 	size_t chunk_bytes, peak_chunk_bytes;
@@ -68,6 +70,24 @@ static inline size_t pool_bytes(const struct accel_pool *pool, uint64_t granules
 	return (size_t)granules << pool->granule_shift;
 }
 
+/* So many bytes in whole granules, or fewer if that is too many. */
+static inline size_t pool_round(const struct accel_pool *pool, size_t size)
+{
+	size_t less = ((size_t)1 << pool->granule_shift) - 1;
+
+	return size > SIZE_MAX - less ? SIZE_MAX & ~less : (size + less) & ~less;
+}
+
+/* Counts a block that is allocated; under the lock. */
+static inline void pool_count_block(struct accel_pool *pool, size_t size)
+{
+	pool->bytes += size;
+	pool->total_bytes += size;
+	pool->total_count++;
+	if (pool->bytes > pool->peak_bytes)
+		pool->peak_bytes = pool->bytes;
+}
+
 /* The bytes that were requested of a used block. */
 static inline size_t pool_block_bytes(const struct accel_pool *pool, const struct block *block)
 {
@@ -78,6 +98,9 @@ static inline size_t pool_block_bytes(const struct accel_pool *pool, const struc
 
 /* 0 if calls on the pool make sense. */
 int pool_check(const struct accel_pool *pool);
+/* Checks the arguments of an allocation, and sets *ptr to NULL. */
+int pool_check_request(const struct accel_pool *pool, const struct accel_stream *stream, size_t size,
+		       size_t alignment, void **ptr);
 /* Makes waiting blocks free whose points have passed, all or a few of each stream; under the lock. */
 void pool_settle(struct accel_pool *pool, uint32_t count);
 #define POOL_SETTLE_ALL UINT32_MAX
@@ -97,6 +120,25 @@ bool pool_wait_move(struct accel_pool *pool, size_t bytes);
 int pool_grow(struct accel_pool *pool, size_t bytes, size_t alignment);
 /* Gives wholly free chunks back while so many bytes stay free. */
 void pool_shrink(struct accel_pool *pool, size_t keep);
+
+/* Counts as moving what maximum_size leaves, from least to wish bytes; how many, or 0. */
+size_t pool_charge(struct accel_pool *pool, size_t least, size_t wish, uint64_t *given);
+/* They do not move any more; under the lock. */
+void move_ended(struct accel_pool *pool, size_t bytes);
+/* A chunk with so many bytes, which moved, is the pool's; under the lock. */
+void pool_count_chunk(struct accel_pool *pool, size_t bytes);
+int upstream_allocate(const struct accel_pool *pool, struct accel_stream *stream,
+		      struct chunk *chunk);
+void upstream_deallocate(const struct accel_pool *pool, struct accel_stream *stream,
+			 const struct chunk *chunk);
+/* Of a chunk that moves, and is in no list; it ends. */
+void chunk_give_back(struct accel_pool *pool, struct accel_stream *stream, struct chunk *chunk);
+
+/* ---- pool_export.c ---- */
+
+/* Frees a block that can be exported; -EAGAIN: no such block is there. */
+int pool_deallocate_lone(struct accel_pool *pool, struct accel_stream *stream, uintptr_t addr,
+			 size_t size);
 
 /* ---- pool_debug.c ---- */
 

@@ -7,6 +7,7 @@
 #include "../kselftest/foreign.h"
 #include "../unit/tap.h"
 
+#include <accel/pool.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -471,6 +472,85 @@ static void test_memory_of_another_process(void)
 	close(sockets[1]);
 }
 
+static void import_block_and_answer(int socket)
+{
+	struct accel_device *own;
+	char text[32] = "";
+	size_t size = 0;
+	void *ptr;
+	char *block;
+
+	expect(accel_device_open(0, &own), 0);
+	expect(accel_memory_import(own, receive_fd(socket), &ptr, &size), 0);
+	block = ptr;
+	ok(size == SIZE);
+	expect(accel_memory_copy(text, block, sizeof(text)), 0);
+	ok(!strcmp(text, "of the block"));
+	/* Nothing before or behind it. */
+	ok(accel_memory_copy(text, block + SIZE, 1) && accel_memory_copy(text, block - 1, 1));
+	ok(accel_memory_copy(text, block + SIZE - 1, 2));
+	expect(accel_device_memory_set(own, block, 7, SIZE), 0);
+	expect(accel_device_memory_deallocate(own, ptr, size), 0);
+	expect(accel_device_close(own), 0);
+}
+
+/* Takes the memory of the device, and fills the last block. Nothing of it is where the freed one was. */
+static void take_the_rest(struct accel_pool *pool, const char *gone)
+{
+	size_t size, free_bytes;
+	void *blocks[16];
+	char *block;
+	int nr = 0;
+
+	expect(accel_device_memory_stats(dev, &size, &free_bytes), 0);
+	size /= 8;
+	while (nr < 16 && !accel_pool_allocate(pool, NULL, size, 1, &blocks[nr])) {
+		block = blocks[nr++];
+		ok(block + size <= gone || gone + SIZE <= block);
+	}
+	ok(nr > 1 && nr < 16);
+	if (nr > 1)
+		expect(accel_device_memory_set(dev, blocks[nr - 1], 'x', 100), 0);
+	while (nr--)
+		expect(accel_pool_deallocate(pool, NULL, blocks[nr], size, 1), 0);
+}
+
+/* It is freed before it is imported, and no block of the exporter gets its memory meanwhile. */
+static void test_block_of_another_process(void)
+{
+	int sockets[2], fd, refused_fd, status = -1;
+	char text[32] = "of the block";
+	struct accel_pool *pool = NULL;
+	void *block, *beside;
+	pid_t pid;
+
+	ok(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets));
+	expect(accel_pool_create(dev, NULL, NULL, &pool), 0);
+	expect(accel_pool_allocate(pool, NULL, SIZE, 1, &beside), 0);
+	expect(accel_pool_allocate_exportable(pool, NULL, SIZE, 1, &block), 0);
+	refused(accel_memory_export(dev, beside, &refused_fd), -ENOENT, "memory of a pool");
+	expect(accel_memory_copy(block, text, sizeof(text)), 0);
+	expect(accel_memory_export(dev, block, &fd), 0);
+	expect(accel_pool_deallocate(pool, NULL, block, SIZE, 1), 0);
+	take_the_rest(pool, block);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		tap_wrong = 0;
+		import_block_and_answer(sockets[1]);
+		fflush(stdout);
+		_exit(!!tap_wrong);
+	}
+	send_fd(sockets[0], fd);
+	close(fd);
+	waitpid(pid, &status, 0);
+	ok(WIFEXITED(status) && !WEXITSTATUS(status));
+	expect(accel_pool_deallocate(pool, NULL, beside, SIZE, 1), 0);
+	expect(accel_pool_destroy(pool), 0);
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
 /* Memory of one card's handle as host memory of the other's. */
 static void test_memory_as_dmabuf(void)
 {
@@ -514,6 +594,7 @@ int main(void)
 	RUN(test_descriptors);
 	RUN(test_limits);
 	RUN(test_memory_of_another_process);
+	RUN(test_block_of_another_process);
 	RUN(test_memory_as_dmabuf);
 	return tap_end();
 }

@@ -343,7 +343,7 @@ static void test_tables_of_a_pool(void)
 	unsigned int refusals = 0, nr = 0;
 	struct accel_pool_stats stats;
 	struct accel_pool *made;
-	void *ptr[BLOCKS];
+	void *ptr[BLOCKS], *none;
 	int err;
 
 	mock_reset();
@@ -364,6 +364,10 @@ static void test_tables_of_a_pool(void)
 		expect(accel_pool_allocate(made, NULL, 64, 1, &ptr[nr++]), 0);
 	}
 	ok(refusals > 0);
+	fail_in = 1;
+	expect(accel_pool_allocate_exportable(made, NULL, 1, 1, &none), -ENOMEM);
+	fail_in = 0;
+	ok(!none && strstr(accel_last_error(), "out of memory"));
 	expect(accel_pool_get_stats(made, &stats), 0);
 	ok(stats.failures == refusals && stats.count == BLOCKS);
 	expect(accel_pool_check(made), 0);

@@ -1019,6 +1019,148 @@ static void test_export_of_chunks(void)
 	expect(accel_device_close(dev), 0);
 }
 
+static char *exportable(struct accel_pool *pool, size_t size, size_t alignment)
+{
+	void *ptr = NULL;
+
+	expect(accel_pool_allocate_exportable(pool, NULL, size, alignment, &ptr), 0);
+	return ptr;
+}
+
+/* Its dma-buf is of its bytes alone, and it is freed as any block. */
+static void test_exportable(void)
+{
+	struct accel_device *dev = open_card();
+	struct accel_pool *pool = NULL;
+	struct accel_pool_stats stats;
+	struct accel_stream *stream;
+	char *a, *b, *other;
+	void *again;
+	size_t size;
+	int fd;
+
+	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options.granule = GRANULE;
+	options.initial_size = 1024;
+	expect(accel_pool_create(dev, NULL, &options, &pool), 0);
+	expect(accel_stream_create(dev, &stream), 0);
+	other = block(pool, 100);
+	a = exportable(pool, 200, 512);
+	ok(!((uintptr_t)a % 512) && MOCK_LAST(paccel_mem_alloc, PACCEL_NR_MEM_ALLOC)->length == 200);
+	refused(accel_memory_export(dev, other, &fd), -ENOENT, "accel_pool_allocate_exportable()");
+	expect(accel_memory_export(dev, a, &fd), 0);
+	expect(accel_memory_import(dev, fd, &again, &size), 0);
+	ok(again == a && size == 200);
+	expect(accel_device_memory_deallocate(dev, again, size), 0);
+	close(fd);
+	expect(accel_pool_allocate_exportable(pool, stream, 1, 1, &again), 0);
+	b = again;
+	stats = stats_of(pool);
+	ok(stats.count == 3 && stats.bytes == 301 && stats.peak_bytes == 301 && stats.chunks == 3);
+	ok(stats.chunk_bytes == 1024 + 256 + 64 && stats.used_bytes == 128 + 256 + 64);
+	ok(stats.total_count == 3 && stats.grown == 3 && stats.free_blocks == 1);
+	expect(accel_pool_check(pool), 0);
+	refused(accel_pool_destroy(pool), -EBUSY, "3 blocks");
+	refused(accel_pool_deallocate(pool, NULL, a, 199, 512), -EINVAL, "has 200 bytes");
+	refused(accel_pool_deallocate(pool, NULL, a + 64, 136, 1), -ENOENT, "inside the block");
+	/* It goes back at once, with its whole chunk, although the pool keeps what is free. */
+	expect(accel_pool_deallocate(pool, stream, a, 200, 512), 0);
+	ok(MOCK_LAST(paccel_mem_free, PACCEL_NR_MEM_FREE)->length == 200);
+	refused(accel_pool_deallocate(pool, NULL, a, 200, 512), -ENOENT, "not from this pool");
+	give(pool, b, 1);
+	give(pool, other, 100);
+	stats = stats_of(pool);
+	ok(stats.chunk_bytes == 1024 && !stats.bytes && !stats.count && stats.chunks == 1);
+	expect(accel_pool_check(pool), 0);
+	expect(accel_pool_destroy(pool), 0);
+	expect(accel_device_close(dev), 0);
+}
+
+/* What is free in the pool serves through upstream; the rest is out of maximum_size. */
+static void test_exportable_out_of_free_chunks(void)
+{
+	struct accel_device *dev = open_card();
+	struct accel_pool *pool = NULL;
+	void *ptr;
+	char *a;
+
+	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options.granule = GRANULE;
+	options.initial_size = 4032;
+	options.maximum_size = 4032;
+	expect(accel_pool_create(dev, NULL, &options, &pool), 0);
+	a = block(pool, 1);
+	refused(accel_pool_allocate_exportable(pool, NULL, 64, 1, &ptr), -ENOMEM, "maximum_size");
+	ok(!ptr && stats_of(pool).failures == 1);
+	give(pool, a, 1);
+	a = exportable(pool, 4032, 1);
+	ok(stats_of(pool).chunk_bytes == 4032 && !stats_of(pool).free_bytes);
+	expect(accel_pool_allocate(pool, NULL, 1, 1, &ptr), -ENOMEM);
+	expect(accel_pool_allocate_exportable(pool, NULL, SIZE_MAX, 1, &ptr), -ENOMEM);
+	give(pool, a, 4032);
+	/* As much as maximum_size, which upstream does not have. */
+	ptr = device_memory(dev, 64);
+	expect(accel_pool_allocate_exportable(pool, NULL, 4032, 1, (void **)&a), -ENOMEM);
+	ok(!a && !stats_of(pool).chunk_bytes);
+	a = block(pool, 3000);
+	give(pool, a, 3000);
+	expect(accel_pool_destroy(pool), 0);
+	expect(accel_device_close(dev), 0);
+}
+
+static void test_refused_exportable(void)
+{
+	struct accel_device *dev = open_card();
+	struct accel_pool *pool = small_pool(1024), *of_card, *inner;
+	struct accel_resource outer;
+	struct accel_stream *stream;
+	void *ptr = pool;
+
+	expect(accel_stream_create(dev, &stream), 0);
+	refused(accel_pool_allocate_exportable(pool, NULL, 1, 1, NULL), -EINVAL, "ptr is NULL");
+	refused(accel_pool_allocate_exportable(NULL, NULL, 1, 1, &ptr), -EINVAL, "pool is NULL");
+	ok(!ptr);
+	refused(accel_pool_allocate_exportable(pool, NULL, 0, 1, &ptr), -EINVAL, "size is 0");
+	refused(accel_pool_allocate_exportable(pool, NULL, 1, 3, &ptr), -EINVAL, "alignment is 3");
+	refused(accel_pool_allocate_exportable(pool, stream, 1, 1, &ptr), -EINVAL, "no device");
+	end(pool);
+	/* Memory of the process, and a block of a pool, which has the size of its chunk. */
+	pool = small_pool(1024);
+	expect(accel_pool_trim(pool, 0), 0);
+	refused(accel_pool_allocate_exportable(pool, NULL, 64, 1, &ptr), -EOPNOTSUPP,
+		"no allocation of the driver of 64 bytes");
+	ok(!ptr && !stats_of(pool).chunk_bytes && !stats_of(pool).count);
+	end(pool);
+	options.initial_size = options.maximum_size = 1024;
+	expect(accel_pool_create(dev, NULL, &options, &of_card), 0);
+	expect(accel_pool_resource(of_card, &outer), 0);
+	options.initial_size = 0;
+	expect(accel_pool_create(dev, &outer, &options, &inner), 0);
+	refused(accel_pool_allocate_exportable(inner, NULL, 1024, 1, &ptr), -EOPNOTSUPP, "driver");
+	expect(accel_pool_destroy(inner), 0);
+	refused(accel_pool_allocate_exportable(of_card, NULL, 1, 4 << 20, &ptr), -EINVAL,
+		"aligns to");
+	expect(accel_pool_destroy(of_card), 0);
+	expect(accel_device_close(dev), 0);
+}
+
+/* The block is freed without the device, also in the debug mode, which does not look at it. */
+static void test_exportable_on_a_lost_card(void)
+{
+	struct accel_device *dev = open_card();
+	struct accel_pool *pool = NULL;
+	char *a;
+
+	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options.flags = ACCEL_POOL_DEBUG;
+	expect(accel_pool_create(dev, NULL, &options, &pool), 0);
+	a = exportable(pool, 100, 1);
+	mock_remove(0);
+	give(pool, a, 100);
+	expect(accel_pool_destroy(pool), 0);
+	expect(accel_device_close(dev), 0);
+}
+
 static void test_debug_on_the_heap(void)
 {
 	struct accel_pool *pool = debug_pool(NULL);
@@ -1146,6 +1288,7 @@ static void child(struct accel_pool *pool, struct accel_pool *of_card, char *a)
 	expect(accel_pool_trim(pool, 0), -EPERM);
 	expect(accel_pool_check(pool), -EPERM);
 	expect(accel_pool_allocate(of_card, NULL, 1, 1, &ptr), -EPERM);
+	expect(accel_pool_allocate_exportable(of_card, NULL, 1, 1, &ptr), -EPERM);
 	/* They are forgotten, and nothing is given back. */
 	expect(accel_pool_destroy(pool), 0);
 	ok(!heap.frees);
@@ -1158,12 +1301,13 @@ static void test_fork(void)
 {
 	struct accel_device *dev = open_card();
 	struct accel_pool *pool = small_pool(4096), *of_card;
-	char *a = block(pool, 10), *b;
+	char *a = block(pool, 10), *b, *c;
 	int status = -1;
 	pid_t pid;
 
 	expect(accel_pool_create(dev, NULL, NULL, &of_card), 0);
 	b = block(of_card, 10);
+	c = exportable(of_card, 10, 1);
 	fflush(stdout);
 	pid = fork();
 	if (!pid)
@@ -1172,6 +1316,7 @@ static void test_fork(void)
 	ok(WIFEXITED(status) && !WEXITSTATUS(status));
 	give(pool, a, 10);
 	give(of_card, b, 10);
+	give(of_card, c, 10);
 	expect(accel_pool_destroy(of_card), 0);
 	end(pool);
 	expect(accel_device_close(dev), 0);
@@ -1262,6 +1407,10 @@ int main(void)
 	RUN(test_granule_of_a_card);
 	RUN(test_on_a_card);
 	RUN(test_export_of_chunks);
+	RUN(test_exportable);
+	RUN(test_exportable_out_of_free_chunks);
+	RUN(test_refused_exportable);
+	RUN(test_exportable_on_a_lost_card);
 	RUN(test_debug_on_the_heap);
 	RUN(test_debug_on_a_card);
 	RUN(test_debug_on_a_lost_card);

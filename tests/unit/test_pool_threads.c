@@ -623,6 +623,38 @@ static void test_bins(void)
 	space_destroy(&space);
 }
 
+static void *exports(void *arg)
+{
+	size_t size = 64 * (1 + (uintptr_t)arg);
+	void *ptr, *other;
+
+	for (int i = 0; i < 300; i++) {
+		expect(accel_pool_allocate_exportable(pool, NULL, size, 1, &ptr), 0);
+		other = block(size);
+		give(ptr, size);
+		give(other, size);
+	}
+	return NULL;
+}
+
+/* Blocks that can be exported, and others beside them. */
+static void test_exportable_in_threads(void)
+{
+	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_device *dev = open_card();
+	struct accel_pool_stats stats;
+
+	options.granule = 64;
+	options.initial_size = 1024;
+	expect(accel_pool_create(dev, NULL, &options, &pool), 0);
+	in_threads(exports);
+	stats = stats_of();
+	ok(!stats.bytes && !stats.count && stats.total_count == 2 * 300 * WORKERS);
+	ok(!stats.failures && stats.chunk_bytes == 1024);
+	expect(accel_pool_destroy(pool), 0);
+	expect(accel_device_close(dev), 0);
+}
+
 int main(void)
 {
 	RUN(test_lock);
@@ -637,6 +669,7 @@ int main(void)
 	RUN(test_all_get_what_they_need);
 	RUN(test_given_back_before_the_refusal);
 	RUN(test_upstream_that_calls_the_pool);
+	RUN(test_exportable_in_threads);
 	RUN(test_debug_check_beside_a_thread);
 	RUN(test_debug_one_of_many_frees_wins);
 	RUN(test_numbers_out_of_order);

@@ -103,6 +103,22 @@ static void test_pool_lives_as_long_as_its_buffers()
 	ok(buffer.size() == 1000);
 }
 
+static void test_exportable_block()
+{
+	accel::pool_resource pool{accel::device_resource{}};
+	void *other = pool.allocate_sync(100), *ptr;
+	int fd = -1;
+
+	ptr = pool.allocate_exportable(cuda_stream_view{}, 100);
+	ok(accel_memory_export(accel::device_handle(), other, &fd) == -ENOENT);
+	ok(!accel_memory_export(accel::device_handle(), ptr, &fd));
+	close(fd);
+	pool.deallocate_sync(ptr, 100);
+	pool.deallocate_sync(other, 100);
+	ok(throws<rmm::out_of_memory>(
+		[&] { pool.allocate_exportable(cuda_stream_view{}, 2 * card_size); }));
+}
+
 static void test_pool_with_a_maximum()
 {
 	rmm::mr::pool_memory_resource pool{rmm::mr::cuda_memory_resource{}, 1 << 12, 1 << 13};
@@ -487,6 +503,7 @@ int main()
 	RUN(test_resource_is_changed_in_use);
 	RUN(test_pool);
 	RUN(test_pool_lives_as_long_as_its_buffers);
+	RUN(test_exportable_block);
 	RUN(test_pool_with_a_maximum);
 	RUN(test_adaptors);
 	RUN(test_scopes);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks that can be exported. Each is an allocation of upstream of its own, outside the space of the
+ * pool: its dma-buf has the bytes of no other block, and no other block gets its memory.
+ */
+#include "core/api.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "pool_private.h"
+#include "resource.h"
+
+#include <stdlib.h>
+
+/* Under the lock. */
+static void lone_insert(struct accel_pool *pool, struct chunk *lone)
+{
+	lone->next = pool->lone;
+	pool->lone = lone;
+	__atomic_store_n(&pool->nr_lone, pool->nr_lone + 1, __ATOMIC_RELAXED);
+	pool_count_chunk(pool, pool_round(pool, lone->size));
+	pool_count_block(pool, lone->size);
+}
+
+/* The link to the block that holds an address, or to NULL; under the lock. */
+static struct chunk **lone_at(struct accel_pool *pool, uintptr_t addr)
+{
+	struct chunk **at = &pool->lone;
+
+	while (*at && addr - (uintptr_t)(*at)->base >= (*at)->size)
+		at = &(*at)->next;
+	return at;
+}
+
+static int lone_request(struct accel_pool *pool, struct accel_stream *stream, struct chunk *lone)
+{
+	size_t bytes = pool_round(pool, lone->size), charged;
+	uint64_t given;
+	int err;
+
+	charged = pool_charge(pool, bytes, bytes, &given);
+	if (!charged)
+		return fail(-ENOMEM, "maximum_size of the pool leaves less than %zu bytes", bytes);
+	err = upstream_allocate(pool, stream, lone);
+	if (!err) {
+		err = range_check_whole(lone->base, lone->size);
+		if (err)
+			upstream_deallocate(pool, stream, lone);
+	}
+	lock_take(&pool->lock);
+	if (err)
+		move_ended(pool, charged);
+	else
+		lone_insert(pool, lone);
+	lock_give(&pool->lock);
+	return err;
+}
+
+static int lone_allocate(struct accel_pool *pool, struct accel_stream *stream, struct chunk *lone)
+{
+	int err = lone_request(pool, stream, lone);
+
+	if (err == -ENOMEM || err == -EDQUOT) {
+		pool_shrink(pool, 0);
+		err = lone_request(pool, stream, lone);
+	}
+	if (err == -ENOMEM || err == -EDQUOT) {
+		lock_take(&pool->lock);
+		pool->failures++;
+		lock_give(&pool->lock);
+	}
+	return err;
+}
+
+int accel_pool_allocate_exportable(struct accel_pool *pool, struct accel_stream *stream,
+				   size_t size, size_t alignment, void **ptr)
+{
+	struct chunk *lone;
+	size_t granule;
+	int err = pool_check_request(pool, stream, size, alignment, ptr);
+
+	if (err)
+		return err;
+	lone = calloc(1, sizeof(*lone));
+	if (!lone)
+		return fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
+	granule = (size_t)1 << pool->granule_shift;
+	lone->size = size;
+	lone->alignment = alignment > granule ? alignment : granule;
+	err = lone_allocate(pool, stream, lone);
+	if (err)
+		free(lone);
+	else
+		*ptr = lone->base;
+	return err;
+}
+
+/* 0, with the block out of the list, or what is wrong; under the lock. */
+static int lone_take(struct accel_pool *pool, uintptr_t addr, size_t size, struct chunk **lone)
+{
+	struct chunk **at = lone_at(pool, addr), *found = *at;
+
+	if (!found)
+		return -EAGAIN;
+	if (addr != (uintptr_t)found->base)
+		return fail(-ENOENT, "ptr " ADDR " is inside the block at %p of %zu bytes", addr,
+			    found->base, found->size);
+	if (size != found->size)
+		return fail(-EINVAL, "size is %zu, and the block at " ADDR " has %zu bytes", size,
+			    addr, found->size);
+	*at = found->next;
+	__atomic_store_n(&pool->nr_lone, pool->nr_lone - 1, __ATOMIC_RELAXED);
+	pool->chunk_bytes -= pool_round(pool, size);
+	pool->moving_bytes += pool_round(pool, size);
+	pool->bytes -= size;
+	*lone = found;
+	return 0;
+}
+
+int pool_deallocate_lone(struct accel_pool *pool, struct accel_stream *stream, uintptr_t addr,
+			 size_t size)
+{
+	struct chunk *lone = NULL;
+	int err;
+
+	lock_take(&pool->lock);
+	err = lone_take(pool, addr, size, &lone);
+	lock_give(&pool->lock);
+	if (!err)
+		chunk_give_back(pool, stream, lone);
+	return err;
+}
