@@ -7,8 +7,10 @@
 #include <linux/kstrtox.h>
 #include <linux/module.h>
 #include <linux/paccel.h>
+#include <linux/sched/mm.h>
 #include <linux/string.h>
 
+#include "core/device.h"
 #include "hw/edu.c"
 #include "hw/ring.c"
 
@@ -144,6 +146,17 @@ static int test_start(struct paccel_hw *hw, unsigned int engine, const struct pa
 	return -EIO;
 }
 
+/*
+ * Each call that maps memory for the device takes pd->mapped_lock, so none may allocate memory
+ * while it holds it. lockdep reports that from now on: to it, reclaim takes the lock.
+ */
+static void test_forbid_allocation(struct mutex *lock)
+{
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(lock);
+	fs_reclaim_release(GFP_KERNEL);
+}
+
 static int test_probe(struct paccel_hw *hw)
 {
 	char *text, *rest, *word, *value;
@@ -151,6 +164,7 @@ static int test_probe(struct paccel_hw *hw)
 	int ret;
 
 	stuck = false;
+	test_forbid_allocation(&paccel_of_hw(hw)->mapped_lock);
 	ret = base->probe(hw);
 	if (ret)
 		return ret;
