@@ -20,7 +20,7 @@ static void check(int err, const char *what)
 
 int main(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	struct accel_adaptor_statistics counts;
 	struct accel_resource resource;
 	struct accel_adaptor *adaptor;

@@ -43,6 +43,9 @@ extern "C" {
  *
  * A handle whose device was removed stays valid and has to be closed. Host and unified memory stays
  * mapped until then. When the device is back, accel_device_open() gives a new handle.
+ *
+ * Structures keep their size. Later versions name fields that are reserved now: 0 there means "not
+ * known" in what the library fills, and the default in what the program fills.
  */
 
 /**

@@ -139,8 +139,7 @@ template <class R> struct class_ops {
 		return *static_cast<const R *>(context) == *static_cast<const R *>(other);
 	}
 
-	static constexpr accel_resource_ops ops = {sizeof(accel_resource_ops), allocate, deallocate,
-						   equal};
+	static constexpr accel_resource_ops ops = {allocate, deallocate, equal, {}};
 };
 
 template <class R, class = void> struct has_c_resource : std::false_type {};
@@ -355,7 +354,7 @@ public:
 	explicit pool_resource(any_resource upstream, std::size_t initial_size = 0,
 			       std::size_t maximum_size = 0)
 	{
-		accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+		accel_pool_options options = {};
 
 		options.initial_size = initial_size;
 		options.maximum_size = maximum_size;

@@ -52,7 +52,6 @@ enum accel_pool_flag {
 
 /**
  * struct accel_pool_options - how a pool behaves
- * @size: ``sizeof(struct accel_pool_options)``
  * @flags: bits of enum accel_pool_flag
  * @granule: unit of blocks in bytes, a power of two from 16 to 2 MiB; 0: 256, and that of the
  *	device if it is less and the device has less than 1 MiB
@@ -65,10 +64,9 @@ enum accel_pool_flag {
  *	memory of the process
  * @reserved: 0
  *
- * Whatever is 0, but @size, is a default.
+ * Whatever is 0 is a default.
  */
 struct accel_pool_options {
-	size_t size;
 	uint32_t flags;
 	uint32_t reserve_blocks;
 	size_t granule;
@@ -78,12 +76,6 @@ struct accel_pool_options {
 	size_t release_threshold;
 	size_t reserved[4];
 };
-
-/** ACCEL_POOL_OPTIONS_INIT - what is used where there are no options */
-#define ACCEL_POOL_OPTIONS_INIT \
-	{ \
-		sizeof(struct accel_pool_options), 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0, 0 } \
-	}
 
 /**
  * struct accel_pool_stats - what a pool has, and what was done with it
@@ -137,7 +129,7 @@ struct accel_pool_stats {
  * @dev: device whose streams order the blocks, kept open until the pool ends; NULL: no device, and
  *	every stream has to be NULL
  * @upstream: where chunks come from, copied; NULL: device memory of @dev
- * @options: how it behaves, copied; NULL: ACCEL_POOL_OPTIONS_INIT
+ * @options: how it behaves, copied; NULL: the defaults
  * @pool: receives the pool, NULL on failure
  *
  * Thread-safe.

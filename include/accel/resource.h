@@ -27,7 +27,6 @@ extern "C" {
 
 /**
  * struct accel_resource_ops - what a resource can do
- * @size: ``sizeof(struct accel_resource_ops)`` of who filled it
  * @allocate: gives at least @size bytes, aligned to @alignment, in *@ptr; 0 or a negative errno, and
  *	then *@ptr is NULL. @size is at least 1, @alignment a power of two, @stream may be NULL
  * @deallocate: takes back what @allocate gave, with the same @size and @alignment; 0, or a negative
@@ -35,16 +34,17 @@ extern "C" {
  *	damaged. @stream need not be that of the allocation
  * @equal: whether what one of two resources with this table gave can be given back to the other;
  *	NULL: only if their contexts are the same. Not 0: yes
+ * @reserved: NULL
  *
  * The functions have to be thread-safe, and may not call back into who called them.
  */
 struct accel_resource_ops {
-	size_t size;
 	int (*allocate)(void *context, struct accel_stream *stream, size_t size, size_t alignment,
 			void **ptr);
 	int (*deallocate)(void *context, struct accel_stream *stream, void *ptr, size_t size,
 			  size_t alignment);
 	int (*equal)(const void *context, const void *other);
+	void (*reserved[4])(void);
 };
 
 /**

@@ -88,7 +88,6 @@ static int fallback_deallocate(void *context, struct accel_stream *stream, void 
 }
 
 static const struct accel_resource_ops fallback_ops = {
-	.size = sizeof(fallback_ops),
 	.allocate = fallback_allocate,
 	.deallocate = fallback_deallocate,
 };

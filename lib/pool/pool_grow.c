@@ -300,15 +300,12 @@ int accel_pool_trim(struct accel_pool *pool, size_t keep)
 
 /* ---- Create and destroy ---- */
 
-static const struct accel_pool_options defaults = ACCEL_POOL_OPTIONS_INIT;
+static const struct accel_pool_options defaults = { 0 };
 
 static int check_options(const struct accel_pool_options *options)
 {
 	size_t granule = options->granule;
 
-	if (options->size != sizeof(*options))
-		return fail(-EINVAL, "options: size is %zu: it has to be %zu, that of the "
-				     "structure", options->size, sizeof(*options));
 	if (options->flags & ~(uint32_t)(ACCEL_POOL_DEBUG | ACCEL_POOL_RELEASE))
 		return fail(-EINVAL, "options: flags is %#x: only ACCEL_POOL_DEBUG (%#x) and "
 				     "ACCEL_POOL_RELEASE (%#x) are known",

@@ -121,7 +121,6 @@ static int deallocate(void *context, struct accel_stream *stream, void *ptr, siz
 }
 
 static const struct accel_resource_ops ops = {
-	.size = sizeof(ops),
 	.allocate = allocate,
 	.deallocate = deallocate,
 };

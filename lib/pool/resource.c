@@ -25,12 +25,12 @@ int resource_check(const struct accel_resource *resource)
 	ops = resource->ops;
 	if (!ops)
 		return fail(-EINVAL, "resource has no table of functions: ops is NULL");
-	if (ops->size < sizeof(*ops))
-		return fail(-EINVAL, "resource: the size of its table is %zu: it has to be %zu",
-			    ops->size, sizeof(*ops));
 	if (!ops->allocate || !ops->deallocate)
 		return fail(-EINVAL, "resource: %s is NULL in its table",
 			    ops->allocate ? "deallocate" : "allocate");
+	for (int i = 0; i < 4; i++)
+		if (ops->reserved[i])
+			return fail(-EINVAL, "resource: reserved is not NULL in its table");
 	return 0;
 }
 
@@ -165,14 +165,11 @@ static int unified_deallocate(void *context, struct accel_stream *stream, void *
 }
 
 static const struct accel_resource_ops of_device[] = {
-	[ACCEL_MEMORY_DEVICE] = { .size = sizeof(struct accel_resource_ops),
-				  .allocate = device_allocate,
+	[ACCEL_MEMORY_DEVICE] = { .allocate = device_allocate,
 				  .deallocate = device_deallocate },
-	[ACCEL_MEMORY_HOST] = { .size = sizeof(struct accel_resource_ops),
-				.allocate = host_allocate,
+	[ACCEL_MEMORY_HOST] = { .allocate = host_allocate,
 				.deallocate = host_deallocate },
-	[ACCEL_MEMORY_UNIFIED] = { .size = sizeof(struct accel_resource_ops),
-				   .allocate = unified_allocate,
+	[ACCEL_MEMORY_UNIFIED] = { .allocate = unified_allocate,
 				   .deallocate = unified_deallocate },
 };
 

@@ -92,7 +92,6 @@ static inline int heap_equal(const void *context, const void *other)
 }
 
 static const struct accel_resource_ops heap_ops = {
-	.size = sizeof(heap_ops),
 	.allocate = heap_allocate,
 	.deallocate = heap_deallocate,
 	.equal = heap_equal,

@@ -335,7 +335,7 @@ static uint64_t bytes_in(struct accel_pool *pool)
 /* A pool that finds damage has freed all the same: no buffer goes on with what is gone. */
 static void test_damage_is_found(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	struct accel_buffer buffer, other;
 	struct accel_resource from;
 	struct accel_pool *pool;
@@ -409,7 +409,7 @@ static void *release(void *arg)
 static void test_on_a_stream(void)
 {
 	struct accel_device *dev;
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	struct accel_pool_stats stats;
 	struct accel_stream *stream;
 	struct accel_buffer buffer, copy;

@@ -206,7 +206,7 @@ static int use_pool(struct accel_pool *pool)
 
 static int pool(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	struct accel_pool *made;
 	int err;
 
@@ -339,7 +339,7 @@ SWEEP(adaptors)
 /* Lack of host memory for the tables has an error message of its own. */
 static void test_tables_of_a_pool(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	unsigned int refusals = 0, nr = 0;
 	struct accel_pool_stats stats;
 	struct accel_pool *made;

@@ -22,7 +22,7 @@ static struct accel_pool *small_pool(size_t size)
 	struct accel_pool *pool = NULL;
 
 	heap = (struct heap){ .limit = 0 };
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.granule = GRANULE;
 	options.initial_size = options.maximum_size = size;
 	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
@@ -68,7 +68,7 @@ static void test_refused_create(void)
 	struct accel_pool *pool = (void *)&upstream;
 
 	heap = (struct heap){ .limit = 0 };
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	refused(accel_pool_create(NULL, &upstream, NULL, NULL), -EINVAL, "pool is NULL");
 	refused(accel_pool_create(NULL, NULL, NULL, &pool), -EINVAL, "dev and upstream");
 	ok(!pool);
@@ -76,9 +76,6 @@ static void test_refused_create(void)
 	ops.deallocate = NULL;
 	none.ops = &ops;
 	refused(accel_pool_create(NULL, &none, NULL, &pool), -EINVAL, "deallocate is NULL");
-	options.size = 8;
-	refused(accel_pool_create(NULL, &upstream, &options, &pool), -EINVAL, "size is 8");
-	options.size = sizeof(options);
 	options.flags = 4;
 	refused(accel_pool_create(NULL, &upstream, &options, &pool), -EINVAL, "flags is 0x4");
 	options.flags = 0;
@@ -95,7 +92,7 @@ static void test_refused_sizes_of_pools(void)
 	struct accel_pool *pool;
 
 	heap = (struct heap){ .limit = 0 };
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	for (int i = 0; i < 6; i++) {
 		options.granule = granules[i];
 		refused(accel_pool_create(NULL, &upstream, &options, &pool), -EINVAL, "granule is");
@@ -431,7 +428,7 @@ static void test_large_blocks(void)
 	char *a, *b, *c, *d;
 
 	heap = (struct heap){ .limit = 0 };
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.granule = 16;
 	options.initial_size = options.maximum_size = (size_t)64 << 20;
 	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
@@ -462,7 +459,7 @@ static void test_order_of_large_blocks(void)
 	char *holes[4], *walls[4];
 
 	heap = (struct heap){ .limit = 0 };
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.granule = 16;
 	options.initial_size = options.maximum_size = (size_t)64 << 20;
 	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
@@ -569,7 +566,7 @@ static struct accel_pool *growing_pool(size_t growth, size_t maximum, size_t thr
 	struct accel_pool *pool = NULL;
 
 	heap = (struct heap){ .limit = 0 };
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.granule = GRANULE;
 	options.growth_size = growth;
 	options.maximum_size = maximum;
@@ -691,14 +688,13 @@ static int far_deallocate(void *context, struct accel_stream *stream, void *ptr,
 /* Nothing is accessed there. */
 static void test_alignment_far_above_the_chunk(void)
 {
-	static const struct accel_resource_ops ops = { .size = sizeof(ops),
-						       .allocate = far_allocate,
+	static const struct accel_resource_ops ops = { .allocate = far_allocate,
 						       .deallocate = far_deallocate };
 	struct accel_resource upstream = { .ops = &ops };
 	struct accel_pool *pool = NULL;
 	void *ptr;
 
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.granule = GRANULE;
 	options.initial_size = options.maximum_size = 4096;
 	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
@@ -737,13 +733,11 @@ static void test_alignment_on_a_card(void)
 static void test_options_of_0(void)
 {
 	struct accel_resource upstream = heap_resource(&heap);
-	struct accel_pool_options zero = { .size = sizeof(zero) };
+	struct accel_pool_options zero = { 0 };
 	struct accel_pool *pool = NULL;
 	char *a;
 
 	heap = (struct heap){ .limit = 0 };
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
-	ok(!memcmp(&options, &zero, sizeof(zero)));
 	zero.growth_size = 1024;
 	expect(accel_pool_create(NULL, &upstream, &zero, &pool), 0);
 	a = block(pool, 1024);
@@ -822,7 +816,7 @@ static void test_initial_size_is_refused(void)
 	struct accel_resource upstream = heap_resource(&heap);
 	struct accel_pool *pool;
 
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.initial_size = 4096;
 	for (int i = 0; i < 4; i++) {
 		heap = (struct heap){ .fail_nth = 1, .fail_err = answers[i] };
@@ -955,7 +949,7 @@ static struct accel_pool *debug_pool(struct accel_device *dev)
 	struct accel_pool *pool = NULL;
 
 	heap = (struct heap){ .limit = 0 };
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.flags = ACCEL_POOL_DEBUG;
 	options.granule = GRANULE;
 	options.initial_size = options.maximum_size = 2048;
@@ -987,8 +981,7 @@ static int kept_deallocate(void *context, struct accel_stream *stream, void *ptr
 /* The dma-buf would be of the whole chunk, also if the block is the first of it, or all of it. */
 static void test_export_of_chunks(void)
 {
-	static const struct accel_resource_ops ops = { .size = sizeof(ops),
-						       .allocate = kept_allocate,
+	static const struct accel_resource_ops ops = { .allocate = kept_allocate,
 						       .deallocate = kept_deallocate };
 	struct accel_resource upstream = { .ops = &ops }, outer;
 	struct accel_pool *pool = NULL, *inner = NULL;
@@ -996,7 +989,7 @@ static void test_export_of_chunks(void)
 	char *whole;
 	int fd;
 
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.granule = GRANULE;
 	options.initial_size = options.maximum_size = 1024;
 	whole = upstream.context = device_memory(dev, 1024);
@@ -1039,7 +1032,7 @@ static void test_exportable(void)
 	size_t size;
 	int fd;
 
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.granule = GRANULE;
 	options.initial_size = 1024;
 	expect(accel_pool_create(dev, NULL, &options, &pool), 0);
@@ -1084,7 +1077,7 @@ static void test_exportable_out_of_free_chunks(void)
 	void *ptr;
 	char *a;
 
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.granule = GRANULE;
 	options.initial_size = 4032;
 	options.maximum_size = 4032;
@@ -1151,7 +1144,7 @@ static void test_exportable_on_a_lost_card(void)
 	struct accel_pool *pool = NULL;
 	char *a;
 
-	options = (struct accel_pool_options)ACCEL_POOL_OPTIONS_INIT;
+	options = (struct accel_pool_options){ 0 };
 	options.flags = ACCEL_POOL_DEBUG;
 	expect(accel_pool_create(dev, NULL, &options, &pool), 0);
 	a = exportable(pool, 100, 1);

@@ -33,7 +33,7 @@ static void open_with_streams(void)
 /* A pool of so many bytes that does not grow, on a card with two streams. */
 static void set_up(size_t size)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 
 	open_with_streams();
 	options.granule = 64;
@@ -266,7 +266,7 @@ static void test_destroy_waits_once(void)
 /* With room upstream it still waits, and does not grow; with too little it grows. */
 static void test_grows_if_waiting_does_not_help(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	char *a, *b;
 
 	set_up(1024);
@@ -356,7 +356,7 @@ static void test_aligned_of_those_that_wait(void)
  */
 static void test_given_back_when_work_has_ended(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	char *a, *b, *c;
 
 	open_with_streams();
@@ -512,7 +512,6 @@ static int grows_slowly(void *context, struct accel_stream *stream, size_t size,
 }
 
 static const struct accel_resource_ops slow_ops = {
-	.size = sizeof(slow_ops),
 	.allocate = grows_slowly,
 	.deallocate = heap_deallocate,
 };
@@ -530,7 +529,7 @@ static void asks_beside(void *data, int status)
 /* In a callback no call waits for a chunk of another thread: that one may wait for the callback. */
 static void test_callback_beside_growth(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	struct accel_resource upstream = { .ops = &slow_ops, .context = &heap };
 
 	open_with_streams();
@@ -650,7 +649,7 @@ static uint64_t most;
 static void on_the_heap(void)
 {
 	struct accel_resource upstream = heap_resource(&heap);
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 
 	heap = (struct heap){ .limit = 0 };
 	options.granule = 64;
@@ -799,7 +798,7 @@ static void *grows(void *arg)
 static void test_threads_that_grow(void)
 {
 	struct accel_resource upstream = heap_resource(&heap);
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 
 	heap = (struct heap){ .limit = 0 };
 	options.growth_size = 4096;

@@ -21,7 +21,7 @@ static struct accel_pool *pool;
 static void set_up(void)
 {
 	struct accel_resource upstream = heap_resource(&heap);
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 
 	heap = (struct heap){ .limit = 0 };
 	options.granule = 64;
@@ -294,7 +294,6 @@ static int slow_deallocate(void *context, struct accel_stream *stream, void *ptr
 }
 
 static const struct accel_resource_ops slow_ops = {
-	.size = sizeof(slow_ops),
 	.allocate = slow_allocate,
 	.deallocate = slow_deallocate,
 };
@@ -303,7 +302,7 @@ static const struct accel_resource_ops slow_ops = {
 static void set_up_moving(const struct accel_resource_ops *ops)
 {
 	struct accel_resource upstream = { .ops = ops, .context = &heap };
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 
 	heap = (struct heap){ .limit = 0 };
 	moved = false;
@@ -430,7 +429,6 @@ static int late_allocate(void *context, struct accel_stream *stream, size_t size
 }
 
 static const struct accel_resource_ops late_ops = {
-	.size = sizeof(late_ops),
 	.allocate = late_allocate,
 	.deallocate = heap_deallocate,
 };
@@ -477,7 +475,6 @@ static int calling_allocate(void *context, struct accel_stream *stream, size_t s
 }
 
 static const struct accel_resource_ops calling_ops = {
-	.size = sizeof(calling_ops),
 	.allocate = calling_allocate,
 	.deallocate = heap_deallocate,
 };
@@ -501,7 +498,7 @@ static bool enough;
 static void set_up_debug(void)
 {
 	struct accel_resource upstream = heap_resource(&heap);
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 
 	heap = (struct heap){ .limit = 0 };
 	options.flags = ACCEL_POOL_DEBUG;
@@ -640,7 +637,7 @@ static void *exports(void *arg)
 /* Blocks that can be exported, and others beside them. */
 static void test_exportable_in_threads(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	struct accel_device *dev = open_card();
 	struct accel_pool_stats stats;
 

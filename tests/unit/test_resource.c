@@ -48,8 +48,8 @@ static void test_refused_resources(void)
 	refused(accel_resource_allocate(&resource, NULL, 1, 1, NULL), -EINVAL, "ptr is NULL");
 	refused(accel_resource_allocate(&bad, NULL, 1, 1, &ptr), -EINVAL, "ops is NULL");
 	bad.ops = &ops;
-	ops.size = 8;
-	refused(accel_resource_allocate(&bad, NULL, 1, 1, &ptr), -EINVAL, "table is 8");
+	ops.reserved[3] = (void (*)(void))abort;
+	refused(accel_resource_allocate(&bad, NULL, 1, 1, &ptr), -EINVAL, "reserved is not NULL");
 	ops = heap_ops;
 	ops.allocate = NULL;
 	refused(accel_resource_allocate(&bad, NULL, 1, 1, &ptr), -EINVAL, "allocate is NULL");
@@ -88,8 +88,7 @@ static int takes_nothing(void *context, struct accel_stream *stream, void *ptr, 
 /* An allocator that does not keep to what was agreed: nobody takes NULL for memory. */
 static void test_bad_answers(void)
 {
-	static const struct accel_resource_ops ops = { .size = sizeof(ops),
-						       .allocate = gives_nothing,
+	static const struct accel_resource_ops ops = { .allocate = gives_nothing,
 						       .deallocate = takes_nothing };
 	int answer = 0;
 	struct accel_resource resource = { .ops = &ops, .context = &answer };
@@ -283,8 +282,7 @@ static int timed_deallocate(void *context, struct accel_stream *stream, void *pt
 /* At least what upstream took, of each call the longest too, and at most what the calls took. */
 static void test_timing(void)
 {
-	static const struct accel_resource_ops ops = { .size = sizeof(ops),
-						       .allocate = timed_allocate,
+	static const struct accel_resource_ops ops = { .allocate = timed_allocate,
 						       .deallocate = timed_deallocate };
 	struct accel_resource timed = { .ops = &ops, .context = &heap };
 	struct accel_adaptor_statistics counts, scope;
@@ -413,8 +411,7 @@ static int slow_allocate(void *context, struct accel_stream *stream, size_t size
 /* What is being asked for counts. */
 static void test_limit_at_once(void)
 {
-	static const struct accel_resource_ops ops = { .size = sizeof(ops),
-						       .allocate = slow_allocate,
+	static const struct accel_resource_ops ops = { .allocate = slow_allocate,
 						       .deallocate = heap_deallocate };
 	struct accel_resource upstream = { .ops = &ops, .context = &heap };
 	struct accel_adaptor *adaptor;
@@ -759,8 +756,7 @@ static int takes_all(void *context, struct accel_stream *stream, void *ptr, size
  */
 static void test_freed_behind_its_back(void)
 {
-	static const struct accel_resource_ops ops = { .size = sizeof(ops),
-						       .allocate = gives_told,
+	static const struct accel_resource_ops ops = { .allocate = gives_told,
 						       .deallocate = takes_all };
 	void *told = (void *)0x5000, *ptr;
 	struct accel_resource resource = { .ops = &ops, .context = &told };
@@ -826,8 +822,7 @@ static int takes_both(void *context, struct accel_stream *stream, void *ptr, siz
 
 static void test_two_frees_of_an_address(void)
 {
-	static const struct accel_resource_ops ops = { .size = sizeof(ops),
-						       .allocate = gives_told,
+	static const struct accel_resource_ops ops = { .allocate = gives_told,
 						       .deallocate = takes_both };
 	void *told = (void *)0x5000, *ptr;
 	struct accel_resource resource = { .ops = &ops, .context = &told };
@@ -857,7 +852,7 @@ static void test_two_frees_of_an_address(void)
 /* A pool that finds damage has freed all the same. */
 static void test_damage_is_found(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	struct accel_resource at = heap_resource(&heap);
 	struct accel_adaptor *counting, *tracking;
 	struct accel_pool *pool;

@@ -96,7 +96,7 @@ static uint64_t all = SPACE, quarter = SPACE / THREADS;
 static struct accel_pool *make_pool(uint64_t *space)
 {
 	struct accel_resource upstream = { .ops = &addresses, .context = space };
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	struct accel_pool *pool;
 
 	options.granule = GRANULE;

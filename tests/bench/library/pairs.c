@@ -68,7 +68,7 @@ static void print(const char *name, const double *ns, int nr)
 int main(int argc, char **argv)
 {
 	int samples = argc == 2 ? atoi(argv[1]) : 0;
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	double of_driver[MAX_SAMPLES], of_pool[MAX_SAMPLES];
 	struct accel_resource driver, pooled;
 	struct accel_device *dev;

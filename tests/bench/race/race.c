@@ -80,7 +80,7 @@ static const struct accel_resource_ops addresses = {
 static void *pool_create(uint64_t bytes)
 {
 	struct accel_resource upstream = { .ops = &addresses };
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	struct accel_pool *pool;
 
 	options.granule = RACE_GRANULE;

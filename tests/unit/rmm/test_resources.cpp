@@ -254,7 +254,7 @@ struct small_resource {
 /* An exception that the pool could do without, does not come back in another call. */
 static void test_forgotten_exception()
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = {};
 
 	options.growth_size = 1 << 17;
 	rmm::mr::pool_memory_resource pool{small_resource{}, options};

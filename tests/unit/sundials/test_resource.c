@@ -12,7 +12,7 @@ static struct accel_resource resource;
 
 static void begin_with_pool(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 
 	dev = open_card();
 	options.granule = 64;
@@ -151,7 +151,7 @@ static void test_helpers_of_other_memory(void)
 /* A pool that looks for damage says that it has found some; the memory is free, and counted so. */
 static void test_damage_is_found(void)
 {
-	struct accel_pool_options options = ACCEL_POOL_OPTIONS_INIT;
+	struct accel_pool_options options = { 0 };
 	struct accel_resource careful;
 	struct accel_pool *looking;
 	SUNMemoryHelper by;
