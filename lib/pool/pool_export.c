@@ -97,8 +97,13 @@ int accel_pool_allocate_exportable(struct accel_pool *pool, struct accel_stream 
 /* 0, with the block out of the list, or what is wrong; under the lock. */
 static int lone_take(struct accel_pool *pool, uintptr_t addr, size_t size, struct chunk **lone)
 {
-	struct chunk **at = lone_at(pool, addr), *found = *at;
+	struct chunk **at, *found;
 
+	/* Before the list, so that frees of other blocks do not take longer for it. */
+	if (*space_at(&pool->space, addr))
+		return -EAGAIN;
+	at = lone_at(pool, addr);
+	found = *at;
 	if (!found)
 		return -EAGAIN;
 	if (addr != (uintptr_t)found->base)
