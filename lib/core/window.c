@@ -53,10 +53,29 @@ static size_t window_align(uint64_t mem_size)
 	return align;
 }
 
-int window_reserve(struct window *window, uint64_t mem_size)
+/* What is in front of the window and behind it, but for 2 MiB, is only needed to align it. */
+static void trim(struct window *window, uint64_t mem_size)
+{
+	uintptr_t begin = window->base - WINDOW_ALIGN, end = window->map + window->map_size;
+	size_t size = (((size_t)mem_size + WINDOW_ALIGN - 1) & ~(WINDOW_ALIGN - 1)) +
+		      2 * WINDOW_ALIGN;
+
+	if (begin > window->map)
+		munmap((void *)window->map, begin - window->map);
+	else
+		begin = window->map;
+	if (begin + size < end) {
+		munmap((void *)(begin + size), end - begin - size);
+		end = begin + size;
+	}
+	WRITE_SHARED(window->map, begin);
+	WRITE_SHARED(window->map_size, end - begin);
+}
+
+static int reserve_aligned(struct window *window, uint64_t mem_size, size_t align)
 {
 	/* Room to align the base behind a guard, and for at least 2 MiB behind the memory. */
-	size_t align = window_align(mem_size), size = (size_t)mem_size + align + 2 * WINDOW_ALIGN;
+	size_t size = (size_t)mem_size + align + 2 * WINDOW_ALIGN;
 	void *map;
 
 	if (size < mem_size)
@@ -70,7 +89,19 @@ int window_reserve(struct window *window, uint64_t mem_size)
 	WRITE_SHARED(window->map, (uintptr_t)map);
 	WRITE_SHARED(window->map_size, size);
 	window->base = (window->map + GUARD + align - 1) & ~(align - 1);
+	trim(window, mem_size);
 	return 0;
+}
+
+/* Where there is no room to align it to more it is aligned to 2 MiB. */
+int window_reserve(struct window *window, uint64_t mem_size)
+{
+	size_t align = window_align(mem_size);
+	int err = reserve_aligned(window, mem_size, align);
+
+	if (err && align > WINDOW_ALIGN)
+		err = reserve_aligned(window, mem_size, WINDOW_ALIGN);
+	return err;
 }
 
 /*

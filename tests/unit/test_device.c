@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -674,6 +675,40 @@ static void test_windows_are_aligned(void)
 	}
 }
 
+static size_t address_space(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	size_t pages = 0;
+
+	ok(file && fscanf(file, "%zu", &pages) == 1);
+	if (file)
+		fclose(file);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The alignment takes no address space while the device is open, and none that is not there. */
+static void test_window_takes_no_more_than_memory(void)
+{
+	enum { SIZE = 600 << 20, MORE = 64 << 20 };
+	struct rlimit limit, low;
+	struct accel_device *dev;
+	size_t before;
+
+	mock_add_sized(0, SIZE, 4096);
+	before = address_space();
+	expect(accel_device_open(0, &dev), 0);
+	ok(address_space() - before < SIZE + MORE);
+	expect(accel_device_close(dev), 0);
+	getrlimit(RLIMIT_AS, &limit);
+	low = limit;
+	low.rlim_cur = address_space() + SIZE + MORE;
+	setrlimit(RLIMIT_AS, &low);
+	expect(accel_device_open(0, &dev), 0);
+	ok(!((uintptr_t)device_memory(dev, 1) % (2u << 20)));
+	setrlimit(RLIMIT_AS, &limit);
+	expect(accel_device_close(dev), 0);
+}
+
 static void test_windows_of_odd_sizes(void)
 {
 	struct accel_device *devs[MOCK_CARDS];
@@ -733,6 +768,7 @@ int main(void)
 	RUN(test_window_that_cannot_be_mapped);
 	RUN(test_card_that_cannot_be_mapped);
 	RUN(test_windows_are_aligned);
+	RUN(test_window_takes_no_more_than_memory);
 	RUN(test_windows_of_odd_sizes);
 	RUN(test_large_card_costs_addresses_only);
 	return tap_end();
