@@ -206,9 +206,10 @@ int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, si
  * The order of accesses is up to the processes, for example with accel_stream_export_fence().
  *
  * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another device or was destroyed);
- * ``-ENOMEM`` (maximum_size, or the host has no memory for the tables of the pool); ``-EOPNOTSUPP``
- * (upstream gave something else than a whole allocation of the driver: memory of the process, a block
- * of a pool); ``-EPERM`` (from before a fork); or what upstream says.
+ * ``-ENOMEM`` (maximum_size, more than the granule allows in a chunk, or the host has no memory for
+ * the tables of the pool); ``-EOPNOTSUPP`` (upstream gave something else than a whole allocation of the
+ * driver: memory of the process, a block of a pool); ``-EPERM`` (from before a fork); or what upstream
+ * says.
  */
 int accel_pool_allocate_exportable(struct accel_pool *pool, struct accel_stream *stream, size_t size,
 				   size_t alignment, void **ptr);

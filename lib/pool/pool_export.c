@@ -55,6 +55,18 @@ static int lone_request(struct accel_pool *pool, struct accel_stream *stream, st
 	return err;
 }
 
+/* -ENOMEM: the pool never has so much, whatever it gives back. */
+static int lone_check_size(const struct accel_pool *pool, size_t size)
+{
+	size_t most = pool_largest_chunk(pool);
+
+	if (pool->maximum_size && pool->maximum_size < most)
+		most = pool->maximum_size;
+	return size <= most && pool_round(pool, size) <= most ? 0 :
+		fail(-ENOMEM, "size is %zu: a block of the pool has at most %zu bytes (%s)", size, most,
+		     most == pool->maximum_size ? "maximum_size" : "for this granule");
+}
+
 static int lone_allocate(struct accel_pool *pool, struct accel_stream *stream, struct chunk *lone)
 {
 	int err = lone_request(pool, stream, lone);
@@ -62,11 +74,6 @@ static int lone_allocate(struct accel_pool *pool, struct accel_stream *stream, s
 	if (err == -ENOMEM || err == -EDQUOT) {
 		pool_shrink(pool, 0);
 		err = lone_request(pool, stream, lone);
-	}
-	if (err == -ENOMEM || err == -EDQUOT) {
-		lock_take(&pool->lock);
-		pool->failures++;
-		lock_give(&pool->lock);
 	}
 	return err;
 }
@@ -86,11 +93,17 @@ int accel_pool_allocate_exportable(struct accel_pool *pool, struct accel_stream 
 	granule = (size_t)1 << pool->granule_shift;
 	lone->size = size;
 	lone->alignment = alignment > granule ? alignment : granule;
-	err = lone_allocate(pool, stream, lone);
-	if (err)
-		free(lone);
-	else
+	err = lone_check_size(pool, size) ?: lone_allocate(pool, stream, lone);
+	if (!err) {
 		*ptr = lone->base;
+		return 0;
+	}
+	free(lone);
+	if (err == -ENOMEM || err == -EDQUOT) {
+		lock_take(&pool->lock);
+		pool->failures++;
+		lock_give(&pool->lock);
+	}
 	return err;
 }
 

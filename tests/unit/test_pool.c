@@ -1101,6 +1101,25 @@ static void test_exportable_out_of_free_chunks(void)
 	expect(accel_device_close(dev), 0);
 }
 
+/* What no chunk that is given back helps. */
+static void test_exportable_too_large(void)
+{
+	struct accel_pool *pool = growing_pool(1024, 0, SIZE_MAX);
+	void *ptr;
+
+	give(pool, block(pool, 1), 1);
+	refused(accel_pool_allocate_exportable(pool, NULL, SIZE_MAX, 1, &ptr), -ENOMEM,
+		"for this granule");
+	ok(!ptr && stats_of(pool).chunk_bytes == 1024 && stats_of(pool).failures == 1);
+	end(pool);
+	pool = growing_pool(1024, 2048, SIZE_MAX);
+	give(pool, block(pool, 1), 1);
+	refused(accel_pool_allocate_exportable(pool, NULL, 2049, 1, &ptr), -ENOMEM,
+		"at most 2048 bytes (maximum_size)");
+	ok(!ptr && stats_of(pool).chunk_bytes == 1024 && stats_of(pool).failures == 1);
+	end(pool);
+}
+
 static void test_refused_exportable(void)
 {
 	struct accel_device *dev = open_card();
@@ -1402,6 +1421,7 @@ int main(void)
 	RUN(test_export_of_chunks);
 	RUN(test_exportable);
 	RUN(test_exportable_out_of_free_chunks);
+	RUN(test_exportable_too_large);
 	RUN(test_refused_exportable);
 	RUN(test_exportable_on_a_lost_card);
 	RUN(test_debug_on_the_heap);
