@@ -940,11 +940,10 @@ int accel_stream_wait_event(struct accel_stream *stream, struct accel_event *eve
  * @stream: stream
  * @fd: eventfd; may be closed after the call
  *
- * Adds 1 to @fd when all that was queued before has ended, also when it fails: accel_stream_query()
- * then tells. Thread-safe.
+ * Adds 1 to @fd when all that was queued before has ended, also when it fails or has failed before:
+ * accel_stream_query() then tells. So a stream that has failed does not refuse this. Thread-safe.
  *
- * Return: 0; ``-EINVAL`` (@fd is no eventfd); ``-ECANCELED`` (the stream has failed already: @fd is
- * not signalled); or an error of streams.
+ * Return: 0; ``-EINVAL`` (@fd is no eventfd); or an error of streams.
  */
 int accel_stream_eventfd(struct accel_stream *stream, int fd);
 

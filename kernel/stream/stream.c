@@ -533,6 +533,22 @@ bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr)
 	       stream->ctx->queued + nr <= PACCEL_MAX_QUEUED_ALL;
 }
 
+int paccel_stream_refusal(struct paccel_stream *stream, const struct list_head *jobs)
+{
+	struct paccel_stream_job *job;
+
+	if (stream->ctx->ended)
+		return stream->ctx->ended;
+	if (!stream->open)
+		return -ENOENT;
+	if (!stream->error)
+		return 0;
+	list_for_each_entry(job, jobs, in_stream)
+		if (!job->always)
+			return -ECANCELED;
+	return 0;
+}
+
 /*
  * Queues @nr jobs as @point and empties the list, or fails without effect. -EAGAIN: @point is not
  * the next point any more. -EBUSY: there is no room. Other errors are those of SUBMIT.
@@ -543,18 +559,13 @@ int paccel_stream_queue(struct paccel_stream *stream, struct list_head *jobs, un
 	struct paccel_ctx *ctx = stream->ctx;
 	struct paccel_stream_job *job;
 	u64 now = ktime_get_ns();
-	int ret = 0;
+	int ret;
 
 	spin_lock(&ctx->work_lock);
-	if (ctx->ended)
-		ret = ctx->ended;
-	else if (!stream->open)
-		ret = -ENOENT;
-	else if (stream->error)
-		ret = -ECANCELED;
-	else if (point != stream->submitted + 1)
+	ret = paccel_stream_refusal(stream, jobs);
+	if (!ret && point != stream->submitted + 1)
 		ret = -EAGAIN;
-	else if (!paccel_stream_fits(stream, nr))
+	if (!ret && !paccel_stream_fits(stream, nr))
 		ret = -EBUSY;
 	if (ret) {
 		spin_unlock(&ctx->work_lock);

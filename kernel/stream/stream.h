@@ -184,6 +184,11 @@ static inline int paccel_stream_error(struct paccel_stream *stream, u64 point)
 /* Returns whether @nr more jobs can be queued. ctx->work_lock is held. */
 bool paccel_stream_fits(struct paccel_stream *stream, unsigned int nr);
 /*
+ * Returns the error with which the jobs are refused whatever room there is, or 0. A stream that has
+ * failed accepts only submissions whose jobs all run in a failed stream. ctx->work_lock is held.
+ */
+int paccel_stream_refusal(struct paccel_stream *stream, const struct list_head *jobs);
+/*
  * Queues the @nr jobs of the list, in order, as @point. On success, takes over the list and its
  * references and returns 0. Otherwise the caller keeps them: -EAGAIN: @point is not the next point
  * any more; -EBUSY: the jobs do not fit; else the error of SUBMIT. Process context, no lock held.

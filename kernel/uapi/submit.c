@@ -195,13 +195,13 @@ static int submit_make_jobs(struct paccel_stream *stream, struct paccel_submit *
  * Returns whether paccel_stream_queue() is to be called: there is room, or it will fail. Sets the
  * next point.
  */
-static bool submit_has_room(struct paccel_stream *stream, struct paccel_submit *cmd)
+static bool submit_has_room(struct paccel_stream *stream, const struct list_head *jobs,
+			    struct paccel_submit *cmd)
 {
 	bool room;
 
 	spin_lock(&stream->ctx->work_lock);
-	room = paccel_stream_fits(stream, cmd->nr_ops) || stream->error || !stream->open ||
-	       stream->ctx->ended;
+	room = paccel_stream_fits(stream, cmd->nr_ops) || paccel_stream_refusal(stream, jobs);
 	cmd->point = stream->submitted + 1;
 	spin_unlock(&stream->ctx->work_lock);
 	return room;
@@ -218,7 +218,8 @@ static int submit_queue_jobs(struct paccel_ucmd *ucmd, struct paccel_stream *str
 	int ret;
 
 	do {
-		ret = wait_event_interruptible(stream->ctx->wait, submit_has_room(stream, cmd));
+		ret = wait_event_interruptible(stream->ctx->wait,
+					       submit_has_room(stream, jobs, cmd));
 		if (ret)
 			return ret;
 		ret = paccel_reply(ucmd);

@@ -28,7 +28,6 @@ struct call {
 	struct call *next;
 	struct accel_stream *stream;
 	uint64_t ticket; /* all the work before it */
-	bool quiet; /* the stream had failed before: the driver signals nothing */
 	void (*fn)(void *data, int status);
 	void *data;
 };
@@ -94,7 +93,7 @@ static bool is_due(const struct call *call)
 {
 	struct accel_device *dev = call->stream->dev;
 
-	return call->quiet || dev->closing || ticket_status(dev, call->ticket) != -EINPROGRESS;
+	return dev->closing || ticket_status(dev, call->ticket) != -EINPROGRESS;
 }
 
 /* The link to the first call that can be run now. Callbacks of one stream run one after the other. */
@@ -113,15 +112,11 @@ static void unlink_call(struct call **at)
 	*at = (*at)->next;
 }
 
-/* Behind a failure everything ends by itself, so a quiet call does not wait for the device. */
 static int status_for(const struct call *call)
 {
-	struct accel_device *dev = call->stream->dev;
-	int status = ticket_status(dev, call->ticket);
+	int status = ticket_status(call->stream->dev, call->ticket);
 
-	if (status != -EINPROGRESS)
-		return status;
-	return call->quiet ? ticket_wait(dev, call->ticket, NEVER) : -ECANCELED;
+	return status == -EINPROGRESS ? -ECANCELED : status;
 }
 
 static void settle(struct accel_stream *stream)
@@ -456,12 +451,7 @@ static int queue_signal(struct call *call, int fd)
 	err = stream_signal(stream, &op, &done);
 	if (!err)
 		call->ticket = ticket_make(stream->number, ticket_point(done.ticket) - 1);
-	if (err != -ECANCELED)
-		return err;
-	call->ticket = ticket_make(stream->number,
-				   __atomic_load_n(&stream->submitted, __ATOMIC_ACQUIRE));
-	call->quiet = true;
-	return 0;
+	return err;
 }
 
 int accel_stream_add_callback(struct accel_stream *stream, void (*fn)(void *data, int status),

@@ -53,7 +53,7 @@ static void has_failed(struct __test_metadata *_metadata, struct rig *r, u32 str
 	EXPECT_TRUE(all_bytes(slot->reserved, sizeof(slot->reserved), 0));
 }
 
-/* Nothing can be submitted, though all else is right. */
+/* Nothing but eventfds that are always signalled can be submitted, though all else is right. */
 static void is_stuck(struct __test_metadata *_metadata, struct rig *r, u32 stream)
 {
 	struct paccel_op op = op_write(&r->own[100], 1);
@@ -178,6 +178,7 @@ TEST_F(fail, waits_keep_their_order)
 {
 	struct rig *r = &self->r;
 	u32 busy = stream_create(r->fd), s[] = { r->stream, stream_create(r->fd) };
+	int always = eventfd(0, EFD_NONBLOCK);
 
 	EXPECT_EQ(1, submit(r->fd, busy, op_fence(self->in), op_write(&r->own[0], 1)));
 	for (int i = 0; i < 2; i++) {
@@ -190,10 +191,15 @@ TEST_F(fail, waits_keep_their_order)
 		EXPECT_EQ(-ECANCELED, outcome(r->fd, s[i], 1));
 		EXPECT_EQ(-EINPROGRESS, standing(r->fd, s[i], 2));
 		test_err_stream_clear(EBUSY, r->fd, s[i]);
+		EXPECT_EQ(4, submit(r->fd, s[i], op_eventfd(always, PACCEL_OP_ALWAYS)));
+		EXPECT_EQ(-EINPROGRESS, standing(r->fd, s[i], 4));
 	}
+	EXPECT_EQ(0, eventfd_sum(always, 0));
 	foreign_signal(&self->f);
 	for (int i = 0; i < 2; i++)
-		has_failed(_metadata, r, s[i], 1, -ECANCELED, 3);
+		has_failed(_metadata, r, s[i], 1, -ECANCELED, 4);
+	EXPECT_EQ(2, eventfd_sum(always, 2));
+	close(always);
 	EXPECT_EQ(1, slot_of(r, busy)->done);
 	EXPECT_EQ(0, r->own[1]);
 }
@@ -214,7 +220,13 @@ TEST_F(fail, eventfd_always)
 	has_failed(_metadata, r, r->stream, 1, -ECANCELED, 2);
 	EXPECT_EQ(2, eventfd_sum(always, 2));
 	EXPECT_EQ(-1, read(plain, &n, 8));
-	clear(_metadata, r, r->stream, 1, -ECANCELED, 2);
+	/* Afterwards, and only if all of a SUBMIT is so. */
+	EXPECT_EQ(3, submit(r->fd, r->stream, op_eventfd(always, PACCEL_OP_ALWAYS)));
+	EXPECT_EQ(-ECANCELED, submit(r->fd, r->stream, op_eventfd(always, PACCEL_OP_ALWAYS),
+				     op_eventfd(plain, 0)));
+	has_failed(_metadata, r, r->stream, 1, -ECANCELED, 3);
+	EXPECT_EQ(1, eventfd_sum(always, 1));
+	clear(_metadata, r, r->stream, 1, -ECANCELED, 3);
 	close(plain);
 	close(always);
 }

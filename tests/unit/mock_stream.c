@@ -708,15 +708,25 @@ static bool has_room(const struct file *file, const struct stream *stream, unsig
 	return stream->queued + nr <= MOCK_QUEUED && all <= MOCK_QUEUED_ALL;
 }
 
+static bool is_all_always(const struct job *job)
+{
+	unsigned int i = 0;
+
+	while (i < job->nr && job->works[i].op.op == PACCEL_OP_EVENTFD &&
+	       job->works[i].op.flags & PACCEL_OP_ALWAYS)
+		i++;
+	return i == job->nr;
+}
+
 /* Until there is room, or never will be: 0 or an errno. */
-static int wait_room(struct file *file, const struct stream *stream, unsigned int nr)
+static int wait_room(struct file *file, const struct stream *stream, const struct job *job)
 {
 	const struct paccel_slot *slot = slot_of(file, (unsigned int)(stream - file->streams));
-
+	bool always = is_all_always(job);
 	int interrupted = 0;
 
-	while (!has_room(file, stream, nr) && !is_gone(file) && !file->lost &&
-	       !stream->destroyed && !slot->failed_point) {
+	while (!has_room(file, stream, job->nr) && !is_gone(file) && !file->lost &&
+	       !stream->destroyed && (always || !slot->failed_point)) {
 		if (interrupted)
 			return EINTR;
 		interrupted = wait_moved(NULL);
@@ -727,7 +737,7 @@ static int wait_room(struct file *file, const struct stream *stream, unsigned in
 		return ESTALE;
 	if (stream->destroyed)
 		return ENOENT;
-	return slot->failed_point ? ECANCELED : 0;
+	return slot->failed_point && !always ? ECANCELED : 0;
 }
 
 int do_submit(struct file *file, struct paccel_submit *cmd)
@@ -741,7 +751,7 @@ int do_submit(struct file *file, struct paccel_submit *cmd)
 	if (err)
 		return err;
 	stream = stream_at(file, cmd->stream);
-	err = wait_room(file, stream, job->nr);
+	err = wait_room(file, stream, job);
 	if (err) {
 		close_works(job);
 		return err;

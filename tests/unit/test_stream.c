@@ -368,6 +368,7 @@ static void test_failure_is_sticky(void)
 	struct accel_event *good, *bad;
 	struct accel_stream *second;
 	int fd = eventfd(0, 0);
+	eventfd_t count;
 	int64_t ns;
 
 	set_up();
@@ -392,7 +393,8 @@ static void test_failure_is_sticky(void)
 	refused(accel_async_device_memory_set(dev, stream, device, 3, SIZE), -ECANCELED,
 		"accel_stream_clear()");
 	expect(accel_event_record(good, stream), -ECANCELED);
-	expect(accel_stream_eventfd(stream, fd), -ECANCELED);
+	expect(accel_stream_eventfd(stream, fd), 0);
+	expect(eventfd_read(fd, &count), 0);
 	close(fd);
 	expect(accel_stream_synchronize(second), -EIO);
 	expect(accel_stream_clear(stream), 0);
@@ -1112,6 +1114,30 @@ static void test_callback_of_a_removal(void)
 	ok(heard.calls == 1 && heard.status[0] == -ENODEV);
 }
 
+static void store_status(void *data, int status)
+{
+	__atomic_store_n((int *)data, status, __ATOMIC_RELEASE);
+}
+
+/* A wait behind the failure keeps the stream busy: the callback waits for it, the close does not. */
+static void test_close_with_callback_behind_a_failure(void)
+{
+	int failing = mock_fence(), never = mock_fence(), status = 1;
+
+	set_up();
+	expect(accel_stream_wait_fence(stream, failing), 0);
+	expect(accel_stream_wait_fence(stream, never), 0);
+	mock_fence_signal(failing, -EIO);
+	mock_wait_idle();
+	expect(accel_stream_add_callback(stream, store_status, &status), 0);
+	mock_wait_idle();
+	ok(__atomic_load_n(&status, __ATOMIC_ACQUIRE) == 1);
+	tear_down();
+	ok(status == -ECANCELED);
+	close(failing);
+	close(never);
+}
+
 /* The last close ends them, and the thread. */
 static void test_close_with_callbacks(void)
 {
@@ -1457,6 +1483,7 @@ int main(void)
 	RUN(test_work_waits_for_callback);
 	RUN(test_callback_of_a_failure);
 	RUN(test_callback_of_a_removal);
+	RUN(test_close_with_callback_behind_a_failure);
 	RUN(test_close_with_callbacks);
 	RUN(test_calls_from_a_callback);
 	RUN(test_other_streams_in_a_callback);

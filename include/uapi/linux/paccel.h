@@ -632,12 +632,13 @@ struct paccel_fill {
  *
  * **Failure.** When an operation fails, the stream has failed: the operations behind it are not run
  * and end with ``-ECANCELED``, since they may need the missing data, and SUBMIT returns
- * ``-ECANCELED`` until STREAM_CLEAR. The first error and its point can be read until then. Waits
- * behind it still end no earlier than what they wait for: so no point ends before the work that it
- * is ordered behind, and memory of that work may be reused after the point. If the device has lost
- * a DMA request, it may have executed requests that were in flight behind it: their operations end
- * with ``-ECANCELED``, too, and the contents of their destinations are undefined. A stream that
- * waits for a point or fence that failed fails with that error. Other streams continue.
+ * ``-ECANCELED`` until STREAM_CLEAR, unless all that it queues is PACCEL_OP_ALWAYS. The first error
+ * and its point can be read until then. Waits behind it still end no earlier than what they wait
+ * for: so no point ends before the work that it is ordered behind, and memory of that work may be
+ * reused after the point. If the device has lost a DMA request, it may have executed requests that
+ * were in flight behind it: their operations end with ``-ECANCELED``, too, and the contents of
+ * their destinations are undefined. A stream that waits for a point or fence that failed fails with
+ * that error. Other streams continue.
  *
  * **Host memory** of operations must lie in a host range (HOST_ALLOC or HOST_REGISTER), since
  * queued operations cannot pin memory. SUBMIT looks up host ranges and allocations; freeing them
@@ -801,7 +802,10 @@ enum paccel_op_code {
 	PACCEL_OP_TIME = 7,
 };
 
-/* For PACCEL_OP_EVENTFD only: signal the eventfd also if an earlier operation has failed. */
+/*
+ * For PACCEL_OP_EVENTFD only: signal the eventfd also if an earlier operation has failed. A SUBMIT
+ * of nothing else is accepted by a stream that has failed.
+ */
 #define PACCEL_OP_ALWAYS (1 << 0)
 /* For PACCEL_OP_COPY and PACCEL_OP_FILL only: verify; requires PACCEL_CAP_VERIFY. */
 #define PACCEL_OP_VERIFY (1 << 1)
@@ -925,8 +929,8 @@ struct paccel_op {
  * ``-ENOENT`` (no such stream; WAIT_POINT: no such stream to wait for); ``-EFAULT`` (@ops cannot be
  * read; an operation: as in COPY and FILL, or host memory outside host ranges; WRITE and TIME: not
  * in HOST_ALLOC memory); ``-EOPNOTSUPP`` (PACCEL_OP_VERIFY, as in COPY); ``-ECANCELED`` (the stream
- * has failed); ``-ENOMEM``; ``-EIO`` (the device is out of service; or as in HOST_REGISTER);
- * ``-EINTR`` (a signal, while the operations did not fit).
+ * has failed, and an operation is without PACCEL_OP_ALWAYS); ``-ENOMEM``; ``-EIO`` (the device is
+ * out of service; or as in HOST_REGISTER); ``-EINTR`` (a signal, while the operations did not fit).
  */
 struct paccel_submit {
 	__u32 size;
