@@ -171,7 +171,9 @@ int accel_pool_destroy(struct accel_pool *pool);
  *
  * While another thread takes a chunk from upstream or gives one back, and there may be enough when
  * it has, the call waits for that instead of failing; but not in a callback of a stream, or in one
- * that upstream makes. So upstream must not wait for a thread that may be in this call.
+ * that upstream makes. So upstream must not wait for a thread that may be in this call. The number
+ * of such waits has no limit: as long as other threads take and give back all the time, an allocation
+ * that cannot succeed may not return.
  *
  * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another device or was destroyed);
  * ``-ENOMEM`` (no such block is free, and the pool cannot grow enough for it; or the host has no
@@ -192,8 +194,8 @@ int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, si
  *	accel_device_info.max_alignment
  * @ptr: receives the address, NULL on failure
  *
- * The block is an allocation of upstream of its own. So accel_memory_export() makes a dma-buf of just
- * its @size bytes, where it refuses the other blocks of pools. It takes as long as an allocation of
+ * The block is an allocation of upstream of its own. So accel_memory_export() makes a dma-buf of it
+ * alone, in whole pages, where it refuses the other blocks of pools. It takes as long as an allocation of
  * upstream, and counts in maximum_size and in all statistics; ACCEL_POOL_DEBUG leaves it out. If
  * upstream has no memory, the pool gives back its wholly free chunks first. It does not wait for
  * chunks that other threads move. Thread-safe.
@@ -218,13 +220,13 @@ int accel_pool_allocate_exportable(struct accel_pool *pool, struct accel_stream 
  * accel_pool_deallocate() - free a block
  * @pool: pool
  * @stream: whose work was the last to use it; NULL: no work that is queued uses it
- * @ptr: what accel_pool_allocate() gave
+ * @ptr: what accel_pool_allocate() or accel_pool_allocate_exportable() gave
  * @size: as it was asked for
  * @alignment: likewise
  *
  * Waits only for callbacks that @stream has to run, as calls that queue do. Makes no system call,
- * unless a chunk is given back (ACCEL_POOL_RELEASE). A call that fails has freed
- * nothing, but see ``-EFAULT``. Thread-safe.
+ * unless a chunk is given back (ACCEL_POOL_RELEASE) or the block is an exportable one. A call that
+ * fails has freed nothing, but see ``-EFAULT``. Thread-safe.
  *
  * Return: 0; ``-EINVAL`` (NULL, @size or @alignment is not that of the block, @stream is of another
  * device or was destroyed); ``-ENOENT`` (no block starts at @ptr: freed, interior, not of this
