@@ -85,7 +85,6 @@ static int take_addresses(void *context, struct accel_stream *stream, void *ptr,
 }
 
 static const struct accel_resource_ops addresses = {
-	.size = sizeof(addresses),
 	.allocate = give_addresses,
 	.deallocate = take_addresses,
 };
