@@ -8,7 +8,6 @@
 #include "device.h"
 #include "error.h"
 #include "event.h"
-#include "fill.h"
 #include "operand.h"
 #include "stamp.h"
 #include "stream.h"

@@ -7,7 +7,6 @@
 #include "copy.h"
 #include "device.h"
 #include "error.h"
-#include "fill.h"
 #include "operand.h"
 #include "stream.h"
 

@@ -49,11 +49,29 @@ uint64_t wire_address(const struct operand *operand);
 /* Pageable memory that the processor is about to access; says what is wrong. */
 int host_touch(const struct operand *host, uintptr_t ptr, size_t size);
 
-/* ---- async.c: on a stream ---- */
+/* ---- On a stream ---- */
 
 /* The direction for the driver if a device can do the copy alone, with pinned host memory; or 0. */
 uint32_t copy_direction(const struct copy *copy);
 void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op);
 int copy_queue(const struct copy *copy);
+
+/* ---- Fills ---- */
+
+struct pattern {
+	uint64_t value; /* in the low bytes, as the driver has it */
+	uint32_t size;
+	bool verify;
+};
+
+/* Checks what does not depend on the memory. */
+int pattern_make(struct pattern *pattern, const void *bytes, size_t pattern_size, size_t size,
+		 unsigned int flags);
+int fill_queue(struct accel_stream *stream, const struct operand *memory,
+	       const struct pattern *pattern);
+void fill_operation(const struct operand *memory, const struct pattern *pattern,
+		    struct paccel_op *op);
+/* The sentence for an error of the driver. */
+int fill_failed(const struct accel_device *dev, int err, const struct operand *memory);
 
 #endif
