@@ -53,24 +53,11 @@ static int check_overlap(const struct copy *copy)
 		    copy->src.ptr, copy->dst.size);
 }
 
-int copy_now(const struct copy *copy)
-{
-	struct accel_device *to = copy->dst.dev, *from = copy->src.dev;
-
-	if (!to && !from)
-		return copy_host(copy);
-	if (!from)
-		return copy_submit(to, PACCEL_COPY_H2D, copy);
-	if (!to)
-		return copy_submit(from, PACCEL_COPY_D2H, copy);
-	return to == from ? copy_submit(to, PACCEL_COPY_D2D, copy) : copy_between(copy);
-}
-
-static int copy_dispatch(const struct copy *copy)
+static int copy_dispatch( struct copy *copy)
 {
 	if (copy->batch)
 		return batch_add_copy(copy);
-	return copy->stream ? copy_queue(copy) : copy_now(copy);
+	return copy_transfer(copy);
 }
 
 /* Host memory may overlap where a copy is plainly from host to host, as memmove() allows it. */
@@ -309,30 +296,6 @@ int pattern_make(struct pattern *pattern, const void *bytes, size_t pattern_size
 	return 0;
 }
 
-int fill_failed(const struct accel_device *dev, int err, const struct operand *memory)
-{
-	if (err == -EOPNOTSUPP)
-		return verify_refused(dev);
-	if (err == -EFAULT)
-		return fail(err, "ptr " ADDR " was freed by another thread", memory->ptr);
-	return general_error(dev, err);
-}
-
-static int fill(const struct operand *memory, const struct pattern *pattern)
-{
-	struct paccel_fill cmd = {
-		.size = sizeof(cmd),
-		.flags = pattern->verify ? PACCEL_FILL_VERIFY : 0,
-		.addr = device_address(memory->dev, memory->ptr),
-		.length = memory->size,
-		.pattern = pattern->value,
-		.pattern_size = pattern->size,
-	};
-	int err = device_ioctl(memory->dev, PACCEL_IOC_FILL, &cmd);
-
-	return err ? fill_failed(memory->dev, err, memory) : 0;
-}
-
 /* What is written already is the source of as much again: few calls, whatever the size. */
 static void fill_bytes(char *to, size_t size, const void *bytes, size_t pattern_size)
 {
@@ -360,7 +323,7 @@ static int fill_host(const struct operand *memory, struct accel_stream *stream,
 	return err;
 }
 
-static int fill_run(struct operand *memory, struct accel_stream *stream,
+static int fill_resolved(struct operand *memory, struct accel_stream *stream,
 		    const struct pattern *pattern, const void *bytes)
 {
 	int err = operand_resolve(memory, NULL);
@@ -369,7 +332,7 @@ static int fill_run(struct operand *memory, struct accel_stream *stream,
 		return err;
 	if (!memory->dev)
 		return fill_host(memory, stream, pattern, bytes);
-	err = stream ? fill_queue(stream, memory, pattern) : fill(memory, pattern);
+	err = fill_run(stream, memory, pattern);
 	device_drop(memory->dev);
 	return err;
 }
@@ -387,7 +350,7 @@ int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream
 		  pattern_make(&made, pattern, pattern_size, size, flags);
 
 	want_device(&memory, dev);
-	return err ? err : fill_run(&memory, stream, &made, pattern);
+	return err ? err : fill_resolved(&memory, stream, &made, pattern);
 }
 
 int accel_device_memory_fill(struct accel_device *dev, void *ptr, const void *pattern,

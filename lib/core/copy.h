@@ -11,7 +11,8 @@ struct copy {
 	size_t dpitch, spitch, width, rows;
 	bool verify;
 	struct accel_stream *stream; /* or NULL: complete on return */
-	struct accel_device *pin_dev; /* whose host ranges count; with a stream or batch */
+	/* With a stream or batch: its device, and host memory only in host ranges of that. */
+	const struct accel_device *pin_dev;
 	struct accel_batch *batch; /* only collected there */
 };
 
@@ -23,38 +24,35 @@ int copy_make_2d(struct copy *copy, void *dst, size_t dpitch, const void *src, s
 int copy_run(struct copy *copy);
 /* Between any two addresses, on a stream; NULL: complete on return. */
 int copy_any(struct accel_stream *stream, void *dst, const void *src, size_t size);
-/* In the way that the operands allow, complete on return. */
-int copy_now(const struct copy *copy);
 
-/* By one device; enum paccel_copy_dir. Without a sentence, and with one. */
-int copy_ioctl(struct accel_device *dev, uint32_t dir, const struct copy *copy);
-int copy_submit(struct accel_device *dev, uint32_t dir, const struct copy *copy);
-/* Between two devices, through host memory: staged.c. */
+/* ---- transfer.c ---- */
+
+/* In the way that the operands allow: changes the copy. */
+int copy_transfer(struct copy *copy);
+/* The direction for the driver if one device can do the copy alone; or 0. */
+uint32_t copy_direction(const struct copy *copy);
+struct paccel_op;
+void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op);
+/* By one device, at once or on the stream; without a sentence. */
+int copy_by(struct accel_device *dev, uint32_t dir, const struct copy *copy);
+/* The sentence for its errors. */
+int copy_failed(const struct accel_device *dev, int err, const struct copy *copy);
+/* The sentence for what was to be verified, but no device is to do. */
+int verify_by_processor(void);
+/* Pageable memory that the processor is about to access; says what is wrong. */
+int host_touch(const struct operand *host, uintptr_t ptr, size_t size);
+
+/* ---- Other ways: where one does not do, nothing is done and there is no error ---- */
+
+/* Pageable memory to the device of the stream: stage.c. */
+int copy_pageable(const struct copy *copy, bool *queued);
+/* Between two devices, directly: peer.c. On a stream of the device that has the source, if on any. */
+int copy_linked(const struct copy *copy, bool *done);
+/* Between two devices, through host memory, complete on return: staged.c. This one always does. */
 int copy_staged(const struct copy *copy);
 /* Gives up what is kept for such copies. False if there was nothing. */
 bool staged_give_up(void);
 void staged_in_child(void);
-/* Between two devices, directly if they reach each other: peer.c. */
-int copy_between(const struct copy *copy);
-/* On a stream of the device that has the source; nothing is queued where that does not do. */
-int copy_between_queue(const struct copy *copy, bool *queued);
-/* By the processor. */
-int copy_host(const struct copy *copy);
-/* The sentence for an error of the driver. */
-int copy_failed(const struct accel_device *dev, int err, const struct copy *copy);
-/* The sentences for -EOPNOTSUPP of what was to be verified, and for what no device is to do. */
-int verify_refused(const struct accel_device *dev);
-int verify_by_processor(void);
-uint64_t wire_address(const struct operand *operand);
-/* Pageable memory that the processor is about to access; says what is wrong. */
-int host_touch(const struct operand *host, uintptr_t ptr, size_t size);
-
-/* ---- On a stream ---- */
-
-/* The direction for the driver if a device can do the copy alone, with pinned host memory; or 0. */
-uint32_t copy_direction(const struct copy *copy);
-void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op);
-int copy_queue(const struct copy *copy);
 
 /* ---- Fills ---- */
 
@@ -67,11 +65,10 @@ struct pattern {
 /* Checks what does not depend on the memory. */
 int pattern_make(struct pattern *pattern, const void *bytes, size_t pattern_size, size_t size,
 		 unsigned int flags);
-int fill_queue(struct accel_stream *stream, const struct operand *memory,
-	       const struct pattern *pattern);
+/* On a stream; NULL: complete on return. */
+int fill_run(struct accel_stream *stream, const struct operand *memory,
+	     const struct pattern *pattern);
 void fill_operation(const struct operand *memory, const struct pattern *pattern,
 		    struct paccel_op *op);
-/* The sentence for an error of the driver. */
-int fill_failed(const struct accel_device *dev, int err, const struct operand *memory);
 
 #endif

@@ -13,7 +13,6 @@
 #include "device.h"
 #include "peer.h"
 #include "range.h"
-#include "stream.h"
 #include "table.h"
 
 #include <errno.h>
@@ -299,53 +298,25 @@ static struct peer *get(const struct copy *copy)
 	return peer ? peer : make(copy);
 }
 
-/* The copy as one of the device that writes: the other device's memory is its host memory. */
-static struct copy as_host(const struct copy *copy, const struct peer *peer)
-{
-	struct copy direct = *copy;
-
-	direct.dst.dev = NULL;
-	direct.dst.ptr = peer->at + (copy->dst.ptr - peer->base);
-	return direct;
-}
-
 /*
- * -EFAULT: there is no direct way, or perhaps that memory was taken away, as the device is gone or
- * has lost it. Through the host there is either a way or a sentence for it.
+ * The other device's memory is host memory of the device that writes. -EFAULT: there is no link, or
+ * perhaps that memory was taken away, as the device is gone or has lost it: through the host there is
+ * either a way or a sentence for it. Queued work keeps what it needs: the registration may end before
+ * the copy does.
  */
-int copy_between(const struct copy *copy)
+int copy_linked(const struct copy *copy, bool *done)
 {
 	struct peer *peer = get(copy);
-	struct copy direct;
+	struct copy direct = *copy;
 	int err = -EFAULT;
 
 	if (peer && peer->size) {
-		direct = as_host(copy, peer);
-		err = copy_ioctl(copy->src.dev, PACCEL_COPY_D2H, &direct);
+		direct.dst.dev = NULL;
+		direct.dst.ptr = peer->at + (copy->dst.ptr - peer->base);
+		err = copy_by(copy->src.dev, PACCEL_COPY_D2H, &direct);
 	}
 	if (peer)
 		peer_put(peer);
-	if (err == -EFAULT)
-		return copy_staged(copy);
-	return err ? general_error(copy->src.dev, err) : 0;
-}
-
-/* Queued work keeps what it needs: the registration may end before the copy does. */
-int copy_between_queue(const struct copy *copy, bool *queued)
-{
-	struct peer *peer = get(copy);
-	struct submitted done;
-	struct paccel_op op;
-	struct copy direct;
-	int err = -EFAULT;
-
-	if (peer && peer->size) {
-		direct = as_host(copy, peer);
-		copy_operation(&direct, PACCEL_COPY_D2H, &op);
-		err = stream_submit(copy->stream, &op, 1, &done);
-	}
-	if (peer)
-		peer_put(peer);
-	*queued = err != -EFAULT;
-	return err && *queued ? submit_error(copy->stream, err) : 0;
+	*done = err != -EFAULT;
+	return err && *done ? copy_failed(copy->src.dev, err, copy) : 0;
 }

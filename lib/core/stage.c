@@ -6,6 +6,7 @@
  * bytes.
  */
 #include "api.h"
+#include "copy.h"
 #include "device.h"
 #include "host.h"
 #include "range.h"
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <linux/paccel.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define STAGE_BYTES ((size_t)1 << 20)
@@ -106,7 +108,8 @@ static struct stage_piece *take_piece(struct stage *stage, size_t size, void **p
 	return piece;
 }
 
-struct stage_piece *stage_take(struct accel_device *dev, size_t size, void **place)
+/* A place for some bytes, or NULL: there is no room, or they are too many. */
+static struct stage_piece *stage_take(struct accel_device *dev, size_t size, void **place)
 {
 	struct stage_piece *piece;
 	struct stage *stage;
@@ -121,12 +124,55 @@ struct stage_piece *stage_take(struct accel_device *dev, size_t size, void **pla
 	return piece;
 }
 
-void stage_give(struct accel_device *dev, struct stage_piece *piece, uint64_t ticket)
+/* It is free when the ticket has ended. */
+static void stage_give(struct accel_device *dev, struct stage_piece *piece, uint64_t ticket)
 {
 	pthread_mutex_lock(&dev->lock);
 	piece->ticket = ticket;
 	piece->filling = false;
 	pthread_mutex_unlock(&dev->lock);
+}
+
+/* The rows, packed. */
+static int stage_rows(const struct copy *copy, char *place)
+{
+	int err = 0;
+
+	for (size_t row = 0; row < copy->rows && !err; row++) {
+		uintptr_t src = copy->src.ptr + row * copy->spitch;
+
+		err = host_touch(&copy->src, src, copy->width);
+		if (!err)
+			memcpy(place + row * copy->width, (const void *)src, copy->width);
+	}
+	return err;
+}
+
+int copy_pageable(const struct copy *copy, bool *queued)
+{
+	struct accel_device *dev = copy->stream->dev;
+	struct submitted done = { .ticket = 0 };
+	struct stage_piece *piece;
+	struct copy staged = *copy;
+	struct paccel_op op;
+	void *place;
+	int err;
+
+	piece = stage_take(dev, copy->width * copy->rows, &place);
+	*queued = piece;
+	if (!piece)
+		return 0;
+	err = stage_rows(copy, place);
+	if (!err) {
+		staged.src.ptr = (uintptr_t)place;
+		staged.spitch = copy->width;
+		copy_operation(&staged, PACCEL_COPY_H2D, &op);
+		err = stream_submit(copy->stream, &op, 1, &done);
+		if (err)
+			err = copy_failed(dev, err, copy);
+	}
+	stage_give(dev, piece, done.ticket);
+	return err;
 }
 
 void stage_free(struct accel_device *dev)

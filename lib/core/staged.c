@@ -81,10 +81,8 @@ static bool next_block(struct blocks *at, void *buffer, struct copy *in, struct 
 
 static int step_failed(const struct accel_device *dev, int err, const struct copy *copy)
 {
-	if (err == -EOPNOTSUPP)
-		return verify_refused(dev);
 	if (err != -EFAULT)
-		return general_error(dev, err);
+		return copy_failed(dev, err, copy);
 	return fail(err,
 		    "dst " ADDR " or src " ADDR " was freed by another thread, or memory was "
 		    "unmapped that is still registered",
@@ -99,12 +97,12 @@ static int copy_stepwise(const struct copy *copy)
 	struct copy in, out;
 
 	while (!err && next_block(&blocks, buffer, &in, &out)) {
-		err = copy_ioctl(in.src.dev, PACCEL_COPY_D2H, &in);
+		err = copy_by(in.src.dev, PACCEL_COPY_D2H, &in);
 		if (err) {
 			err = step_failed(in.src.dev, err, copy);
 			break;
 		}
-		err = copy_ioctl(out.dst.dev, PACCEL_COPY_H2D, &out);
+		err = copy_by(out.dst.dev, PACCEL_COPY_H2D, &out);
 		if (err)
 			err = step_failed(out.dst.dev, err, copy);
 	}
