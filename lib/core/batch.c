@@ -172,10 +172,10 @@ static int add(struct accel_batch *batch, const struct item *item)
 	return err;
 }
 
-int batch_add_copy(const struct copy *copy)
+static int add_copy(struct accel_batch *batch, const struct copy *copy)
 {
-	const struct accel_device *to = copy->dst.dev, *from = copy->src.dev;
-	const struct accel_device *dev = copy->batch->dev;
+	const struct accel_device *to = copy->dst.dev, *from = copy->src.dev, *dev = batch->dev;
+	const struct operand *device = to && (to != dev || !from) ? &copy->dst : &copy->src;
 	const struct operand *host = to ? &copy->src : &copy->dst;
 	uint32_t dir = copy_direction(copy);
 	struct item item = { .what = "copy" };
@@ -183,30 +183,34 @@ int batch_add_copy(const struct copy *copy)
 	if (!to && !from)
 		return fail(-EINVAL, "neither dst nor src is device memory: "
 				     "a device does not copy that");
-	if ((to && to != dev) || (from && from != dev))
+	if (device->dev != dev)
 		return fail(-EFAULT, "%s belongs to another handle (%s), not to the batch's (%s)",
-			    to && to != dev ? "dst" : "src",
-			    to && to != dev ? to->name : from->name, dev->name);
+			    device->name, device->dev->name, dev->name);
 	if (!dir)
 		return fail(-EFAULT,
 			    "%s " ADDR ", %zu bytes, is pageable: a batch takes host memory that is "
 			    "allocated or registered",
 			    host->name, host->ptr, host->size);
 	copy_operation(copy, dir, &item.op);
-	return add(copy->batch, &item);
+	return add(batch, &item);
+}
+
+static int batch_copy(struct accel_batch *batch, struct copy *copy)
+{
+	int err;
+
+	copy->pin_dev = batch->dev;
+	err = copy_begin(copy) ?: add_copy(batch, copy);
+	copy_end(copy);
+	return err;
 }
 
 int accel_batch_copy(struct accel_batch *batch, void *dst, const void *src, size_t size)
 {
 	KEEP_ERRNO;
 	struct copy copy = copy_make(dst, src, size);
-	int err = batch_check(batch);
 
-	if (err)
-		return err;
-	copy.batch = batch;
-	copy.pin_dev = batch->dev;
-	return copy_run(&copy);
+	return batch_check(batch) ?: batch_copy(batch, &copy);
 }
 
 int accel_batch_copy_2d(struct accel_batch *batch, void *dst, size_t dpitch, const void *src,
@@ -214,15 +218,10 @@ int accel_batch_copy_2d(struct accel_batch *batch, void *dst, size_t dpitch, con
 {
 	KEEP_ERRNO;
 	struct copy copy;
-	int err = batch_check(batch);
 
-	if (!err)
-		err = copy_make_2d(&copy, dst, dpitch, src, spitch, width, rows, flags);
-	if (err)
-		return err;
-	copy.batch = batch;
-	copy.pin_dev = batch->dev;
-	return copy_run(&copy);
+	return batch_check(batch) ?:
+	       copy_make_2d(&copy, dst, dpitch, src, spitch, width, rows, flags) ?:
+	       batch_copy(batch, &copy);
 }
 
 int accel_batch_device_memory_set(struct accel_batch *batch, void *ptr, unsigned char value,
@@ -235,29 +234,21 @@ int accel_batch_device_memory_fill(struct accel_batch *batch, void *ptr, const v
 				   size_t pattern_size, size_t size, unsigned int flags)
 {
 	KEEP_ERRNO;
-	struct pattern made;
-	struct operand memory = { .name = "ptr",
-				  .ptr = (uintptr_t)ptr,
-				  .size = size,
-				  .want = WANT_DEVICE,
-				  .written = true };
+	struct fill fill;
 	struct item item = { .what = "fill" };
-	int err = batch_check(batch) ?: operand_check(&memory) ?:
-		  pattern_make(&made, pattern, pattern_size, size, flags);
+	int err = batch_check(batch) ?:
+		  fill_make(&fill, batch->dev, ptr, pattern, pattern_size, size, flags) ?:
+		  operand_resolve(&fill.memory, NULL);
 
 	if (err)
 		return err;
-	memory.want_dev = batch->dev;
-	err = operand_resolve(&memory, NULL);
-	if (err)
-		return err;
-	if (!memory.dev)
+	if (!fill.memory.dev)
 		return fail(-EFAULT,
 			    "ptr " ADDR " is unified memory: only the processor fills that",
-			    memory.ptr);
-	fill_operation(&memory, &made, &item.op);
+			    fill.memory.ptr);
+	fill_operation(&fill, &item.op);
 	err = add(batch, &item);
-	device_drop(memory.dev);
+	device_drop(fill.memory.dev);
 	return err;
 }
 

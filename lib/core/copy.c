@@ -3,7 +3,6 @@
  * Copies and fills: what the arguments mean, then one of the ways of transfer.c.
  */
 #include "api.h"
-#include "batch.h"
 #include "copy.h"
 #include "device.h"
 #include "error.h"
@@ -17,16 +16,6 @@
 static int unified_alive(const struct operand *operand)
 {
 	return operand->want == WANT_DEVICE && !operand->dev ? device_alive(operand->want_dev) : 0;
-}
-
-static int copy_resolve(struct copy *copy)
-{
-	int err = operand_check(&copy->dst) ?: operand_check(&copy->src);
-
-	if (!err)
-		err = operand_resolve(&copy->dst, copy->pin_dev) ?:
-		      operand_resolve(&copy->src, copy->pin_dev);
-	return err;
 }
 
 /*
@@ -45,21 +34,6 @@ static bool rows_overlap(const struct copy *copy)
 	       (distance / pitch + 1 < copy->rows && pitch - distance % pitch < copy->width);
 }
 
-static int check_overlap(const struct copy *copy)
-{
-	if (!rows_overlap(copy))
-		return 0;
-	return fail(-EINVAL, "dst " ADDR " and src " ADDR ", %zu bytes, overlap", copy->dst.ptr,
-		    copy->src.ptr, copy->dst.size);
-}
-
-static int copy_dispatch( struct copy *copy)
-{
-	if (copy->batch)
-		return batch_add_copy(copy);
-	return copy_transfer(copy);
-}
-
 /* Host memory may overlap where a copy is plainly from host to host, as memmove() allows it. */
 static bool may_overlap(const struct copy *copy)
 {
@@ -68,21 +42,29 @@ static bool may_overlap(const struct copy *copy)
 	return !copy->dst.dev && !copy->src.dev && !device_copy && copy->rows == 1;
 }
 
-int copy_run(struct copy *copy)
+static int check_overlap(const struct copy *copy)
 {
-	int err = copy_resolve(copy);
+	if (may_overlap(copy) || !rows_overlap(copy))
+		return 0;
+	return fail(-EINVAL, "dst " ADDR " and src " ADDR ", %zu bytes, overlap", copy->dst.ptr,
+		    copy->src.ptr, copy->dst.size);
+}
 
-	if (!err && !may_overlap(copy))
-		err = check_overlap(copy);
-	if (!err)
-		err = unified_alive(&copy->dst) ?: unified_alive(&copy->src);
-	if (!err)
-		err = copy_dispatch(copy);
+int copy_begin(struct copy *copy)
+{
+	struct operand *dst = &copy->dst, *src = &copy->src;
+
+	return operand_check(dst) ?: operand_check(src) ?:
+	       operand_resolve(dst, copy->pin_dev) ?: operand_resolve(src, copy->pin_dev) ?:
+	       check_overlap(copy) ?: unified_alive(dst) ?: unified_alive(src);
+}
+
+void copy_end(const struct copy *copy)
+{
 	if (copy->dst.dev)
 		device_drop(copy->dst.dev);
 	if (copy->src.dev)
 		device_drop(copy->src.dev);
-	return err;
 }
 
 struct copy copy_make(void *dst, const void *src, size_t size)
@@ -95,51 +77,49 @@ struct copy copy_make(void *dst, const void *src, size_t size)
 	};
 }
 
-static void want_device(struct operand *operand, struct accel_device *dev)
+/* By a stream of one of its devices, or complete on return without a stream. */
+static int copy_run(struct copy *copy, struct accel_stream *stream)
 {
-	operand->want = WANT_DEVICE;
-	operand->want_dev = dev;
+	int err;
+
+	copy->stream = stream;
+	copy->pin_dev = stream ? stream->dev : NULL;
+	err = copy_begin(copy) ?: copy_transfer(copy);
+	copy_end(copy);
+	return err;
 }
 
-/* A copy by a stream of one of its devices, or complete on return without a stream. */
-static int run_on(struct copy *copy, struct accel_stream *stream)
+static int check_stream(const struct accel_stream *stream, const struct accel_device *dev)
 {
-	if (stream) {
-		copy->stream = stream;
-		copy->pin_dev = stream->dev;
-	}
-	return copy_run(copy);
+	return stream ? stream_check_of(stream, dev) : 0;
 }
 
-static int check_on(const struct accel_device *dev, const struct accel_stream *stream)
+/* Memory of a device each, or of the host where that is NULL. The stream may be of either device. */
+static int copy_typed(struct accel_device *dst_dev, struct accel_device *src_dev,
+		      struct accel_stream *stream, void *dst, const void *src, size_t size)
 {
-	int err = device_check(dev);
+	KEEP_ERRNO;
+	struct copy copy = copy_make(dst, src, size);
+	bool by_source = !dst_dev || (stream && stream->dev == src_dev);
+	int err = check_stream(stream, by_source ? src_dev : dst_dev);
 
-	return err || !stream ? err : stream_check_of(stream, dev);
+	copy.dst.want = dst_dev ? WANT_DEVICE : WANT_HOST;
+	copy.dst.want_dev = dst_dev;
+	copy.src.want = src_dev ? WANT_DEVICE : WANT_HOST;
+	copy.src.want_dev = src_dev;
+	return err ? err : copy_run(&copy, stream);
 }
 
 int accel_async_memory_copy_h2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
 				const void *src, size_t size)
 {
-	KEEP_ERRNO;
-	struct copy copy = copy_make(dst, src, size);
-	int err = check_on(dev, stream);
-
-	want_device(&copy.dst, dev);
-	copy.src.want = WANT_HOST;
-	return err ? err : run_on(&copy, stream);
+	return device_check(dev) ?: copy_typed(dev, NULL, stream, dst, src, size);
 }
 
 int accel_async_memory_copy_d2h(struct accel_device *dev, struct accel_stream *stream, void *dst,
 				const void *src, size_t size)
 {
-	KEEP_ERRNO;
-	struct copy copy = copy_make(dst, src, size);
-	int err = check_on(dev, stream);
-
-	copy.dst.want = WANT_HOST;
-	want_device(&copy.src, dev);
-	return err ? err : run_on(&copy, stream);
+	return device_check(dev) ?: copy_typed(NULL, dev, stream, dst, src, size);
 }
 
 int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
@@ -148,31 +128,12 @@ int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *s
 	return accel_async_memory_copy_p2p(dev, dev, stream, dst, src, size);
 }
 
-/* The stream may be of either device. */
-static int check_on_one(const struct accel_device *dst_dev, const struct accel_device *src_dev,
-			const struct accel_stream *stream)
-{
-	int err = device_check(dst_dev) ?: device_check(src_dev);
-
-	if (err || !stream)
-		return err;
-	err = stream_check(stream);
-	if (err)
-		return err;
-	return stream_check_of(stream, stream->dev == src_dev ? src_dev : dst_dev);
-}
-
 int accel_async_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src_dev,
 				struct accel_stream *stream, void *dst, const void *src,
 				size_t size)
 {
-	KEEP_ERRNO;
-	struct copy copy = copy_make(dst, src, size);
-	int err = check_on_one(dst_dev, src_dev, stream);
-
-	want_device(&copy.dst, dst_dev);
-	want_device(&copy.src, src_dev);
-	return err ? err : run_on(&copy, stream);
+	return device_check(dst_dev) ?: device_check(src_dev) ?:
+	       copy_typed(dst_dev, src_dev, stream, dst, src, size);
 }
 
 int accel_memory_copy_h2d(struct accel_device *dev, void *dst, const void *src, size_t size)
@@ -201,15 +162,14 @@ int copy_any(struct accel_stream *stream, void *dst, const void *src, size_t siz
 	struct copy copy = copy_make(dst, src, size);
 	int err = stream ? stream_check(stream) : 0;
 
-	return err ? err : run_on(&copy, stream);
+	return err ? err : copy_run(&copy, stream);
 }
 
 int accel_memory_copy(void *dst, const void *src, size_t size)
 {
 	KEEP_ERRNO;
-	struct copy copy = copy_make(dst, src, size);
 
-	return copy_run(&copy);
+	return copy_any(NULL, dst, src, size);
 }
 
 /* The bytes from the first row's start to the last row's end. */
@@ -260,7 +220,7 @@ int accel_async_memory_copy_2d(struct accel_stream *stream, void *dst, size_t dp
 
 	if (!err)
 		err = copy_make_2d(&copy, dst, dpitch, src, spitch, width, rows, flags);
-	return err ? err : run_on(&copy, stream);
+	return err ? err : copy_run(&copy, stream);
 }
 
 int accel_memory_copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
@@ -271,14 +231,22 @@ int accel_memory_copy_2d(void *dst, size_t dpitch, const void *src, size_t spitc
 
 /* ---- Fills ---- */
 
-int pattern_make(struct pattern *pattern, const void *bytes, size_t pattern_size, size_t size,
-		 unsigned int flags)
+int fill_make(struct fill *fill, struct accel_device *dev, void *ptr, const void *pattern,
+	      size_t pattern_size, size_t size, unsigned int flags)
 {
-	int err = check_flags(flags);
+	int err;
 
+	*fill = (struct fill){
+		.memory = { .name = "ptr", .ptr = (uintptr_t)ptr, .size = size,
+			    .want = WANT_DEVICE, .want_dev = dev, .written = true },
+		.pattern = pattern,
+		.pattern_size = pattern_size,
+		.verify = flags & ACCEL_VERIFY,
+	};
+	err = operand_check(&fill->memory) ?: check_flags(flags);
 	if (err)
 		return err;
-	if (!bytes)
+	if (!pattern)
 		return fail(-EINVAL, "pattern is NULL");
 	if (!pattern_size || pattern_size > 8 || pattern_size & (pattern_size - 1))
 		return fail(-EINVAL, "pattern_size is %zu: 1, 2, 4 and 8 bytes can be repeated",
@@ -286,22 +254,16 @@ int pattern_make(struct pattern *pattern, const void *bytes, size_t pattern_size
 	if (size % pattern_size)
 		return fail(-EINVAL, "size is %zu: it has to be a multiple of pattern_size, %zu",
 			    size, pattern_size);
-	*pattern = (struct pattern){ .size = (uint32_t)pattern_size,
-				     .verify = flags & ACCEL_VERIFY };
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	memcpy(&pattern->value, bytes, pattern_size);
-#else
-	memcpy((char *)&pattern->value + 8 - pattern_size, bytes, pattern_size);
-#endif
 	return 0;
 }
 
 /* What is written already is the source of as much again: few calls, whatever the size. */
-static void fill_bytes(char *to, size_t size, const void *bytes, size_t pattern_size)
+static void fill_bytes(const struct fill *fill)
 {
-	size_t done = pattern_size;
+	char *to = (char *)fill->memory.ptr;
+	size_t size = fill->memory.size, done = fill->pattern_size;
 
-	memcpy(to, bytes, pattern_size);
+	memcpy(to, fill->pattern, done);
 	while (done < size) {
 		size_t more = size - done < done ? size - done : done;
 
@@ -311,29 +273,27 @@ static void fill_bytes(char *to, size_t size, const void *bytes, size_t pattern_
 }
 
 /* Unified memory is the processor's to fill, after what the stream has to do with it. */
-static int fill_host(const struct operand *memory, struct accel_stream *stream,
-		     const struct pattern *pattern, const void *bytes)
+static int fill_host(const struct fill *fill, struct accel_stream *stream)
 {
-	int err = pattern->verify ? verify_by_processor() : unified_alive(memory);
+	int err = fill->verify ? verify_by_processor() : unified_alive(&fill->memory);
 
 	if (!err && stream)
 		err = stream_settle(stream, NEVER);
 	if (!err)
-		fill_bytes((char *)memory->ptr, memory->size, bytes, pattern->size);
+		fill_bytes(fill);
 	return err;
 }
 
-static int fill_resolved(struct operand *memory, struct accel_stream *stream,
-		    const struct pattern *pattern, const void *bytes)
+static int fill_run(struct fill *fill, struct accel_stream *stream)
 {
-	int err = operand_resolve(memory, NULL);
+	int err = operand_resolve(&fill->memory, NULL);
 
 	if (err)
 		return err;
-	if (!memory->dev)
-		return fill_host(memory, stream, pattern, bytes);
-	err = fill_run(stream, memory, pattern);
-	device_drop(memory->dev);
+	if (!fill->memory.dev)
+		return fill_host(fill, stream);
+	err = fill_transfer(fill, stream);
+	device_drop(fill->memory.dev);
 	return err;
 }
 
@@ -342,15 +302,11 @@ int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream
 				   unsigned int flags)
 {
 	KEEP_ERRNO;
-	struct operand memory = {
-		.name = "ptr", .ptr = (uintptr_t)ptr, .size = size, .written = true
-	};
-	struct pattern made;
-	int err = check_on(dev, stream) ?: operand_check(&memory) ?:
-		  pattern_make(&made, pattern, pattern_size, size, flags);
+	struct fill fill;
+	int err = device_check(dev) ?: check_stream(stream, dev) ?:
+		  fill_make(&fill, dev, ptr, pattern, pattern_size, size, flags);
 
-	want_device(&memory, dev);
-	return err ? err : fill_resolved(&memory, stream, &made, pattern);
+	return err ? err : fill_run(&fill, stream);
 }
 
 int accel_device_memory_fill(struct accel_device *dev, void *ptr, const void *pattern,

@@ -13,15 +13,17 @@ struct copy {
 	struct accel_stream *stream; /* or NULL: complete on return */
 	/* With a stream or batch: its device, and host memory only in host ranges of that. */
 	const struct accel_device *pin_dev;
-	struct accel_batch *batch; /* only collected there */
 };
 
-/* Takes a copy apart, checks it, and has it done in its way: copy.c. */
+/* ---- copy.c: what the arguments mean ---- */
+
 struct copy copy_make(void *dst, const void *src, size_t size);
 /* The same for rows, with what can be said without a look-up. */
 int copy_make_2d(struct copy *copy, void *dst, size_t dpitch, const void *src, size_t spitch,
 		 size_t width, size_t rows, unsigned int flags);
-int copy_run(struct copy *copy);
+/* Checks it, and finds out whose memory it is: held until copy_end(), also after an error. */
+int copy_begin(struct copy *copy);
+void copy_end(const struct copy *copy);
 /* Between any two addresses, on a stream; NULL: complete on return. */
 int copy_any(struct accel_stream *stream, void *dst, const void *src, size_t size);
 
@@ -56,19 +58,18 @@ void staged_in_child(void);
 
 /* ---- Fills ---- */
 
-struct pattern {
-	uint64_t value; /* in the low bytes, as the driver has it */
-	uint32_t size;
+struct fill {
+	struct operand memory;
+	const void *pattern;
+	size_t pattern_size;
 	bool verify;
 };
 
 /* Checks what does not depend on the memory. */
-int pattern_make(struct pattern *pattern, const void *bytes, size_t pattern_size, size_t size,
-		 unsigned int flags);
-/* On a stream; NULL: complete on return. */
-int fill_run(struct accel_stream *stream, const struct operand *memory,
-	     const struct pattern *pattern);
-void fill_operation(const struct operand *memory, const struct pattern *pattern,
-		    struct paccel_op *op);
+int fill_make(struct fill *fill, struct accel_device *dev, void *ptr, const void *pattern,
+	      size_t pattern_size, size_t size, unsigned int flags);
+void fill_operation(const struct fill *fill, struct paccel_op *op);
+/* Device memory, on a stream; NULL: complete on return. */
+int fill_transfer(const struct fill *fill, struct accel_stream *stream);
 
 #endif

@@ -143,26 +143,32 @@ int copy_by(struct accel_device *dev, uint32_t dir, const struct copy *copy)
 	return operation_run(dev, copy->stream, &op);
 }
 
-void fill_operation(const struct operand *memory, const struct pattern *pattern,
-		    struct paccel_op *op)
+void fill_operation(const struct fill *fill, struct paccel_op *op)
 {
+	uint64_t pattern = 0;
+	char *low = (char *)&pattern;
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	low += sizeof(pattern) - fill->pattern_size;
+#endif
+	memcpy(low, fill->pattern, fill->pattern_size);
 	op_init(op, PACCEL_OP_FILL);
-	op->flags = pattern->verify ? PACCEL_OP_VERIFY : 0;
+	op->flags = fill->verify ? PACCEL_OP_VERIFY : 0;
 	op->fill = (struct paccel_op_fill){
-		.addr = wire_address(memory),
-		.length = memory->size,
-		.pattern = pattern->value,
-		.pattern_size = pattern->size,
+		.addr = wire_address(&fill->memory),
+		.length = fill->memory.size,
+		.pattern = pattern,
+		.pattern_size = (uint32_t)fill->pattern_size,
 	};
 }
 
-int fill_run(struct accel_stream *stream, const struct operand *memory,
-	     const struct pattern *pattern)
+int fill_transfer(const struct fill *fill, struct accel_stream *stream)
 {
+	const struct operand *memory = &fill->memory;
 	struct paccel_op op;
 	int err;
 
-	fill_operation(memory, pattern, &op);
+	fill_operation(fill, &op);
 	err = operation_run(memory->dev, stream, &op);
 	if (err == -EFAULT)
 		return fail(err, "ptr " ADDR " was freed by another thread", memory->ptr);
