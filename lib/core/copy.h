@@ -41,8 +41,8 @@ int copy_by(struct accel_device *dev, uint32_t dir, const struct copy *copy);
 int copy_failed(const struct accel_device *dev, int err, const struct copy *copy);
 /* The sentence for what was to be verified, but no device is to do. */
 int verify_by_processor(void);
-/* Pageable memory that the processor is about to access; says what is wrong. */
-int host_touch(const struct operand *host, uintptr_t ptr, size_t size);
+/* By the processor. */
+int copy_rows(const struct copy *copy);
 
 /* ---- Other ways: where one does not do, nothing is done and there is no error ---- */
 

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <linux/paccel.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #define STAGE_BYTES ((size_t)1 << 20)
@@ -24,10 +23,12 @@
 #define STAGE_PIECES 1024
 
 struct stage_piece {
+	char *place;
 	uint64_t end; /* of its bytes, counted since the ring was made */
-	uint64_t ticket; /* when the driver has read them */
-	bool filling; /* there is no ticket yet */
+	uint64_t ticket; /* when the driver has read them; or FILLING */
 };
+
+#define FILLING UINT64_MAX
 
 /* Pieces and bytes are taken behind the last one and given back in front of the first one. */
 struct stage {
@@ -62,19 +63,20 @@ static void destroy_stage(struct accel_device *dev, struct stage *stage)
 }
 
 /* Without the lock of the device: HOST_ALLOC can sleep. */
-static bool have_stage(struct accel_device *dev)
+static struct stage *get_stage(struct accel_device *dev)
 {
-	struct stage *made, *none = NULL;
+	struct stage *stage = __atomic_load_n(&dev->stage, __ATOMIC_ACQUIRE), *other = NULL;
 
-	if (__atomic_load_n(&dev->stage, __ATOMIC_ACQUIRE))
-		return true;
-	made = make_stage(dev);
-	if (!made)
-		return false;
-	if (!__atomic_compare_exchange_n(&dev->stage, &none, made, false, __ATOMIC_RELEASE,
-					 __ATOMIC_RELAXED))
-		destroy_stage(dev, made);
-	return true;
+	if (stage)
+		return stage;
+	stage = make_stage(dev);
+	if (stage &&
+	    !__atomic_compare_exchange_n(&dev->stage, &other, stage, false, __ATOMIC_RELEASE,
+					 __ATOMIC_ACQUIRE)) {
+		destroy_stage(dev, stage);
+		stage = other;
+	}
+	return stage;
 }
 
 static void reclaim(struct accel_device *dev, struct stage *stage)
@@ -83,7 +85,7 @@ static void reclaim(struct accel_device *dev, struct stage *stage)
 
 	while (stage->first_piece != stage->next_piece) {
 		piece = &stage->pieces[stage->first_piece % STAGE_PIECES];
-		if (piece->filling ||
+		if (piece->ticket == FILLING ||
 		    (piece->ticket && ticket_status(dev, piece->ticket) == -EINPROGRESS))
 			return;
 		stage->first = piece->end;
@@ -92,7 +94,7 @@ static void reclaim(struct accel_device *dev, struct stage *stage)
 }
 
 /* A piece does not go round the end of the ring: what is left there is passed over. */
-static struct stage_piece *take_piece(struct stage *stage, size_t size, void **place)
+static struct stage_piece *take_piece(struct stage *stage, size_t size)
 {
 	uint64_t left = STAGE_BYTES - stage->next % STAGE_BYTES;
 	uint64_t start = stage->next + (left < size ? left : 0);
@@ -103,23 +105,23 @@ static struct stage_piece *take_piece(struct stage *stage, size_t size, void **p
 		return NULL;
 	stage->next = start + size;
 	stage->next_piece++;
-	*piece = (struct stage_piece){ .end = stage->next, .filling = true };
-	*place = (char *)stage->range.base + start % STAGE_BYTES;
+	piece->place = (char *)stage->range.base + start % STAGE_BYTES;
+	piece->end = stage->next;
+	piece->ticket = FILLING;
 	return piece;
 }
 
-/* A place for some bytes, or NULL: there is no room, or they are too many. */
-static struct stage_piece *stage_take(struct accel_device *dev, size_t size, void **place)
+/* NULL: there is no room, or they are too many bytes. */
+static struct stage_piece *stage_take(struct accel_device *dev, size_t size)
 {
+	struct stage *stage = size <= STAGE_MAX ? get_stage(dev) : NULL;
 	struct stage_piece *piece;
-	struct stage *stage;
 
-	if (size > STAGE_MAX || !have_stage(dev))
+	if (!stage)
 		return NULL;
-	stage = __atomic_load_n(&dev->stage, __ATOMIC_ACQUIRE);
 	pthread_mutex_lock(&dev->lock);
 	reclaim(dev, stage);
-	piece = take_piece(stage, size, place);
+	piece = take_piece(stage, size);
 	pthread_mutex_unlock(&dev->lock);
 	return piece;
 }
@@ -129,44 +131,27 @@ static void stage_give(struct accel_device *dev, struct stage_piece *piece, uint
 {
 	pthread_mutex_lock(&dev->lock);
 	piece->ticket = ticket;
-	piece->filling = false;
 	pthread_mutex_unlock(&dev->lock);
-}
-
-/* The rows, packed. */
-static int stage_rows(const struct copy *copy, char *place)
-{
-	int err = 0;
-
-	for (size_t row = 0; row < copy->rows && !err; row++) {
-		uintptr_t src = copy->src.ptr + row * copy->spitch;
-
-		err = host_touch(&copy->src, src, copy->width);
-		if (!err)
-			memcpy(place + row * copy->width, (const void *)src, copy->width);
-	}
-	return err;
 }
 
 int copy_pageable(const struct copy *copy, bool *queued)
 {
-	struct accel_device *dev = copy->stream->dev;
+	struct accel_device *dev = copy->dst.dev;
+	struct stage_piece *piece = stage_take(dev, copy->width * copy->rows);
+	struct copy in = *copy, out = *copy;
 	struct submitted done = { .ticket = 0 };
-	struct stage_piece *piece;
-	struct copy staged = *copy;
 	struct paccel_op op;
-	void *place;
 	int err;
 
-	piece = stage_take(dev, copy->width * copy->rows, &place);
 	*queued = piece;
 	if (!piece)
 		return 0;
-	err = stage_rows(copy, place);
+	/* There the rows are packed. */
+	in.dpitch = out.spitch = copy->width;
+	in.dst = out.src = (struct operand){ .ptr = (uintptr_t)piece->place, .known = true };
+	err = copy_rows(&in);
 	if (!err) {
-		staged.src.ptr = (uintptr_t)place;
-		staged.spitch = copy->width;
-		copy_operation(&staged, PACCEL_COPY_H2D, &op);
+		copy_operation(&out, PACCEL_COPY_H2D, &op);
 		err = stream_submit(copy->stream, &op, 1, &done);
 		if (err)
 			err = copy_failed(dev, err, copy);

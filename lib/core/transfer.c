@@ -181,7 +181,7 @@ int fill_transfer(const struct fill *fill, struct accel_stream *stream)
  * Pageable memory that is not there must be -EFAULT for the processor as it is for the device:
  * populating the pages is the check (in Linux since 5.14).
  */
-int host_touch(const struct operand *host, uintptr_t ptr, size_t size)
+static int host_touch(const struct operand *host, uintptr_t ptr, size_t size)
 {
 	uintptr_t first = ptr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 	int advice = host->written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
@@ -191,22 +191,20 @@ int host_touch(const struct operand *host, uintptr_t ptr, size_t size)
 	return not_accessible(host, ptr, size);
 }
 
-static int copy_host(const struct copy *copy)
+int copy_rows(const struct copy *copy)
 {
-	if (copy->verify)
-		return verify_by_processor();
-	for (size_t row = 0; row < copy->rows; row++) {
+	int err = 0;
+
+	for (size_t row = 0; row < copy->rows && !err; row++) {
 		uintptr_t dst = copy->dst.ptr + row * copy->dpitch;
 		uintptr_t src = copy->src.ptr + row * copy->spitch;
-		int err = host_touch(&copy->dst, dst, copy->width);
 
+		err = host_touch(&copy->dst, dst, copy->width) ?:
+		      host_touch(&copy->src, src, copy->width);
 		if (!err)
-			err = host_touch(&copy->src, src, copy->width);
-		if (err)
-			return err;
-		memmove((void *)dst, (const void *)src, copy->width);
+			memmove((void *)dst, (const void *)src, copy->width);
 	}
-	return 0;
+	return err;
 }
 
 /* ---- All ways ---- */
@@ -235,5 +233,7 @@ int copy_transfer(struct copy *copy)
 		copy->pin_dev = NULL;
 		return err ? err : copy_transfer(copy);
 	}
-	return dev ? copy_staged(copy) : copy_host(copy);
+	if (dev)
+		return copy_staged(copy);
+	return copy->verify ? verify_by_processor() : copy_rows(copy);
 }
