@@ -79,14 +79,17 @@ static bool next_block(struct blocks *at, void *buffer, struct copy *in, struct 
 
 /* ---- One after the other ---- */
 
-static int step_failed(const struct accel_device *dev, int err, const struct copy *copy)
+static int step(struct accel_device *dev, uint32_t dir, const struct copy *half,
+		const struct copy *whole)
 {
+	int err = copy_by(dev, dir, half);
+
 	if (err != -EFAULT)
-		return copy_failed(dev, err, copy);
+		return err ? copy_failed(dev, err, whole) : 0;
 	return fail(err,
 		    "dst " ADDR " or src " ADDR " was freed by another thread, or memory was "
 		    "unmapped that is still registered",
-		    copy->dst.ptr, copy->src.ptr);
+		    whole->dst.ptr, whole->src.ptr);
 }
 
 static int copy_stepwise(const struct copy *copy)
@@ -96,16 +99,9 @@ static int copy_stepwise(const struct copy *copy)
 	int err = buffer ? 0 : fail(-ENOMEM, "out of memory");
 	struct copy in, out;
 
-	while (!err && next_block(&blocks, buffer, &in, &out)) {
-		err = copy_by(in.src.dev, PACCEL_COPY_D2H, &in);
-		if (err) {
-			err = step_failed(in.src.dev, err, copy);
-			break;
-		}
-		err = copy_by(out.dst.dev, PACCEL_COPY_H2D, &out);
-		if (err)
-			err = step_failed(out.dst.dev, err, copy);
-	}
+	while (!err && next_block(&blocks, buffer, &in, &out))
+		err = step(in.src.dev, PACCEL_COPY_D2H, &in, copy) ?:
+		      step(out.dst.dev, PACCEL_COPY_H2D, &out, copy);
 	free(buffer);
 	return err;
 }
@@ -161,28 +157,38 @@ static void fence_close(int *fd)
 	*fd = -1;
 }
 
-static void pipe_close(const struct pipe *pipe)
+static void pipe_close(struct pipe *pipe)
 {
 	end_close(&pipe->from, pipe->buffers);
 	end_close(&pipe->to, pipe->buffers);
 	munmap(pipe->buffers, 2 * BUFFER_BYTES);
 	device_drop(pipe->from.dev);
 	device_drop(pipe->to.dev);
+	free(pipe);
 }
 
-static bool pipe_make(struct pipe *pipe)
+static struct pipe *pipe_make(struct accel_device *from, struct accel_device *to)
 {
-	pipe->buffers = mmap(NULL, 2 * BUFFER_BYTES, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (pipe->buffers == MAP_FAILED)
-		return false;
-	keep_from_children(pipe->buffers, 2 * BUFFER_BYTES);
-	device_hold(pipe->from.dev);
-	device_hold(pipe->to.dev);
-	if (end_open(&pipe->from, pipe->buffers) && end_open(&pipe->to, pipe->buffers))
-		return true;
+	struct pipe *pipe = malloc(sizeof(*pipe));
+	void *buffers = MAP_FAILED;
+
+	if (pipe)
+		buffers = mmap(NULL, 2 * BUFFER_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (buffers == MAP_FAILED) {
+		free(pipe);
+		return NULL;
+	}
+	*pipe = (struct pipe){
+		.from.dev = from, .to.dev = to, .buffers = buffers, .empty = { -1, -1 }
+	};
+	keep_from_children(buffers, 2 * BUFFER_BYTES);
+	device_hold(from);
+	device_hold(to);
+	if (end_open(&pipe->from, buffers) && end_open(&pipe->to, buffers))
+		return pipe;
 	pipe_close(pipe);
-	return false;
+	return NULL;
 }
 
 /* The one that is kept, and idle. Atomic: it belongs to the thread that takes it out. */
@@ -197,11 +203,9 @@ bool staged_give_up(void)
 {
 	struct pipe *pipe = take_out();
 
-	if (!pipe)
-		return false;
-	pipe_close(pipe);
-	free(pipe);
-	return true;
+	if (pipe)
+		pipe_close(pipe);
+	return pipe;
 }
 
 /* It is the parent's, with its memory and its references. */
@@ -211,59 +215,49 @@ void staged_in_child(void)
 }
 
 /* A pipe serves both directions. A kept pipe of other devices is closed. */
-static bool take_kept(struct pipe *pipe)
+static struct pipe *take_kept(const struct accel_device *from, const struct accel_device *to)
 {
-	struct pipe *found = take_out();
-	bool same = found && found->from.dev == pipe->from.dev && found->to.dev == pipe->to.dev;
-	bool swapped = found && found->from.dev == pipe->to.dev && found->to.dev == pipe->from.dev;
+	struct pipe *pipe = take_out();
 
-	if (same || swapped) {
-		pipe->from = same ? found->from : found->to;
-		pipe->to = same ? found->to : found->from;
-		pipe->buffers = found->buffers;
-	} else if (found) {
-		pipe_close(found);
+	if (pipe && pipe->from.dev == to) {
+		struct end end = pipe->from;
+
+		pipe->from = pipe->to;
+		pipe->to = end;
 	}
-	free(found);
-	return same || swapped;
+	if (pipe && (pipe->from.dev != from || pipe->to.dev != to)) {
+		pipe_close(pipe);
+		pipe = NULL;
+	}
+	return pipe;
 }
 
 /*
  * The last close of a device closes the kept pipe. No pipe of that device is kept afterwards:
  * either the close finds the pipe, or this function finds the device closed.
  */
-static void keep(const struct pipe *pipe)
+static void keep(struct pipe *pipe)
 {
-	struct accel_device *from = pipe->from.dev, *to = pipe->to.dev;
-	struct pipe *kept_pipe = malloc(sizeof(*kept_pipe)), *other;
-	bool is_open;
+	const struct accel_device *from = pipe->from.dev, *to = pipe->to.dev;
+	struct pipe *other = __atomic_exchange_n(&kept, pipe, __ATOMIC_SEQ_CST);
 
-	if (!kept_pipe) {
-		pipe_close(pipe);
-		return;
-	}
-	*kept_pipe = *pipe;
-	other = __atomic_exchange_n(&kept, kept_pipe, __ATOMIC_SEQ_CST);
-	is_open = device_is_open(from) && device_is_open(to);
+	if (!device_is_open(from) || !device_is_open(to))
+		staged_give_up();
 	if (other)
 		pipe_close(other);
-	free(other);
-	if (!is_open)
-		staged_give_up();
 }
 
-static bool pipe_open(struct pipe *pipe, const struct copy *copy)
+static struct pipe *pipe_open(struct accel_device *from, struct accel_device *to)
 {
-	*pipe = (struct pipe){
-		.from.dev = copy->src.dev,
-		.to.dev = copy->dst.dev,
-		.empty = { -1, -1 },
-	};
-	if (!take_kept(pipe) && !pipe_make(pipe))
-		return false;
-	pipe->from.first = pipe->from.last;
-	pipe->to.first = pipe->to.last;
-	return true;
+	struct pipe *pipe = take_kept(from, to);
+
+	if (!pipe)
+		pipe = pipe_make(from, to);
+	if (pipe) {
+		pipe->from.first = pipe->from.last;
+		pipe->to.first = pipe->to.last;
+	}
+	return pipe;
 }
 
 /* Queues a half of a block, behind a fence if there is one, and gives the fence of its end. */
@@ -341,29 +335,29 @@ static const struct end *who_failed(const struct pipe *pipe)
  */
 static bool copy_pipelined(const struct copy *copy, int *result)
 {
+	struct pipe *pipe = pipe_open(copy->src.dev, copy->dst.dev);
 	struct blocks blocks = blocks_of(copy);
 	const struct end *failed;
 	struct copy in, out;
-	struct pipe pipe;
 	unsigned int i = 0;
 	int err = 0, lost;
 
-	if (!pipe_open(&pipe, copy))
+	if (!pipe)
 		return false;
-	while (!err && next_block(&blocks, pipe.buffers + i * BUFFER_BYTES, &in, &out)) {
-		err = push_block(&pipe, &pipe.empty[i], &in, &out);
+	while (!err && next_block(&blocks, pipe->buffers + i * BUFFER_BYTES, &in, &out)) {
+		err = push_block(pipe, &pipe->empty[i], &in, &out);
 		i = !i;
 	}
-	fence_close(&pipe.empty[0]);
-	fence_close(&pipe.empty[1]);
-	lost = settle(&pipe.from);
-	lost = settle(&pipe.to) ?: lost;
-	failed = lost ? NULL : who_failed(&pipe);
-	if (lost || err || failed)
-		pipe_close(&pipe);
-	else
-		keep(&pipe);
+	fence_close(&pipe->empty[0]);
+	fence_close(&pipe->empty[1]);
+	lost = settle(&pipe->from);
+	lost = settle(&pipe->to) ?: lost;
+	failed = lost ? NULL : who_failed(pipe);
 	*result = failed ? copy_failed(failed->dev, failed->error, copy) : 0;
+	if (lost || err || failed)
+		pipe_close(pipe);
+	else
+		keep(pipe);
 	return failed || !(lost || err);
 }
 
