@@ -160,7 +160,7 @@ void peers_freed(struct accel_device *dev, uintptr_t ptr, uint64_t serial)
 	do {
 		table_lock();
 		/* Imported more than once, it may still be there. */
-		peer = is_live(dev, ptr, serial) ? NULL : detach(dev, serial);
+		peer = serial && is_live(dev, ptr, serial) ? NULL : detach(dev, serial);
 		table_unlock();
 		if (peer)
 			peer_put(peer);
@@ -169,15 +169,7 @@ void peers_freed(struct accel_device *dev, uintptr_t ptr, uint64_t serial)
 
 void peers_closed(struct accel_device *dev)
 {
-	struct peer *peer;
-
-	do {
-		table_lock();
-		peer = detach(dev, 0);
-		table_unlock();
-		if (peer)
-			peer_put(peer);
-	} while (peer);
+	peers_freed(dev, 0, 0);
 }
 
 /* Exports the allocation and registers it with the other device; size stays 0 if that is refused. */
