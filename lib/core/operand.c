@@ -40,9 +40,8 @@ struct accel_device *window_owner(uintptr_t ptr)
 struct finding {
 	struct accel_device *owner; /* in whose window it lies, with a reference; or NULL */
 	bool closed; /* instead of a reference */
-	struct extent at; /* the range of the owner that starts last before it */
-	const struct accel_device *host_dev; /* or that has a host range there: */
-	struct extent host;
+	const struct accel_device *host_dev; /* or which has a host range there */
+	struct extent at; /* the range of either that starts last before it */
 	struct extent pinned; /* the host range before it, of the device that is asked about */
 };
 
@@ -79,9 +78,9 @@ static void find_host(const struct operand *operand, struct finding *found)
 {
 	const struct accel_device *dev;
 
-	for (dev = device_list(); dev && !found->host.size; dev = READ_SHARED(dev->next))
+	for (dev = device_list(); dev && !found->at.size; dev = READ_SHARED(dev->next))
 		if (!READ_SHARED(dev->inherited)) {
-			host_range(dev, operand, &found->host);
+			host_range(dev, operand, &found->at);
 			found->host_dev = dev;
 		}
 }
@@ -93,7 +92,7 @@ static void find(const struct operand *operand, const struct accel_device *pin_d
 
 	found->owner = window_owner(ptr);
 	found->closed = false;
-	found->at.size = found->host.size = found->pinned.size = 0;
+	found->at.size = found->pinned.size = 0;
 	if (found->owner)
 		extent_read(&found->at, range_below(READ_SHARED(found->owner->ranges), ptr));
 	else
@@ -123,37 +122,19 @@ static void look_up(const struct operand *operand, const struct accel_device *pi
 
 /* ---- Verdict ---- */
 
-static int not_host(const struct operand *operand, const struct accel_device *owner)
+static int check_owner(const struct operand *operand, const struct finding *found)
 {
-	return fail(-EFAULT, "%s " ADDR " is a device pointer of %s: host memory is needed there",
-		    operand->name, operand->ptr, owner->name);
-}
+	const struct accel_device *owner = found->owner;
 
-static int was_closed(const struct operand *operand)
-{
-	return fail(-EFAULT, "%s " ADDR " is a device pointer of a handle that was closed",
-		    operand->name, operand->ptr);
-}
-
-int operand_is_host(const struct operand *operand)
-{
-	struct finding found;
-	int err = 0;
-
-	look_up(operand, NULL, &found);
-	if (found.closed)
-		return was_closed(operand);
-	if (found.owner) {
-		err = not_host(operand, found.owner);
-		device_drop(found.owner);
-	}
-	return err;
-}
-
-static int check_owner(const struct operand *operand, const struct accel_device *owner)
-{
+	if (found->closed)
+		return fail(-EFAULT, "%s " ADDR " is a device pointer of a handle that was closed",
+			    operand->name, operand->ptr);
+	if (!owner)
+		return 0;
 	if (operand->want == WANT_HOST)
-		return not_host(operand, owner);
+		return fail(-EFAULT,
+			    "%s " ADDR " is a device pointer of %s: host memory is needed there",
+			    operand->name, operand->ptr, owner->name);
 	if (owner->inherited)
 		return fail(operand->want == WANT_ANY ? -EPERM : -EFAULT,
 			    "%s " ADDR " is a device pointer from before the fork: "
@@ -166,13 +147,24 @@ static int check_owner(const struct operand *operand, const struct accel_device 
 	return 0;
 }
 
+int operand_is_host(const struct operand *operand)
+{
+	struct operand host = *operand;
+	struct finding found;
+	int err;
+
+	host.want = WANT_HOST;
+	look_up(&host, NULL, &found);
+	err = check_owner(&host, &found);
+	if (found.owner)
+		device_drop(found.owner);
+	return err;
+}
+
 static int resolve_device(struct operand *operand, const struct finding *found)
 {
 	const struct extent *range = &found->at;
-	int err = check_owner(operand, found->owner);
 
-	if (err)
-		return err;
 	if (!extent_holds(range, operand->ptr, 1))
 		return fail(-EFAULT, "%s " ADDR ": " DEAD, operand->name, operand->ptr,
 			    found->owner->name);
@@ -188,7 +180,7 @@ static int resolve_device(struct operand *operand, const struct finding *found)
 
 static int resolve_host(struct operand *operand, const struct finding *found)
 {
-	const struct extent *range = &found->host;
+	const struct extent *range = &found->at;
 	bool device = range->size && range->kind == ACCEL_MEMORY_UNIFIED &&
 		      found->host_dev == operand->want_dev;
 
@@ -213,12 +205,11 @@ int operand_resolve(struct operand *operand, const struct accel_device *pin_dev)
 	look_up(operand, pin_dev, &found);
 	operand->pinned = extent_holds(&found.pinned, operand->ptr, operand->size) &&
 			  found.pinned.kind != ACCEL_MEMORY_DEVICE;
-	if (found.closed)
-		return was_closed(operand);
-	if (!found.owner)
-		return resolve_host(operand, &found);
-	err = resolve_device(operand, &found);
-	if (err)
+	err = check_owner(operand, &found);
+	if (!err)
+		err = found.owner ? resolve_device(operand, &found)
+				  : resolve_host(operand, &found);
+	if (err && found.owner)
 		device_drop(found.owner);
 	return err;
 }
