@@ -42,29 +42,6 @@ enum { WRITER, OWNER };
 static struct peer *peers;
 static struct peer *unused;
 
-/* Neither published nor of any allocation yet. */
-static struct peer *peer_create(struct accel_device *from, struct accel_device *to)
-{
-	struct peer *peer;
-
-	table_lock();
-	peer = unused;
-	if (peer)
-		unused = peer->next;
-	table_unlock();
-	if (!peer)
-		peer = calloc(1, sizeof(*peer));
-	if (!peer)
-		return NULL;
-	WRITE_SHARED(peer->from, from);
-	peer->devs[WRITER] = from;
-	peer->devs[OWNER] = to;
-	peer->at = peer->size = 0;
-	device_hold(from);
-	device_hold(to);
-	return peer;
-}
-
 /* Under the table lock. */
 static void free_peer(struct peer *peer)
 {
@@ -227,35 +204,51 @@ static struct peer *publish(struct peer *peer)
 	return peer;
 }
 
-/* Of the allocation at an address, unless it was freed meanwhile: the size, or 0. */
-static size_t peer_begin(struct peer *peer, uintptr_t ptr, uint64_t serial)
+/* For the allocation of the destination unless it was freed meanwhile; not published. */
+static struct peer *peer_create(const struct copy *copy, size_t *size)
 {
+	struct accel_device *from = copy->src.dev, *to = copy->dst.dev;
+	struct peer *peer = NULL;
 	const struct range *range;
-	size_t size = 0;
+	uintptr_t base = 0;
 
 	table_lock();
-	range = range_below(peer->devs[OWNER]->ranges, ptr);
-	if (range && range->serial == serial) {
-		WRITE_SHARED(peer->serial, serial);
-		peer->base = range->base;
-		size = range->size;
+	range = range_below(to->ranges, copy->dst.ptr);
+	if (range && range->serial == copy->dst.serial) {
+		base = range->base;
+		*size = range->size;
+		peer = unused;
 	}
+	if (peer)
+		unused = peer->next;
 	table_unlock();
-	return size;
+	if (base && !peer)
+		peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	WRITE_SHARED(peer->from, from);
+	WRITE_SHARED(peer->serial, copy->dst.serial);
+	peer->devs[WRITER] = from;
+	peer->devs[OWNER] = to;
+	peer->base = base;
+	peer->at = peer->size = 0;
+	device_hold(from);
+	device_hold(to);
+	return peer;
 }
 
 static struct peer *make(const struct copy *copy)
 {
-	struct peer *peer = peer_create(copy->src.dev, copy->dst.dev), *used = NULL;
-	size_t size = peer ? peer_begin(peer, copy->dst.ptr, copy->dst.serial) : 0;
+	size_t size;
+	struct peer *peer = peer_create(copy, &size), *used;
 
-	if (size) {
-		link_memory(peer, size);
-		table_lock();
-		used = publish(peer);
-		table_unlock();
-	}
-	if (peer && used != peer)
+	if (!peer)
+		return NULL;
+	link_memory(peer, size);
+	table_lock();
+	used = publish(peer);
+	table_unlock();
+	if (used != peer)
 		peer_end(peer);
 	return used;
 }
