@@ -33,7 +33,6 @@
 
 struct blocks {
 	const struct copy *copy;
-	size_t width, rows; /* of a whole one */
 	size_t row, column; /* where the next one begins */
 };
 
@@ -42,26 +41,16 @@ static size_t min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static struct blocks blocks_of(const struct copy *copy)
-{
-	size_t width = min_size(copy->width, BUFFER_BYTES);
-
-	return (struct blocks){
-		.copy = copy,
-		.width = width,
-		.rows = min_size(copy->rows, BUFFER_BYTES / width),
-	};
-}
-
 /* Into a buffer, in which its rows are packed, and out of it. False: there is none any more. */
 static bool next_block(struct blocks *at, void *buffer, struct copy *in, struct copy *out)
 {
 	const struct copy *whole = at->copy;
-	size_t rows = min_size(at->rows, whole->rows - at->row);
-	size_t width = min_size(at->width, whole->width - at->column);
+	size_t width = min_size(whole->width - at->column, BUFFER_BYTES), rows = 1;
 
-	if (!rows)
+	if (at->row == whole->rows)
 		return false;
+	if (width == whole->width)
+		rows = min_size(whole->rows - at->row, BUFFER_BYTES / width);
 	*in = *out = *whole;
 	in->src.ptr += at->row * whole->spitch + at->column;
 	out->dst.ptr += at->row * whole->dpitch + at->column;
@@ -94,8 +83,8 @@ static int step(struct accel_device *dev, uint32_t dir, const struct copy *half,
 
 static int copy_stepwise(const struct copy *copy)
 {
-	struct blocks blocks = blocks_of(copy);
-	void *buffer = malloc(blocks.width * blocks.rows);
+	struct blocks blocks = { .copy = copy };
+	void *buffer = malloc(min_size(copy->width * copy->rows, BUFFER_BYTES));
 	int err = buffer ? 0 : fail(-ENOMEM, "out of memory");
 	struct copy in, out;
 
@@ -336,7 +325,7 @@ static const struct end *who_failed(const struct pipe *pipe)
 static bool copy_pipelined(const struct copy *copy, int *result)
 {
 	struct pipe *pipe = pipe_open(copy->src.dev, copy->dst.dev);
-	struct blocks blocks = blocks_of(copy);
+	struct blocks blocks = { .copy = copy };
 	const struct end *failed;
 	struct copy in, out;
 	unsigned int i = 0;
