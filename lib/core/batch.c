@@ -358,23 +358,15 @@ static int operation_error(const struct submission *sub, uint32_t bad, int err)
 		return fail(err,
 			    "operation %" PRIu32 " (%s): %s cannot verify it: see ACCEL_CAP_VERIFY",
 			    bad, item->what, sub->batch->dev->name);
-	switch (item->op.op) {
-	case PACCEL_OP_EVENTFD:
+	if (item->op.op == PACCEL_OP_EVENTFD)
 		return fail(err, "operation %" PRIu32 " (%s): fd %d is no eventfd", bad, item->what,
 			    item->op.fd.fd);
-	case PACCEL_OP_COPY:
-	case PACCEL_OP_FILL:
-		if (err != -EFAULT)
-			return fail(err, "operation %" PRIu32 " (%s): %s", bad, item->what,
-				    accel_strerror(err));
+	if (err == -EFAULT && (item->op.op == PACCEL_OP_COPY || item->op.op == PACCEL_OP_FILL))
 		return fail(err,
 			    "operation %" PRIu32 " (%s): memory was freed or unregistered since it "
 			    "was added (%s)",
 			    bad, item->what, accel_strerror(err));
-	default:
-		return fail(err, "operation %" PRIu32 " (%s): %s", bad, item->what,
-			    accel_strerror(err));
-	}
+	return fail(err, "operation %" PRIu32 " (%s): %s", bad, item->what, accel_strerror(err));
 }
 
 /* Places for the times of all events that are recorded. */

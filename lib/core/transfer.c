@@ -34,14 +34,6 @@ static int not_accessible(const struct operand *host, uintptr_t ptr, size_t size
 				  : "read: not mapped, or a dead registration");
 }
 
-static int verify_refused(const struct accel_device *dev)
-{
-	return fail(-EOPNOTSUPP,
-		    "%s does not verify this: that needs ACCEL_CAP_VERIFY, and memory that not "
-		    "only another driver can access",
-		    dev->name);
-}
-
 int verify_by_processor(void)
 {
 	return fail(-EOPNOTSUPP, "no device takes part, only the processor: there is nothing that "
@@ -53,7 +45,10 @@ static int operation_failed(const struct accel_device *dev, const struct accel_s
 			    int err)
 {
 	if (err == -EOPNOTSUPP)
-		return verify_refused(dev);
+		return fail(err,
+			    "%s does not verify this: that needs ACCEL_CAP_VERIFY, and memory that "
+			    "not only another driver can access",
+			    dev->name);
 	return stream ? submit_error(stream, err) : general_error(dev, err);
 }
 
