@@ -9,13 +9,12 @@
 #include "operand.h"
 #include "stream.h"
 
-#include <linux/paccel.h>
 #include <string.h>
 
 /* Unified memory is copied without its device, but not on behalf of one that is gone. */
 static int unified_alive(const struct operand *operand)
 {
-	return operand->want == WANT_DEVICE && !operand->dev ? device_alive(operand->want_dev) : 0;
+	return operand->want_dev && !operand->dev ? device_alive(operand->want_dev) : 0;
 }
 
 /*
@@ -37,7 +36,7 @@ static bool rows_overlap(const struct copy *copy)
 /* Host memory may overlap where a copy is plainly from host to host, as memmove() allows it. */
 static bool may_overlap(const struct copy *copy)
 {
-	bool device_copy = copy->dst.want == WANT_DEVICE && copy->src.want == WANT_DEVICE;
+	bool device_copy = copy->dst.want_dev && copy->src.want_dev;
 
 	return !copy->dst.dev && !copy->src.dev && !device_copy && copy->rows == 1;
 }
@@ -103,10 +102,10 @@ static int copy_typed(struct accel_device *dst_dev, struct accel_device *src_dev
 	bool by_source = !dst_dev || (stream && stream->dev == src_dev);
 	int err = check_stream(stream, by_source ? src_dev : dst_dev);
 
-	copy.dst.want = dst_dev ? WANT_DEVICE : WANT_HOST;
 	copy.dst.want_dev = dst_dev;
-	copy.src.want = src_dev ? WANT_DEVICE : WANT_HOST;
+	copy.dst.want_host = !dst_dev;
 	copy.src.want_dev = src_dev;
+	copy.src.want_host = !src_dev;
 	return err ? err : copy_run(&copy, stream);
 }
 
@@ -238,7 +237,7 @@ int fill_make(struct fill *fill, struct accel_device *dev, void *ptr, const void
 
 	*fill = (struct fill){
 		.memory = { .name = "ptr", .ptr = (uintptr_t)ptr, .size = size,
-			    .want = WANT_DEVICE, .want_dev = dev, .written = true },
+			    .want_dev = dev, .written = true },
 		.pattern = pattern,
 		.pattern_size = pattern_size,
 		.verify = flags & ACCEL_VERIFY,

@@ -131,16 +131,16 @@ static int check_owner(const struct operand *operand, const struct finding *foun
 			    operand->name, operand->ptr);
 	if (!owner)
 		return 0;
-	if (operand->want == WANT_HOST)
+	if (operand->want_host)
 		return fail(-EFAULT,
 			    "%s " ADDR " is a device pointer of %s: host memory is needed there",
 			    operand->name, operand->ptr, owner->name);
 	if (owner->inherited)
-		return fail(operand->want == WANT_ANY ? -EPERM : -EFAULT,
+		return fail(operand->want_dev ? -EFAULT : -EPERM,
 			    "%s " ADDR " is a device pointer from before the fork: "
 			    "open the device in this process and allocate again",
 			    operand->name, operand->ptr);
-	if (operand->want == WANT_DEVICE && owner != operand->want_dev)
+	if (operand->want_dev && owner != operand->want_dev)
 		return fail(-EFAULT,
 			    "%s " ADDR " belongs to another handle (%s), not to this one (%s)",
 			    operand->name, operand->ptr, owner->name, operand->want_dev->name);
@@ -153,7 +153,7 @@ int operand_is_host(const struct operand *operand)
 	struct finding found;
 	int err;
 
-	host.want = WANT_HOST;
+	host.want_host = true;
 	look_up(&host, NULL, &found);
 	err = check_owner(&host, &found);
 	if (found.owner)
@@ -181,8 +181,8 @@ static int resolve_device(struct operand *operand, const struct finding *found)
 static int resolve_host(struct operand *operand, const struct finding *found)
 {
 	const struct extent *range = &found->at;
-	bool device = range->size && range->kind == ACCEL_MEMORY_UNIFIED &&
-		      found->host_dev == operand->want_dev;
+	bool is_unified = range->size && range->kind == ACCEL_MEMORY_UNIFIED &&
+			  found->host_dev == operand->want_dev;
 
 	if (range->size && !extent_holds(range, operand->ptr, operand->size))
 		return fail(-EFAULT,
@@ -191,7 +191,7 @@ static int resolve_host(struct operand *operand, const struct finding *found)
 			    operand->name, operand->ptr, operand->size, kind_name(range->kind),
 			    range->base, range->size);
 	operand->known = range->size;
-	if (operand->want != WANT_DEVICE || device)
+	if (!operand->want_dev || is_unified)
 		return 0;
 	return fail(-EFAULT, "%s " ADDR " is neither device nor unified memory of %s",
 		    operand->name, operand->ptr, operand->want_dev->name);

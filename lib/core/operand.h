@@ -8,19 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a call wants at an address. */
-enum want {
-	WANT_ANY,
-	WANT_HOST, /* anything but device memory */
-	WANT_DEVICE, /* device or unified memory of one device */
-};
-
 struct operand {
 	const char *name; /* of the argument */
 	uintptr_t ptr;
 	size_t size; /* from the first byte to the last */
-	enum want want;
-	struct accel_device *want_dev; /* with WANT_DEVICE */
+	bool want_host; /* anything but device memory */
+	struct accel_device *want_dev; /* device or unified memory of this device; NULL: any */
 	bool written;
 	/* Found out by operand_resolve(): */
 	struct accel_device *dev; /* whose device memory it is; NULL: the processor's to access */
