@@ -33,7 +33,6 @@ int copy_any(struct accel_stream *stream, void *dst, const void *src, size_t siz
 int copy_transfer(struct copy *copy);
 /* The direction for the driver if one device can do the copy alone; or 0. */
 uint32_t copy_direction(const struct copy *copy);
-struct paccel_op;
 void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op);
 /* By one device, at once or on the stream; without a sentence. */
 int copy_by(struct accel_device *dev, uint32_t dir, const struct copy *copy);
