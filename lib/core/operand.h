@@ -12,14 +12,14 @@ struct operand {
 	const char *name; /* of the argument */
 	uintptr_t ptr;
 	size_t size; /* from the first byte to the last */
-	bool want_host; /* anything but device memory */
 	struct accel_device *want_dev; /* device or unified memory of this device; NULL: any */
+	bool want_host; /* anything but device memory */
 	bool written;
 	/* Found out by operand_resolve(): */
-	struct accel_device *dev; /* whose device memory it is; NULL: the processor's to access */
-	uint64_t serial; /* with dev: of the allocation */
 	bool known; /* host memory that is mapped for certain: host or unified */
 	bool pinned; /* wholly in one host range of the device that is asked */
+	struct accel_device *dev; /* whose device memory it is; NULL: the processor's to access */
+	uint64_t serial; /* with dev: of the allocation */
 };
 
 /* What can be said without a look-up: NULL, size 0, wrapping. */
