@@ -178,10 +178,13 @@ int fill_transfer(const struct fill *fill, struct accel_stream *stream)
  */
 static int host_touch(const struct operand *host, uintptr_t ptr, size_t size)
 {
-	uintptr_t first = ptr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
-	int advice = host->written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+	uintptr_t offset;
 
-	if (host->known || !madvise((void *)first, ptr - first + size, advice))
+	if (host->known)
+		return 0;
+	offset = ptr & ((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+	if (!madvise((void *)(ptr - offset), offset + size,
+		     host->written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
 		return 0;
 	return not_accessible(host, ptr, size);
 }
