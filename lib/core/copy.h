@@ -35,7 +35,7 @@ int copy_transfer(struct copy *copy);
 uint32_t copy_direction(const struct copy *copy);
 void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op);
 /* By one device, at once or on the stream; without a sentence. */
-int copy_by(struct accel_device *dev, uint32_t dir, const struct copy *copy);
+int copy_execute(struct accel_device *dev, uint32_t dir, const struct copy *copy);
 /* The sentence for its errors. */
 int copy_failed(const struct accel_device *dev, int err, const struct copy *copy);
 /* The sentence for what was to be verified, but no device is to do. */

@@ -298,7 +298,7 @@ int copy_linked(const struct copy *copy, bool *done)
 	if (peer && peer->size) {
 		direct.dst.dev = NULL;
 		direct.dst.ptr = peer->at + (copy->dst.ptr - peer->base);
-		err = copy_by(copy->src.dev, PACCEL_COPY_D2H, &direct);
+		err = copy_execute(copy->src.dev, PACCEL_COPY_D2H, &direct);
 	}
 	if (peer)
 		peer_put(peer);

@@ -11,6 +11,9 @@
  * not know of what it has (locked memory, streams, host ranges), it is given up as soon as a command
  * finds a limit reached. Where it cannot be made, and for what is one block, the devices take turns
  * with ordinary memory.
+ *
+ * The buffers are not the bytes of stage.c: those are locked by one device, for as long as its handle
+ * is open, and a piece of 64 KiB is too short for a block.
  */
 #define _GNU_SOURCE
 #include "api.h"
@@ -71,7 +74,7 @@ static bool next_block(struct blocks *at, void *buffer, struct copy *in, struct 
 static int step(struct accel_device *dev, uint32_t dir, const struct copy *half,
 		const struct copy *whole)
 {
-	int err = copy_by(dev, dir, half);
+	int err = copy_execute(dev, dir, half);
 
 	if (err != -EFAULT)
 		return err ? copy_failed(dev, err, whole) : 0;

@@ -130,7 +130,7 @@ void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op)
 	};
 }
 
-int copy_by(struct accel_device *dev, uint32_t dir, const struct copy *copy)
+int copy_execute(struct accel_device *dev, uint32_t dir, const struct copy *copy)
 {
 	struct paccel_op op;
 
@@ -216,7 +216,7 @@ int copy_transfer(struct copy *copy)
 	int err = 0;
 
 	if (dir) {
-		err = copy_by(dev, dir, copy);
+		err = copy_execute(dev, dir, copy);
 		return err ? copy_failed(dev, err, copy) : 0;
 	}
 	if (to && from && (!queue_dev || from == queue_dev))
