@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program for AscendCL: page-locked memory goes to the card and back on a stream.
+ * AscendCL: copies page-locked memory to the device and back, on a stream.
  *
  * Build: cc acl.c $(pkg-config --cflags --libs accel-acl)
  */
@@ -12,7 +12,7 @@
 
 #define SIZE 1024
 
-/* Every call returns 0 or a code; aclGetRecentErrMsg() says in words what was wrong. */
+/* Every call returns 0 or an error code; aclGetRecentErrMsg() returns a message. */
 static void check(aclError err, const char *what)
 {
 	if (err == ACL_SUCCESS)
@@ -21,7 +21,7 @@ static void check(aclError err, const char *what)
 	exit(1);
 }
 
-/* Both are only queued: the buffers belong to the stream until it has come to its end. */
+/* Both copies are queued. The buffers must not be used until they have ended. */
 static void there_and_back(aclrtStream stream, void *ptr, void *back, const void *host)
 {
 	check(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), "copy");
@@ -54,6 +54,6 @@ int main(void)
 	check(aclrtFreeHost(back), "free");
 	check(aclrtFreeHost(host), "free");
 	check(aclrtFree(ptr), "free");
-	check(aclFinalize(), "aclFinalize"); /* resets the device, too */
+	check(aclFinalize(), "aclFinalize"); /* also resets the device */
 	return !good;
 }

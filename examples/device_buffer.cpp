@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers in C++, out of a pool: a chunk of the card is taken once, and no buffer costs a system call.
+ * C++ buffers from a pool: device memory is allocated once, and a buffer costs no system call.
  *
  * Build: c++ -std=c++17 device_buffer.cpp $(pkg-config --cflags --libs accel)
  */
@@ -16,11 +16,11 @@ static void run()
 	accel::statistics_resource counted{pool};
 	accel::stream stream;
 
-	/* Whoever asks for no other resource gets this one from now on. */
+	/* The default resource of all buffers from now on. */
 	accel::set_current_device_resource(counted);
 
 	for (int i = 0; i < 100; i++) {
-		/* Copied on the stream; freed there, too, at the end of the block. */
+		/* Copied on the stream, and freed on it at the end of the scope. */
 		accel::device_buffer buffer{text.data(), text.size(), stream};
 		accel::device_buffer copy{buffer, stream};
 		std::string back(text.size(), ' ');

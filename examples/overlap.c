@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two streams: while one brings a block to the card, the other fetches the one before.
+ * Two streams: one copies a block to the device while the other copies the previous one back.
  *
  * Build: cc overlap.c $(pkg-config --cflags --libs accel)
  */
@@ -30,7 +30,7 @@ int main(void)
 	check(accel_device_open(0, &dev), "open");
 	check(accel_stream_create(dev, &up), "stream");
 	check(accel_stream_create(dev, &down), "stream");
-	/* Only host memory of the library, or registered memory, is copied behind our back. */
+	/* Copies to or from pageable memory may wait. These allocations are page-locked. */
 	check(accel_host_memory_allocate(dev, &in, BLOCKS * BLOCK), "host memory");
 	check(accel_host_memory_allocate(dev, &out, BLOCKS * BLOCK), "host memory");
 	for (int i = 0; i < 2; i++) {
@@ -43,7 +43,7 @@ int main(void)
 	for (int i = 0; i < BLOCKS; i++) {
 		size_t at = (size_t)i * BLOCK;
 
-		/* A block's place is free again when the other stream has fetched it. */
+		/* Wait until the other stream has copied the previous contents. */
 		check(accel_stream_wait_event(up, there[i % 2]), "wait");
 		check(accel_async_memory_copy_h2d(dev, up, card[i % 2], (char *)in + at, BLOCK), "up");
 		check(accel_event_record(there[i % 2], up), "record");
@@ -51,7 +51,7 @@ int main(void)
 		check(accel_async_memory_copy_d2h(dev, down, (char *)out + at, card[i % 2], BLOCK), "down");
 		check(accel_event_record(there[i % 2], down), "record");
 	}
-	/* Nothing has been waited for so far. */
+	/* The only call that waits. */
 	check(accel_device_synchronize(dev), "synchronize");
 	printf("%d blocks came back %s\n", BLOCKS, memcmp(in, out, BLOCKS * BLOCK) ? "wrong" : "right");
 	check(accel_device_close(dev), "close");

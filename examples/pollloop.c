@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A card in a poll loop: an eventfd tells when the work is done, beside whatever else there is.
+ * A poll loop: an eventfd becomes readable when queued operations have completed.
  *
  * Build: cc pollloop.c $(pkg-config --cflags --libs accel)
  */
@@ -36,7 +36,7 @@ int main(void)
 		check(accel_stream_eventfd(stream, work.fd), "eventfd");
 	}
 	while (done < 3) {
-		/* Every 20 ms this program does something else. */
+		/* A timeout: the program is free for other work. */
 		if (!poll(&work, 1, 20)) {
 			idle++;
 			continue;
@@ -46,7 +46,7 @@ int main(void)
 		done += (int)count;
 		printf("%d of 3 fills are done\n", done);
 	}
-	/* It is signalled when work has failed, too. */
+	/* The eventfd is also signalled when an operation has failed. */
 	check(accel_stream_query(stream), "fills");
 	printf("there was %stime for something else\n", idle ? "" : "no ");
 	check(accel_device_close(dev), "close");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool of card memory, what is allocated from it counted, and a buffer that grows in it.
+ * A pool of device memory, statistics of its allocations, and a buffer that grows.
  *
  * Build: cc pool.c $(pkg-config --cflags --libs accel)
  */
@@ -33,14 +33,14 @@ int main(void)
 	check(accel_device_open(0, &dev), "open");
 	check(accel_stream_create(dev, &stream), "stream");
 
-	/* All of it from the driver at once, and never more. In front of it, one that counts. */
+	/* A pool of fixed size, and an adaptor that counts its allocations. */
 	options.initial_size = options.maximum_size = 1024;
 	check(accel_pool_create(dev, NULL, &options, &pool), "pool");
 	check(accel_pool_resource(pool, &resource), "resource");
 	check(accel_adaptor_create_statistics(&resource, &adaptor), "adaptor");
 	check(accel_adaptor_resource(adaptor, &resource), "resource");
 
-	/* All in the order of the stream: nothing waits before the last line. */
+	/* All of this is stream-ordered: only accel_stream_synchronize() waits. */
 	check(accel_buffer_create_from(&buffer, &resource, stream, "pool", 4, 64), "create");
 	check(accel_buffer_resize(&buffer, 10, stream), "resize");
 	check(accel_async_memory_copy(stream, (char *)buffer.data + 4, " party", 6), "copy");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A first program: bytes to the card, across its memory, and back.
+ * A first program: copies bytes to the device, inside its memory, and back.
  *
  * Build: cc roundtrip.c $(pkg-config --cflags --libs accel)
  */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every call returns 0 or a negative errno, and accel_last_error() says in words what was wrong. */
+/* Every call returns 0 or a negative errno; accel_last_error() returns a message. */
 static void check(int err, const char *what)
 {
 	if (!err)
@@ -26,26 +26,26 @@ int main(void)
 	struct accel_device *dev;
 	void *a, *b;
 
-	/* The first card of the machine. */
+	/* The first device of the machine. */
 	check(accel_device_open(0, &dev), "open");
 	check(accel_device_get_info(dev, &info), "info");
 	printf("%s at %s has %llu bytes of memory\n", info.name, info.bus_address,
 	       (unsigned long long)info.memory_size);
 
-	/* Device pointers name memory on the card. Do arithmetic with them, but never dereference. */
+	/* Pointer arithmetic works on device pointers. They must not be dereferenced. */
 	check(accel_device_memory_allocate(dev, &a, sizeof(text)), "allocate a");
 	check(accel_device_memory_allocate(dev, &b, sizeof(text)), "allocate b");
 
-	/* The library finds the direction of a copy from its addresses. */
-	check(accel_memory_copy(a, text, sizeof(text)), "copy to the card");
-	check(accel_memory_copy(b, a, sizeof(text)), "copy inside the card");
-	check(accel_memory_copy(back, b, sizeof(text)), "copy from the card");
+	/* The addresses determine the direction of a copy. */
+	check(accel_memory_copy(a, text, sizeof(text)), "copy to the device");
+	check(accel_memory_copy(b, a, sizeof(text)), "copy inside the device");
+	check(accel_memory_copy(back, b, sizeof(text)), "copy from the device");
 
 	printf("%s\n", back);
 	if (memcmp(back, text, sizeof(text)))
 		return 1;
 
-	/* The size has to be the one that was allocated; what is left, the last close frees. */
+	/* The size has to be that of the allocation. The last close frees what is left. */
 	check(accel_device_memory_deallocate(dev, a, sizeof(text)), "free a");
 	check(accel_device_memory_deallocate(dev, b, sizeof(text)), "free b");
 	check(accel_device_close(dev), "close");

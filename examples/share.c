@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a card that two processes share: its dma-buf is passed over a socket.
+ * Two processes share device memory: its dma-buf is passed over a socket.
  *
  * Build: cc share.c $(pkg-config --cflags --libs accel)
  */
@@ -37,7 +37,7 @@ static int run(int socket, int child)
 	void *ptr;
 	int fd;
 
-	/* A process opens the card itself: a child has nothing of its parent's. */
+	/* Each process opens the device itself: a child cannot use the handle of its parent. */
 	if (accel_device_open(0, &dev))
 		return 1;
 	if (child)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checkpoints of a state in the memory of a card, by SUNDIALS' own functions: forward with one for
- * each step, backward to each of them.
+ * Checkpoints in device memory, with functions of SUNDIALS: saves one for each step, then loads
+ * them in reverse order.
  *
  * Build: cc sundials_checkpoint.c $(pkg-config --cflags --libs accel-sundials) -lsundials_core
  */
@@ -34,7 +34,7 @@ int main(void)
 	check(SUNContext_Create(SUN_COMM_NULL, &ctx), "context");
 	helper = SUNMemoryHelper_Accel(ctx);
 	check(helper ? SUN_SUCCESS : SUN_ERR_EXT_FAIL, "helper");
-	/* The processor works in memory that the card reaches without pinning it. */
+	/* The CPU computes in page-locked memory, which copies do not have to pin. */
 	check(SUNMemoryHelper_Alloc(helper, &state, bytes, SUNMEMTYPE_PINNED, NULL), "state");
 	u = state->ptr;
 	for (int step = 0; step < STEPS; step++) {
@@ -50,7 +50,7 @@ int main(void)
 	}
 	check(SUNMemoryHelper_GetAllocStats(helper, SUNMEMTYPE_DEVICE, &allocated, &freed, &now,
 					    &most), "statistics");
-	printf("%d of %lu checkpoints came back right; at most %zu bytes on the card\n", right,
+	printf("%d of %lu checkpoints came back right; at most %zu bytes on the device\n", right,
 	       allocated, most);
 
 	check(SUNMemoryHelper_Dealloc(helper, state, NULL), "free");

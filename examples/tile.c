@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Host memory that the card reaches without pinning, and a copy of rows: one tile of a matrix goes
- * to the card packed, and comes back into another place of the matrix.
+ * 2D copies with page-locked host memory: one tile of a matrix is copied to the device, packed, and
+ * back to another place in the matrix.
  *
  * Build: cc tile.c $(pkg-config --cflags --libs accel)
  */
@@ -36,19 +36,19 @@ int main(void)
 
 	check(accel_device_open(0, &dev), "open");
 
-	/* An ordinary pointer, in page-locked memory: charged to RLIMIT_MEMLOCK (ulimit -l). */
+	/* An ordinary pointer to page-locked memory, which is charged to RLIMIT_MEMLOCK (ulimit -l). */
 	check(accel_host_memory_allocate(dev, &host, SIDE * SIDE), "allocate host memory");
 	check(accel_device_memory_allocate(dev, &tile, TILE * TILE), "allocate device memory");
 	matrix = host;
 	for (int i = 0; i < SIDE * SIDE; i++)
 		matrix[i / SIDE][i % SIDE] = (unsigned char)i;
 
-	/* The pitch is the distance from row to row: SIDE in the matrix, TILE on the card. */
+	/* The pitch is the distance from row to row: SIDE in the matrix, TILE on the device. */
 	check(accel_memory_copy_2d(tile, TILE, &matrix[0][0], SIDE, TILE, TILE), "copy in");
 	check(accel_memory_copy_2d(&matrix[5][5], SIDE, tile, TILE, TILE, TILE), "copy out");
 	print(matrix);
 
-	/* The last close frees both. */
+	/* The last close frees both allocations. */
 	check(accel_device_close(dev), "close");
 	return 0;
 }

@@ -3,20 +3,20 @@
 # %% [markdown]
 # # A tour of the module `accel`
 #
-# Cells begin with `# %%`: Jupyter (with jupytext), VS Code and Spyder show them as a notebook; as a
-# program all of them run. `python3 tour.py [CARD]`
+# Cells begin with `# %%`: Jupyter (with jupytext), VS Code and Spyder show them as a notebook. As a
+# program: `python3 tour.py [INDEX]`
 
-# %% What is there
+# %% Devices
 import sys
 
 import accel
 
 card = accel.open(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
 info = card.info()
-print(f"{accel.count()} cards; this is {info.name} at {info.bus_address} with {info.memory_size} bytes,"
+print(f"{accel.count()} devices; this is {info.name} at {info.bus_address} with {info.memory_size} bytes,"
       f" allocated by {info.granule}: {accel.Capability(info.capabilities)!r}")
 
-# %% Memory of the card: what has the buffer protocol goes in and comes out
+# %% Device memory: copies from and to objects with the buffer protocol
 memory = card.allocate(26)
 memory.copy_from(b"abcdefghijklmnopqrstuvwxyz")
 memory[2:5].fill(ord("-"))
@@ -26,13 +26,13 @@ back = bytearray(3)
 accel.copy(back, memory[-3:])
 print(back.decode())
 
-# %% The processor cannot read it, and says so
+# %% The CPU cannot access device memory that is not mapped
 try:
     memoryview(memory)
 except BufferError as error:
     print("BufferError:", error)
 
-# %% Page-locked memory of the host is both: a buffer, and what the card copies from beside the program
+# %% Page-locked host memory: has the buffer protocol, and can be copied asynchronously
 host = card.allocate_host(26)
 view = memoryview(host)
 view[:5] = b"HELLO"
@@ -42,20 +42,20 @@ with card.stream() as stream:
     memory.copy_to(host, stream)
     end = stream.record()
 print(bytes(view).decode())
-print("the card took some time:", begin.elapsed_ns(end) >= 0)
+print("the device took some time:", begin.elapsed_ns(end) >= 0)
 
-# %% Memory of Python's own, pinned
+# %% Memory of a Python object, registered (pinned)
 data = bytearray(b"0123456789")
 with card.register(data) as pinned, card.stream() as stream:
     memory[:10].copy_from(pinned, stream)
 print(memory[:10].tobytes().decode())
 
-# %% Rows that do not touch are copied as they lie
+# %% Arrays with gaps between rows
 table = memoryview(bytearray(range(65, 85))).cast("B", (4, 5))
 memory[:10].copy_from(table[::2])
 print(memory[:10].tobytes().decode())
 
-# %% With NumPy, where it is there: arrays over host memory, without a copy
+# %% NumPy, if it is installed: arrays over host memory, without a copy
 try:
     import numpy
 except ImportError:
@@ -67,7 +67,7 @@ else:
     print(bytes(view[:5]).decode(), (same == letters).all())
     del letters, same
 
-# %% Failures are OSErrors with the errno, and a sentence
+# %% Errors are OSErrors with an errno and a message
 try:
     card.allocate(1 << 50)
 except accel.Error as error:
@@ -77,12 +77,12 @@ try:
 except ValueError as error:
     print("ValueError:", error)
 
-# %% What was used
+# %% Statistics
 stats = card.stats()
 print(f"{stats.mine_allocs} allocation of {stats.mine} bytes, {stats.bytes_h2d > 0}, "
       f"{stats.bytes_d2h > 0}")
 
-# %% Views have to go before what they show
+# %% Views have to be released before their memory
 view.release()
 card.close()
 print(memory.freed, host.freed)

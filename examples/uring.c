@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A card in an io_uring: the end of a copy is a completion like any other.
+ * io_uring: the end of a copy becomes a completion.
  *
  * Build: cc uring.c $(pkg-config --cflags --libs accel liburing)
  */
@@ -36,7 +36,7 @@ int main(void)
 	check(accel_async_device_memory_set(dev, stream, card, 'u', 1000), "fill");
 	check(accel_async_memory_copy_d2h(dev, stream, host, card, 1000), "copy");
 
-	/* A sync_file of all that is queued; an eventfd would do as well. */
+	/* A sync_file that signals the end of all queued operations. An eventfd works too. */
 	check(accel_stream_export_fence(stream, &fence), "fence");
 	check(io_uring_queue_init(8, &ring, 0) ? -1 : 0, "set up");
 	sqe = io_uring_get_sqe(&ring);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a DRM driver as the source of a copy to the card, and memory of libaccel as a GEM
- * handle. vgem is a driver without hardware: modprobe vgem.
+ * Memory of a DRM driver as the source of a copy to the device, and memory of libaccel as a GEM
+ * handle. vgem is a DRM driver that needs no hardware: modprobe vgem.
  *
  * Build: cc vgem.c $(pkg-config --cflags --libs accel-drm libdrm)
  */
@@ -45,11 +45,11 @@ int main(int argc, char **argv)
 	check(accel_device_memory_allocate(dev, &device, 64), "allocate");
 	check(accel_host_memory_allocate(dev, &host, SIZE), "allocate host memory");
 
-	/* The card reads the buffer where it is. */
+	/* The device reads the buffer without a copy. */
 	check(accel_drm_memory_import(dev, drm, buffer.handle, SIZE, 0, &theirs), "import");
 	check(accel_memory_copy(device, theirs, 64), "copy in");
 
-	/* The card writes into memory that the other driver has a handle for. */
+	/* The device writes to memory that the DRM driver has a handle of. */
 	check(accel_drm_memory_export(dev, host, drm, &handle), "export");
 	check(accel_memory_copy(host, device, 64), "copy out");
 	printf("%s: GEM handle %u\n", (char *)host, handle);

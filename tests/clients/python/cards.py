@@ -15,7 +15,7 @@ TOUR = """\
 ab---fghijklmnopqrstuvwxyz
 xyz
 HELLOfghijklmnopqrstuvwxyz
-the card took some time: True
+the device took some time: True
 0123456789
 ABCDEKLMNO
 hello True
