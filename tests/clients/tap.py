@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Checks of programs in Python: TAP, what checks say, and what a card's counters have grown by.
+"""Checks in Python: TAP output, messages, and the increments of a device's counters.
 
 A check is a function that raises. Those of one program run in one process: an import can take half a
-minute in a guest, and a process that has been forked has no cards. A check that kills the interpreter
+minute in a guest, and a forked process cannot use devices. A check that kills the interpreter
 leaves results missing, which counts as a failure.
 """
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs to AscendCL's public documentation, on the cards of a guest. What is said of transfers and
- * bytes comes from the driver, by way of libaccel, and not from the interface that is tested.
+ * Programs according to AscendCL's public documentation, on the devices of a guest. The tests read numbers
+ * of copies and bytes from the driver with libaccel, not with the interface under test.
  */
 #ifndef ACL_CLIENT_H
 #define ACL_CLIENT_H
@@ -39,7 +39,7 @@ static inline struct accel_memory_stats card_stats(int index)
 	struct accel_device *dev;
 
 	if (accel_device_open(index, &dev)) {
-		printf("Bail out! no card %d: %s\n", index, accel_last_error());
+		printf("Bail out! no device %d: %s\n", index, accel_last_error());
 		exit(1);
 	}
 	ok(!accel_memory_stats_full(dev, &stats));

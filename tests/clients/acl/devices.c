@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * devices CARD: with all devices of the machine at once: each thread with its own, copies between
- * them; and last, the card that the runner calls CARD is pulled in use. It is device 1.
+ * devices CARD: uses all devices of the machine at once: a device for each thread, and copies between
+ * devices. The last test unplugs device 1 while it is in use; qemu/run calls it CARD.
  */
 #include "acl.h"
 

@@ -133,7 +133,7 @@ static void test_rows(void)
 
 /* ---- Streams and events ---- */
 
-/* A card can be faster than the program asks: that it was not done is seen on an edu only. */
+/* A fast device may have completed before the query. Only edu is slow enough for a busy answer. */
 static bool is_slow(void)
 {
 	return card_stats(device).total < 65536;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PaddlePaddle on cards of all kinds, with one import. Run by tests/clients/paddle/all.
+"""PaddlePaddle on all kinds of devices, with one import. Run by tests/clients/paddle/all.
 
 cards.py [WORD...]    only checks whose names contain one of the words
 """
@@ -16,7 +16,7 @@ import sizes
 
 
 def main():
-    # Those that pull cards come last.
+    # The checks that unplug devices are the last ones.
     return run([sizes.SUITE, ring.SUITE, edu.SUITE], sys.argv[1:])
 
 

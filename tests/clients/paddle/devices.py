@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""When an import of Paddle loads the plugin and opens the cards: core.init_devices(), which it calls
-once all modules are there. A program can do something else at that point.
+"""Replaces core.init_devices(), which Paddle calls at the end of its import to load the plugin and to
+open the devices.
 """
 
 import importlib.abc

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PaddlePaddle on an edu card of 4032 bytes, each transfer of which takes 100 ms. Run by
+"""PaddlePaddle on an edu device: 4032 bytes of memory, 100 ms for each DMA request. Run by
 tests/clients/paddle/guest.
 
 edu.py [WORD...]    only checks whose names contain one of the words
@@ -46,7 +46,7 @@ def view():
 
 @check
 def trained():
-    """a tiny network trains on the card with the CPU's losses, and the driver has seen it"""
+    """a tiny network trains on the device with the losses of the CPU, and the driver counts its copies"""
     training = network.Training(DEVICE, **SMALL)
     with Counted(NUMBER) as card:
         got = [training.step() for _ in range(STEPS)]
@@ -58,7 +58,7 @@ def trained():
     there = STEPS * (training.bytes_of_inputs() + training.bytes_of_parameters())
     assert card["bytes_h2d"] >= there and card["bytes_d2h"] >= there, card.grown
     assert card["transfers"] >= 40 * STEPS, card.grown
-    print(f"# {STEPS} steps: {card['transfers']} transfers, {card['bytes_h2d']} bytes to the card, "
+    print(f"# {STEPS} steps: {card['transfers']} transfers, {card['bytes_h2d']} bytes to the device, "
           f"{card['bytes_d2h']} back; losses {got}, on the CPU {wanted}")
 
 
@@ -82,10 +82,10 @@ def out_of_memory():
     same(on_card(paddle.to_tensor(array[:64]), NUMBER).numpy(), array[:64])
 
 
-# The last one: a card that has gone stays lost to this process.
+# The last check: this process cannot use an unplugged device again.
 @check
 def unplugged():
-    """a card that is pulled in use is an OSError each time, and the interpreter lives"""
+    """calls on a device that was unplugged in use raise OSError, and the interpreter continues"""
     tensor = paddle.to_tensor([1.0, 2.0])
     card = f"card{NUMBER}"
     subprocess.run(["guestctl", "device_del", card], check=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Paddle, imported once, that looks for cards later: in forked processes, each of which may have an
+"""Imports Paddle once and opens devices later, in forked processes, each of which may have an
 environment and flags of its own. An import takes 20 seconds in a guest without KVM.
 
-What devices.py tells of is put off: it opens the cards, which would be lost to a process that forks.
+The import must not open devices (see devices.py): a forked process cannot use them.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ from paddle.base import framework  # noqa: E402
 
 
 def _load():
-    """The default place is what an import would have made of the cards that there are now."""
+    """Sets the default place as an import would with the devices that are present now."""
     devices.init()
     framework._global_expected_place_ = None  # pylint: disable=protected-access
     # pylint: disable-next=protected-access

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws losses over steps: a line for the card, dots for the CPU."""
+"""Draws losses over steps: a line for the device, dots for the CPU."""
 
 import math
 
@@ -63,7 +63,7 @@ def svg(card, cpu):
         f'viewBox="0 0 {width} {height}">',
         f"<style>{STYLE}</style>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
-        '<text class="title" x="10" y="20">loss: on the card (line), on the CPU (dots)</text>',
+        '<text class="title" x="10" y="20">loss: on the device (line), on the CPU (dots)</text>',
         *grid(scale),
         f'<text x="{LEFT + WIDTH / 2}" y="{height - 8}" text-anchor="middle">step</text>',
         f'<line class="axis" x1="{LEFT}" x2="{LEFT}" y1="{TOP}" y2="{TOP + HEIGHT}"/>',

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PaddlePaddle on the first two cards, which are ring cards of 64 MiB. Run by
+"""PaddlePaddle on the first two devices, which are ring devices of 64 MiB. Run by
 tests/clients/paddle/guest.
 
 ring.py [WORD...]    only checks whose names contain one of the words
@@ -41,7 +41,7 @@ def random(shape, kind="float32", seed=1):
 
 @check
 def devices():
-    """all cards are there, and the first is the default place"""
+    """all devices are listed, and the first is the default place"""
     equal(paddle.device.get_all_custom_device_type(), ["accel"])
     equal(paddle.device.get_available_custom_device(),
           [f"accel:{number}" for number in range(len(cards()))])
@@ -73,7 +73,7 @@ def sizes():
 
 @check
 def counted():
-    """the driver has counted each byte that went to the card and back"""
+    """the driver counts each byte that is copied to the device and back"""
     array = random(MIB // 4)
     with Counted() as there:
         tensor = paddle.to_tensor(array)
@@ -191,7 +191,7 @@ OPERATIONS = {
 
 @check
 def operations():
-    """operations give what they give on the CPU, and stay on the card"""
+    """operations have the same results as on the CPU, and the results are on the device"""
     arrays = random((5, 6)), random((5, 6), seed=2)
     for name, function in OPERATIONS.items():
         got = function(*[paddle.to_tensor(array) for array in arrays])
@@ -292,7 +292,7 @@ def optimizers():
 
 @check
 def cleared():
-    """clear_grad() fills gradients with 0 on the card"""
+    """clear_grad() fills gradients with 0 on the device"""
     layer = paddle.nn.Linear(3, 2)
     optimizer = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
     layer(paddle.ones([4, 3])).sum().backward()
@@ -315,7 +315,7 @@ def second_gradient():
 
 @check
 def trained():
-    """a network trains on the card with the CPU's losses, and the driver has seen it"""
+    """a network trains on the device with the losses of the CPU, and the driver counts its copies"""
     training = network.Training("accel:0")
     with Counted() as card:
         got = [training.step() for _ in range(STEPS)]
@@ -331,7 +331,7 @@ def trained():
     assert card["bytes_h2d"] >= there and card["bytes_d2h"] >= there, card.grown
     assert card["transfers"] >= 40 * STEPS, card.grown
     equal([cpu[name] for name in ("bytes_h2d", "bytes_d2h", "allocs", "transfers")], [0, 0, 0, 0])
-    print(f"# {STEPS} steps: {card['transfers']} transfers, {card['bytes_h2d']} bytes to the card, "
+    print(f"# {STEPS} steps: {card['transfers']} transfers, {card['bytes_h2d']} bytes to the device, "
           f"{card['bytes_d2h']} back; losses {got[0]:.6f} to {got[-1]:.6f}, on the CPU "
           f"{wanted[0]:.6f} to {wanted[-1]:.6f}")
 
@@ -348,7 +348,7 @@ def to_static():
 
 @check_since((3, 0), "its static graphs have no way back to the CPU's kernels")
 def static_graph():
-    """a static graph, run by an Executor on the card"""
+    """a static graph, run by an Executor on the device"""
     paddle.enable_static()
     try:
         program, start = paddle.static.Program(), paddle.static.Program()
@@ -366,11 +366,11 @@ def static_graph():
         paddle.disable_static()
 
 
-# --- two cards -------------------------------------------------------------------------------
+# --- two devices -------------------------------------------------------------------------------
 
 @check
 def two_cards():
-    """copies between two cards, and each card's driver counts its own"""
+    """copies between two devices, and each device counts its own"""
     array = random(100000, "int64")
     with Counted(1) as there:
         tensor = paddle.to_tensor(array, place=OTHER)
@@ -383,7 +383,7 @@ def two_cards():
 
 @check
 def threads():
-    """six threads copy both ways between the cards"""
+    """six threads copy both ways between the devices"""
     problems = []
 
     def copy_around(number):
@@ -490,7 +490,7 @@ def out_of_memory():
 
     text = raises(MemoryError, fill_up)
     assert "Out of memory" in text and "accel:0" in text and "MB" in text, text
-    # The card has 64 MiB, less what the driver keeps.
+    # The device has 64 MiB, minus what the driver reserves.
     assert 10 <= len(held) <= 16, len(held)
     same(held[0].numpy(), array)
     assert counters()["used"] >= 40 * MIB, counters()
@@ -536,10 +536,10 @@ def unavailable():
     same(on_card(tensor + 1).numpy(), np.full(2, 2, "float32"))
 
 
-# The last one of this card: one that has gone stays lost to this process.
+# The last check with this device: the process cannot use an unplugged device again.
 @check
 def unplugged():
-    """a card that is pulled in use is an OSError each time, the other card goes on"""
+    """calls on a device that was unplugged in use raise OSError, the other device still works"""
     tensor = paddle.to_tensor(random(1000), place=OTHER)
     safe = paddle.to_tensor(random(1000), place=CARD)
     subprocess.run(["guestctl", "device_del", "card1"], check=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PaddlePaddle with its default settings on ring cards of three sizes. Run by
+"""PaddlePaddle with its default settings on ring devices of three sizes. Run by
 tests/clients/paddle/guest.
 
 sizes.py [WORD...]    only checks whose names contain one of the words
@@ -17,7 +17,8 @@ import paddle
 
 SUITE = Suite()
 MIB = 1 << 20
-# An eighth of the card each. The driver keeps some of it, and Paddle what the training has used.
+# Each piece is an eighth of the device memory. The driver reserves some of it, and Paddle caches what the
+# training has used.
 PIECES = 8
 # The guest has 1 GiB, and each tensor is there several times.
 LARGEST = 48 * MIB
@@ -35,7 +36,7 @@ def fill_up(array):
 
 
 def use(size, number):
-    """Training, a large tensor, all of the card in several, and the large one again."""
+    """Trains, allocates a large tensor, fills device memory with several, and allocates the large one again."""
     device = f"accel:{number}"
     paddle.set_device(device)
     training = network.Training(device)
@@ -60,7 +61,7 @@ def add(mib):
     """The check of one size."""
     def function():
         use(mib * MIB, card_of(mib * MIB))
-    function.__doc__ = f"a ring card of {mib} MiB without any flag: used, full, used again"
+    function.__doc__ = f"a ring device of {mib} MiB without any flag: used, full, used again"
     SUITE.check(function)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks with PaddlePaddle on the cards of a guest, and what the driver has counted."""
+"""Checks with PaddlePaddle on the devices of a guest, and the counters of the driver."""
 
 import json
 import os
@@ -89,7 +89,7 @@ def cards():
 
 
 def card_of(size):
-    """The number of the last card that has so much memory, less what it keeps for itself.
+    """The number of the last device with this memory size, minus what the driver reserves.
     Paddle's is the same."""
     return max(number for number, card in enumerate(cards()) if size * 0.9 < card["memory_size"] <= size)
 
@@ -99,12 +99,12 @@ NODES = [card["node"] for card in cards()]
 
 
 def counters(number=0):
-    """Of one of Paddle's cards, by all processes: bytes_h2d, transfers, used, and so on."""
+    """Counters of one of Paddle's devices, of all processes: bytes_h2d, transfers, used, and so on."""
     return ask("stats", NODES[number])
 
 
 class Counted(tap.Grown):
-    """What a card's counters have grown by inside a `with`."""
+    """The increments of the counters of a device inside a `with`."""
 
     def __init__(self, number=0):
         super().__init__(lambda: counters(number))

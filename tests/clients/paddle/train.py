@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Trains a small network on the card and then on the CPU. Run by tests/clients/paddle/guest.
+"""Trains a small network on the device and then on the CPU. Run by tests/clients/paddle/guest.
 
 train.py [STEPS]    prints a JSON object for each step: place, step, loss
 """
@@ -22,7 +22,7 @@ def train(place, steps):
 
 
 def show_statistics(when):
-    print(f"The card, {when}:", flush=True)
+    print(f"The device, {when}:", flush=True)
     subprocess.run(["accelctl", "stats"], check=True)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PaddlePaddle with other flags and settings, on one card only, and without any: each in a process
-of its own. Run by tests/clients/paddle/all after cards.py, which has pulled some cards.
+"""PaddlePaddle with other flags and settings, on one device only, and without devices: each in a process
+of its own. Run by tests/clients/paddle/all after cards.py, which has unplugged some devices.
 
 variants.py [WORD...]    only checks whose names contain one of the words
 """
@@ -33,7 +33,7 @@ SHARE = 0.92
 # --- the other allocator -----------------------------------------------------------------------
 
 def first_tensor(number):
-    """It takes Paddle's share of the card."""
+    """It allocates Paddle's share of the device memory."""
     free = counters(number)["free"]
     array = np.arange(12, dtype="float32").reshape(3, 4)
     tensor = on_card(paddle.to_tensor(array), number)
@@ -64,15 +64,15 @@ def naive():
 
 @check
 def naive_best_fit():
-    """FLAGS_allocator_strategy=naive_best_fit, on a ring card and on an edu"""
+    """FLAGS_allocator_strategy=naive_best_fit, on a ring device and on an edu"""
     late.run(naive, NAIVE)
 
 
-# --- some cards, and one ----------------------------------------------------------------------
+# --- some devices, and one ----------------------------------------------------------------------
 
 @check
 def chosen():
-    """PADDLE_ACCEL_DEVICES: two cards, in the other order"""
+    """PADDLE_ACCEL_DEVICES: two devices, in the other order"""
     first, second = card_of(16 * MIB), card_of(64 * MIB)
 
     def function():
@@ -87,7 +87,7 @@ def chosen():
 
 @check_since((3, 0), "its static graphs have no way back to the CPU's kernels")
 def run_check():
-    """paddle.utils.run_check() on one card"""
+    """paddle.utils.run_check() on one device"""
     number = card_of(64 * MIB)
     before = counters(number)["transfers"]
     text = late.run(paddle.utils.run_check, environment={"PADDLE_ACCEL_DEVICES": str(number)})
@@ -118,7 +118,7 @@ def without_card():
 
 
 def name_of(address):
-    """The runner's name for a card: each is behind a root port, and they are numbered alike."""
+    """The name that qemu/run gives a device: that of its root port."""
     ports = sorted(os.path.dirname(path) for path in glob.glob("/sys/bus/pci/devices/*/pci_bus"))
     parent = os.path.dirname(os.path.realpath(f"/sys/bus/pci/devices/{address}"))
     return f"card{[os.path.realpath(port) for port in ports].index(parent)}"
@@ -126,7 +126,7 @@ def name_of(address):
 
 @check
 def no_card():
-    """no card: Paddle starts, and the CPU is the default place"""
+    """no device: Paddle starts, and the CPU is the default place"""
     for card in cards():
         subprocess.run(["guestctl", "device_del", name_of(card["bus_address"])], check=True)
     equal(glob.glob("/dev/paccel*"), [])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The module accel on real cards, with NumPy."""
+"""The module accel on the devices of a guest, with NumPy."""
 
 import errno
 import gc
@@ -45,7 +45,7 @@ def moved(card, before):
 
 
 def arrays(index):
-    """arrays go to the card and come back, by DMA"""
+    """arrays are copied to the device and back, by DMA"""
     with accel.open(index) as card:
         before = card.stats()
         numbers = numpy.random.default_rng(index).integers(0, 255, 500, dtype=numpy.uint8)
@@ -86,7 +86,7 @@ def pinned(index):
 
 
 def views(index):
-    """DLPack and the buffer protocol show what the card has written"""
+    """DLPack and the buffer protocol show what the device has written"""
     with accel.open(index) as card:
         memory, host = card.allocate(64), card.allocate_host(64)
         memory.copy_from(bytes(range(64)))
@@ -119,7 +119,7 @@ def everything_comes_back(index):
 
 
 def forked(index):
-    """a forked process has its own card only"""
+    """a forked process can use only devices that it has opened itself"""
     with accel.open(index) as card:
         memory = card.allocate(8)
         memory.copy_from(b"parental")
@@ -151,7 +151,7 @@ def tour(index):
 
 
 def unplugged(index):
-    """it is pulled while a program uses it"""
+    """a device is unplugged while a program uses it"""
     with accel.open(index) as card:
         memory, host, stream = card.allocate(64), card.allocate_host(64), card.stream()
         data = bytearray(64)

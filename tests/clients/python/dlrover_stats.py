@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""DLRover itself: its monitor asks the module acl for the memory of all cards."""
+"""DLRover: its monitor reads the memory of all devices with the module acl."""
 
 import accel
 from dlrover.python.elastic_agent.monitor.resource import get_hpu_stats
 
 
 def memory_of_all_cards():
-    """DLRover finds all cards and their memory"""
+    """DLRover finds all devices and their memory"""
     wanted = []
     for index in range(accel.count()):
         with accel.open(index) as card:

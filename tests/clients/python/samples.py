@@ -132,7 +132,7 @@ def refusals(device_id):
 
 
 def both_modules(device_id):
-    """the modules acl and accel use one card in one program"""
+    """the modules acl and accel use the same device in one program"""
     with Device(device_id), accel.open(device_id) as card:
         dev_ptr, ret = acl.rt.malloc_align32(64, ACL_MEM_MALLOC_NORMAL_ONLY)
         check_ret("acl.rt.malloc_align32", ret)

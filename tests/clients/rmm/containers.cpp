@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RMM's own containers, device_uvector and device_scalar, as they are, on memory of a card: built
- * for each release with its headers. Their bytes go over the bus: the driver counts them.
+ * RMM's own containers, device_uvector and device_scalar, unmodified, in device memory: built
+ * for each release with its headers. The driver counts the bytes that are copied.
  *
- *   containers [CARD]    number of the card, 0 by default; prints TAP
+ *   containers [CARD]    number of the device, 0 by default; prints TAP
  */
 #include "../../unit/tap.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SUNDIALS and RMM in one program, with the memory of one pool: a vector of RMM's and a block of a
- * SUNMemoryHelper, and copies between them inside the card.
+ * SUNDIALS and RMM share a pool in one program: a vector of RMM, a block of a SUNMemoryHelper, and
+ * copies between them inside the device.
  *
- *   shared [CARD]    number of the card, 0 by default; prints TAP
+ *   shared [CARD]    number of the device, 0 by default; prints TAP
  */
 #include "../../unit/tap.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SUNDIALS' data nodes (7.3 and later) keep checkpoints of vectors, and other data, in memory of the
- * helper, DEVICE if they are told so. Their functions are exported, and declared in private headers.
+ * helper, in DEVICE memory on request. Their functions are exported, and declared in private headers.
  */
 #include "sundials.h"
 #include "nvector.h"
@@ -107,7 +107,7 @@ static void test_vector(void)
 }
 
 /*
- * On a card that is full. A release build of SUNDIALS goes on as if it had memory, copies to an object
+ * Device memory is exhausted. A release build of SUNDIALS goes on as if it had memory, copies to an object
  * that was never made, and reports success: with these libraries only that nothing breaks is ours.
  */
 static void test_full_card(void)

@@ -256,7 +256,7 @@ static void test_run_in_memory_of_the_helper(void)
 	ok(stats_are(helper, PINNED, (unsigned long)made_vectors, (unsigned long)made_vectors, 0,
 		     (size_t)most_vectors * BYTES));
 	ok(stats_are(helper, DEVICE, OUTPUTS, 0, OUTPUTS * BYTES, OUTPUTS * BYTES));
-	/* Each checkpoint went to the card, one came back, and nothing else moved. */
+	/* Each checkpoint was copied to the device, one was copied back, and nothing else. */
 	now = card_stats();
 	ok(now.bytes_h2d - before.bytes_h2d == OUTPUTS * BYTES);
 	ok(now.bytes_d2h - before.bytes_d2h == BYTES && now.transfers > before.transfers);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every operation of the helper, driven by SUNDIALS' own generic functions: on a card, or over the
+ * Every operation of the helper, called by SUNDIALS' generic functions: on a device, or on the
  * mock.
  */
 #include "sundials.h"
 
 #include <pthread.h>
 
-#define SIZE 64 /* what SUNDIALS' own tests take; a granule of the smallest card */
+#define SIZE 64 /* as in SUNDIALS' own tests; a granule of the smallest device */
 
 static char bytes[2 * SIZE];
 
@@ -66,7 +66,7 @@ static void test_alloc(void)
 	end();
 }
 
-/* Whatever was there before: the second time a card has no other memory. */
+/* Also if the memory was used before: the second allocation gets the same memory. */
 static void test_filled_with_0(void)
 {
 	static const char zeros[SIZE];
@@ -104,7 +104,7 @@ static void test_alloc_strided(void)
 }
 #endif
 
-/* As SUNDIALS' own tests count: bytes as they were asked for, whatever the card's granule. */
+/* As in SUNDIALS' own tests: requested bytes, independent of the device's granule. */
 static void test_stats(void)
 {
 	begin();
@@ -147,7 +147,7 @@ static void test_no_bytes(void)
 typedef SUNErrCode (*copy_t)(SUNMemoryHelper by, SUNMemory dst, SUNMemory src, size_t size,
 			     void *queue);
 
-/* What the card has done for one copy, in bytes. */
+/* The bytes that the device has moved for one copy. */
 static void counted_as(const struct accel_memory_stats *before, int dst, int src)
 {
 	struct accel_memory_stats now = card_stats();
@@ -304,7 +304,7 @@ static void test_clone(void)
 	ok(!clone->queue);
 #endif
 	(void)here;
-	/* It keeps the card, and what is there. */
+	/* The clone keeps the device open, and its memory allocated. */
 	gives(SUNMemoryHelper_Destroy(helper), SUN_SUCCESS);
 	helper = clone;
 	pattern(bytes, SIZE, 5);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests with SUNDIALS itself, on the first card, or on the one with the index $SUNDIALS_CARD. Only what
- * is public is used, of SUNDIALS and of ours.
+ * Tests with SUNDIALS, on the first device or on the one with the index $SUNDIALS_CARD. They use only public
+ * functions of SUNDIALS and of libaccel.
  */
 #ifndef SUNDIALS_TEST_H
 #define SUNDIALS_TEST_H
@@ -42,7 +42,7 @@ static inline int card_index(void)
 	return index ? atoi(index) : 0;
 }
 
-/* Of a card that is not the first the handle is ours. */
+/* The test opens a device other than the first one itself. */
 static struct accel_device *own_device;
 
 static inline void begin(void)
@@ -87,7 +87,7 @@ static inline void free_memory(SUNMemory mem)
 	gives(SUNMemoryHelper_Dealloc(helper, mem, NULL), SUN_SUCCESS);
 }
 
-/* Somebody's memory that the object does not own. */
+/* An object that does not own its memory. */
 static inline SUNMemory wrap(void *ptr, int type)
 {
 	return SUNMemoryHelper_Wrap(helper, ptr, (SUNMemoryType)type);
@@ -131,7 +131,7 @@ static inline bool stats_are(SUNMemoryHelper of, int type, unsigned long allocat
 	return false;
 }
 
-/* What the driver has counted of the card. */
+/* The driver's counters of the device. */
 static inline struct accel_memory_stats card_stats(void)
 {
 	struct accel_memory_stats stats = { 0 };
@@ -144,8 +144,8 @@ static inline struct accel_memory_stats card_stats(void)
 }
 
 /*
- * Each test ends with nothing of this process on the card. It is kept open meanwhile: the last close
- * of a card frees all, and what was forgotten too.
+ * At the end of each test this process has no memory on the device. The device stays open until then, since
+ * its last close would also free what the test has leaked.
  */
 #define RUN_ON_CARD(test) run_on_card(test, #test)
 
@@ -169,7 +169,7 @@ static inline void run_on_card(void (*test)(void), const char *name)
 	struct accel_device *watch;
 
 	if (accel_device_open(card_index(), &watch)) {
-		printf("Bail out! no card: %s\n", accel_last_error());
+		printf("Bail out! no device: %s\n", accel_last_error());
 		exit(1);
 	}
 	test();
@@ -177,7 +177,7 @@ static inline void run_on_card(void (*test)(void), const char *name)
 		ok(!accel_device_close(own_device));
 	own_device = NULL;
 	if (!card_is_empty())
-		tap_check(0, name, 0, "nothing is left on the card");
+		tap_check(0, name, 0, "nothing is left on the device");
 	ok(!accel_device_close(watch));
 	tap_done(name);
 }

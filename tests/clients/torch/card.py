@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PyTorch through torch_npu on a ring card of 64 MiB, and another one beside it. Run by
+"""PyTorch through torch_npu on a ring device of 64 MiB, and another one beside it. Run by
 tests/clients/torch/guest.
 
 card.py [WORD...]    only checks whose names contain one of the words
@@ -41,7 +41,7 @@ def random(*shape, kind=torch.float32, seed=1):
 
 
 def nothing_left():
-    """All memory of torch_npu given back to the card."""
+    """Frees the memory that torch_npu has cached."""
     torch.npu.synchronize()
     torch.npu.empty_cache()
 
@@ -53,7 +53,7 @@ def unused():
 
 
 def wait_until_cleared():
-    """So that no allocation waits for it. The mock clears when somebody wants the memory."""
+    """So that no allocation waits for it. The mock scrubs when memory is allocated."""
     until = time.monotonic() + 0.05
     while CARD.stats()["dirty"] and time.monotonic() < until:
         time.sleep(0.001)
@@ -63,7 +63,7 @@ def wait_until_cleared():
 
 @check
 def devices():
-    """the cards are there, and have the driver's size"""
+    """all devices are listed, with the memory size of the driver"""
     assert torch.npu.is_available()
     equal(torch.npu.device_count(), 2)
     equal(torch.npu.current_device(), 0)
@@ -79,7 +79,7 @@ def devices():
 
 @check
 def empty():
-    """empty() gives memory of the card, which the driver counts"""
+    """empty() allocates device memory, which the driver counts"""
     with Counted(CARD) as grown:
         tensor = on_card(torch.empty(1000, device="npu"))
     equal((grown["mine_allocs"], grown["mine"]), (1, SMALL_BLOCK))
@@ -129,7 +129,7 @@ def sizes():
 
 @check
 def counted():
-    """the driver has counted each byte that went to the card and back"""
+    """the driver counts each byte that is copied to the device and back"""
     tensor = random(MIB // 4 + 3)
     with Counted(CARD) as there:
         on_card_ = tensor.to("npu")
@@ -144,7 +144,7 @@ def counted():
 
 @check
 def pinned():
-    """pinned memory is the card's host memory, and copies both ways"""
+    """pinned memory is host memory of the device, and is copied both ways"""
     tensor = random(MIB // 4).pin_memory()
     assert tensor.is_pinned()
     equal(CARD.kind(tensor.data_ptr()), HOST)
@@ -182,11 +182,11 @@ def asynchronous_pageable():
         same(there[number], wanted)
 
 
-# --- on the card -------------------------------------------------------------------------------
+# --- on the device -------------------------------------------------------------------------------
 
 @check
 def device_to_device():
-    """clone, deepcopy and copy_ stay on the card"""
+    """clone, deepcopy and copy_ copy inside the device"""
     tensor = random(MIB // 4)
     there = tensor.to("npu")
     with Counted(CARD) as grown:
@@ -320,7 +320,7 @@ def events():
 
 @check
 def saved():
-    """save and load, to the card and to the host"""
+    """save and load, to the device and to the host"""
     tensor = random(40, 6)
     file = io.BytesIO()
     torch.save({"tensor": tensor.to("npu"), "other": torch.ones(3)}, file)
@@ -352,9 +352,9 @@ def modules():
 
 @check
 def data_loader():
-    """a DataLoader with 2 processes and pinned memory feeds the card"""
+    """a DataLoader with 2 processes and pinned memory supplies the device"""
     data = torch.utils.data.TensorDataset(random(64, 100), torch.arange(64))
-    # Its workers are forked, and must not touch the card.
+    # Its workers are forked, and must not use the device.
     loader = torch.utils.data.DataLoader(data, batch_size=16, num_workers=2, pin_memory=True,
                                          pin_memory_device="npu")
     seen = 0
@@ -367,7 +367,7 @@ def data_loader():
 
 @check
 def two_cards():
-    """the other card has tensors of its own, and copies go between the two"""
+    """tensors on the second device, and copies between the two devices"""
     other = Card(1)
     tensor = random(MIB // 4)
     with Counted(other) as grown, Counted(CARD) as not_grown:
@@ -452,7 +452,7 @@ OPERATORS = {
 
 @check
 def operators():
-    """each of 36 operators raises, and nothing on the card has changed"""
+    """each of 36 operators raises, and device memory is unchanged"""
     equal(len(OPERATORS), 36)
     tensor, matrix = random(100), random(4, 4)
     there, there_too = tensor.to("npu"), matrix.to("npu")
@@ -505,11 +505,11 @@ def samples_of_speed(tensor):
 
 @check
 def speed():
-    """torch.h2d: 16 MiB to the card take at most twice what they take libaccel"""
+    """torch.h2d: a copy of 16 MiB to the device takes at most twice as long as with libaccel"""
     size = 16 * MIB
     nothing_left()
     tensor = random(size, kind=torch.uint8).pin_memory()
-    # The first block of the card, which torch_npu keeps from then on.
+    # The first block, which torch_npu caches from then on.
     same(tensor.to("npu"), tensor)
     ours, theirs, copy_alone = (median(times) for times in samples_of_speed(tensor))
     for name, reference in (("torch.h2d", theirs), ("torch.h2d.copy", copy_alone)):
@@ -526,7 +526,7 @@ def speed():
 
 @check
 def forked():
-    """a forked process is told that it cannot use the card"""
+    """using the device in a forked process raises"""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -546,7 +546,7 @@ def forked():
 
 @check
 def given_back():
-    """in the end the card has all its memory again"""
+    """at the end all device memory is free"""
     nothing_left()
     stats = CARD.stats()
     equal((stats["mine_allocs"], stats["mine"]), (0, 0))
@@ -555,7 +555,7 @@ def given_back():
 def main():
     status = SUITE.run(sys.argv[1:])
     CARD.close()
-    # Programs end with tensors on the card, work under way, and pinned memory.
+    # Programs exit with tensors on the device, queued operations, and pinned memory.
     globals()["LEFT"] = random(4 * MIB).pin_memory().to("npu", non_blocking=True)
     return status
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks with PyTorch on the cards of a guest, and what the driver has counted."""
+"""Checks with PyTorch on the devices of a guest, and the counters of the driver."""
 
 import ctypes
 import os
@@ -39,7 +39,7 @@ class Suite:
 # --- what checks say -------------------------------------------------------------------------
 
 def same(got, wanted):
-    """Bit for bit; of a tensor on a card what comes back from it."""
+    """Compares bit for bit; a tensor on a device is copied back first."""
     got = got.cpu()
     equal((got.shape, got.dtype), (wanted.shape, wanted.dtype))
     if wanted.numel():
@@ -55,19 +55,19 @@ def on_card(tensor, index=0):
 
 # --- what the driver says --------------------------------------------------------------------
 
-# Those of libaccel_acl are opened by the same library: a card is the same handle, counted.
+# libaccel_acl opens devices with the same library, so the handle of a device is shared.
 ACCEL = ctypes.CDLL("libaccel.so.0")
 STATS = ("total used free dirty quarantined mine mine_allocs user user_max largest_free allocs "
          "alloc_failures bytes_h2d bytes_d2h bytes_d2d bytes_filled bytes_scrubbed transfers").split()
 
 
 class Card:
-    """One card, beside AscendCL."""
+    """One device, used with libaccel beside AscendCL."""
 
     def __init__(self, index=0):
         self.handle = ctypes.c_void_p()
         code = ACCEL.accel_device_open(index, ctypes.byref(self.handle))
-        assert code == 0, f"card {index} cannot be opened: {code}"
+        assert code == 0, f"device {index} cannot be opened: {code}"
 
     def close(self):
         ACCEL.accel_device_close(self.handle)
@@ -105,7 +105,7 @@ class Card:
 
 
 class Counted(tap.Grown):
-    """What a card's counters have grown by inside a `with`."""
+    """The increments of the counters of a device inside a `with`."""
 
     def __init__(self, card):
         super().__init__(card.stats)
