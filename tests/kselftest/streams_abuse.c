@@ -402,7 +402,7 @@ static void *let_go(void *arg)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
-	WAIT_FOR(__atomic_load_n(h->interrupted, __ATOMIC_ACQUIRE) >= 5, 5000);
+	WAIT_FOR(__atomic_load_n(h->interrupted, __ATOMIC_ACQUIRE) >= 5, 60000);
 	foreign_signal(h->f);
 	return NULL;
 }
