@@ -171,9 +171,11 @@ int accel_pool_destroy(struct accel_pool *pool);
  *
  * While another thread takes a chunk from upstream or gives one back, and there may be enough when
  * it has, the call waits for that instead of failing; but not in a callback of a stream, or in one
- * that upstream makes. So upstream must not wait for a thread that may be in this call. The number
- * of such waits has no limit: as long as other threads take and give back all the time, an allocation
- * that cannot succeed may not return.
+ * that upstream makes. So upstream must not wait for a thread that may be in this call. A call waits
+ * once, for the chunks that move when it has found nothing, and not for exportable blocks that are
+ * being allocated. It requests a chunk from upstream before and after that, each time of
+ * accel_pool_options.growth_size bytes and then of what it needs. So it returns whatever other threads
+ * do, if upstream does.
  *
  * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another device or was destroyed);
  * ``-ENOMEM`` (no such block is free, and the pool cannot grow enough for it; or the host has no

@@ -71,7 +71,21 @@ struct demand {
 	struct accel_stream *stream;
 	size_t size, alignment;
 	uint32_t granules;
+	void *ptr; /* the block, once there is one */
+	struct demand *next; /* of the waiters */
 };
+
+/* The bytes of a chunk that has such a block wherever it begins; SIZE_MAX: there are not so many. */
+static size_t growth_for(const struct accel_pool *pool, const struct demand *demand)
+{
+	size_t granule = (size_t)1 << pool->granule_shift;
+	size_t bytes = pool_bytes(pool, demand->granules);
+
+	if (demand->alignment > granule &&
+	    __builtin_add_overflow(bytes, demand->alignment - granule, &bytes))
+		return SIZE_MAX;
+	return bytes;
+}
 
 /* The message is made when it is asked for, so that a failure is quick. */
 static void say_no_memory(char *text, size_t size, const uint64_t numbers[SENTENCE_NUMBERS])
@@ -85,14 +99,14 @@ static void say_no_memory(char *text, size_t size, const uint64_t numbers[SENTEN
 			    : "maximum_size does not let it grow");
 }
 
-static int no_memory(const struct accel_pool *pool, const struct demand *demand, size_t growth)
+static int no_memory(const struct accel_pool *pool, const struct demand *demand)
 {
 	const uint64_t numbers[SENTENCE_NUMBERS] = {
 		demand->size,
 		demand->alignment,
 		pool_bytes(pool, pool->space.free_granules),
 		pool->chunk_bytes,
-		growth > pool_largest_chunk(pool),
+		growth_for(pool, demand) > pool_largest_chunk(pool),
 		pool->refused_size,
 	};
 
@@ -110,25 +124,28 @@ static inline void *give_out(struct accel_pool *pool, uint32_t index, size_t siz
 }
 
 /* 0; -EAGAIN: nothing serves; -ENOMEM: there is no host memory. */
-static int take(struct accel_pool *pool, const struct demand *demand, void **ptr)
+static int take(struct accel_pool *pool, struct demand *demand)
 {
 	uint32_t index;
 
+	/* From serve_waiters() of another thread. */
+	if (demand->ptr)
+		return 0;
 	if (space_reserve(&pool->space, 2))
 		return fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
 	index = space_take_any(&pool->space, demand->granules, demand->alignment,
 			       demand->stream ? demand->stream->number : 0);
 	if (!index)
 		return -EAGAIN;
-	*ptr = give_out(pool, index, demand->size);
+	demand->ptr = give_out(pool, index, demand->size);
 	if (pool->debug)
 		pool->space.blocks[index].stream = POOL_BUSY;
 	return 0;
 }
 
 /* The stream waits for the work that blocks wait for, or the caller does; then all blocks serve. */
-static int take_over(struct accel_pool *pool, const struct demand *demand,
-		     const uint64_t points[SPACE_STREAMS], void **ptr)
+static int take_over(struct accel_pool *pool, struct demand *demand,
+		     const uint64_t points[SPACE_STREAMS])
 {
 	uint64_t ticket = 0;
 	int err = 0;
@@ -147,76 +164,102 @@ static int take_over(struct accel_pool *pool, const struct demand *demand,
 		space_retag(&pool->space, points, ticket);
 	else
 		pool_settle(pool, POOL_SETTLE_ALL);
-	return take(pool, demand, ptr);
+	return take(pool, demand);
 }
 
 /* Out of all memory of the pool: first without what other streams use, then with it. */
-static int take_anywhere(struct accel_pool *pool, const struct demand *demand, void **ptr)
+static int take_anywhere(struct accel_pool *pool, struct demand *demand)
 {
 	uint64_t points[SPACE_STREAMS];
 	int err;
 
 	pool_settle(pool, POOL_SETTLE_ALL);
-	err = take(pool, demand, ptr);
+	err = take(pool, demand);
 	if (err == -EAGAIN && pool->space.free_granules >= demand->granules &&
 	    pool->space.nr_waiting &&
 	    space_points(&pool->space, points, demand->stream ? demand->stream->number : 0))
-		err = take_over(pool, demand, points, ptr);
+		err = take_over(pool, demand, points);
 	return err;
 }
 
-/* The bytes of a chunk that has such a block wherever it begins; SIZE_MAX: there are not so many. */
-static size_t growth_for(const struct accel_pool *pool, const struct demand *demand)
+/* Of a chunk that has come, before other threads take what is left of it. */
+static void serve_waiters(struct accel_pool *pool)
 {
-	size_t granule = (size_t)1 << pool->granule_shift;
-	size_t bytes = pool_bytes(pool, demand->granules);
+	for (struct demand *demand = pool->waiters; demand; demand = demand->next)
+		take(pool, demand);
+}
 
-	if (__builtin_add_overflow(bytes, demand->alignment - granule, &bytes))
-		return SIZE_MAX;
-	return bytes;
+/* Takes a chunk, and the block out of it. */
+static int grow_and_take(struct accel_pool *pool, struct demand *demand)
+{
+	size_t granule = (size_t)1 << pool->granule_shift, bytes = pool_bytes(pool, demand->granules);
+	size_t alignment = demand->alignment > granule ? demand->alignment : granule;
+	int err = pool_may_grow(pool, bytes, alignment) ? pool_grow(pool, bytes, alignment) : -EAGAIN;
+
+	/* Upstream does not align so. */
+	if (err == -EINVAL && alignment > granule) {
+		bytes = growth_for(pool, demand);
+		err = pool_may_grow(pool, bytes, granule) ? pool_grow(pool, bytes, granule)
+							  : -EAGAIN;
+	}
+	if (err)
+		return err;
+	err = take(pool, demand);
+	serve_waiters(pool);
+	return err;
+}
+
+/*
+ * Waits for the moves that are under way, once, and asks upstream once more. So the call returns,
+ * whatever other threads do. A chunk that comes meanwhile serves the waiters, and other threads take
+ * chunks no larger than they need: so the call fails only if there is not enough memory.
+ */
+static int take_after_moves(struct accel_pool *pool, struct demand *demand)
+{
+	struct demand **at = &pool->waiters;
+	int err;
+
+	demand->next = pool->waiters;
+	pool->waiters = demand;
+	pool_wait_moves(pool, pool_bytes(pool, demand->granules), &demand->ptr);
+	err = take_anywhere(pool, demand);
+	if (err == -EAGAIN)
+		err = grow_and_take(pool, demand);
+	if (err == -EAGAIN)
+		err = take_anywhere(pool, demand);
+	while (*at != demand)
+		at = &(*at)->next;
+	*at = demand->next;
+	return demand->ptr ? 0 : err;
 }
 
 /* Where take() has found nothing. */
-static int take_slowly(struct accel_pool *pool, const struct demand *demand, void **ptr)
+static int take_slowly(struct accel_pool *pool, struct demand *demand)
 {
-	size_t granule = (size_t)1 << pool->granule_shift, growth = pool_bytes(pool, demand->granules);
-	size_t alignment = demand->alignment > granule ? demand->alignment : granule;
-	int err = pool->space.nr_waiting ? take_anywhere(pool, demand, ptr) : -EAGAIN;
+	uint64_t moves = pool->nr_moves;
+	int err = pool->space.nr_waiting ? take_anywhere(pool, demand) : -EAGAIN;
 
-	while (err == -EAGAIN) {
-		if (pool_may_grow(pool, growth, alignment)) {
-			lock_give(&pool->lock);
-			err = pool_grow(pool, growth, alignment);
-			lock_take(&pool->lock);
-		} else if (!pool_wait_move(pool, growth)) {
-			break;
-		}
-		/* Upstream does not align so. */
-		if (err == -EINVAL && alignment > granule) {
-			growth = growth_for(pool, demand);
-			alignment = granule;
-			err = -EAGAIN;
-		}
-		/* Another thread may have freed enough, or taken the new chunk. */
-		if (!err || err == -EAGAIN)
-			err = take_anywhere(pool, demand, ptr);
-	}
-	return err == -EAGAIN ? no_memory(pool, demand, growth) : err;
+	if (err == -EAGAIN)
+		err = grow_and_take(pool, demand);
+	if (err == -EAGAIN && (pool->moving || pool->nr_moves != moves))
+		err = take_after_moves(pool, demand);
+	return err == -EAGAIN ? no_memory(pool, demand) : err;
 }
 
-static int allocate(struct accel_pool *pool, const struct demand *demand, void **ptr)
+static int allocate(struct accel_pool *pool, struct demand *demand, void **ptr)
 {
 	int err;
 
 	lock_take(&pool->lock);
 	if (pool->space.nr_waiting)
 		pool_settle(pool, SETTLE_FEW);
-	err = take(pool, demand, ptr);
+	err = take(pool, demand);
 	if (err == -EAGAIN)
-		err = take_slowly(pool, demand, ptr);
+		err = take_slowly(pool, demand);
 	if (err == -ENOMEM)
 		pool->failures++;
 	lock_give(&pool->lock);
+	*ptr = demand->ptr;
 	return err;
 }
 
@@ -230,7 +273,7 @@ static void not_busy(struct accel_pool *pool, uintptr_t addr)
 	lock_give(&pool->lock);
 }
 
-static int allocate_guarded(struct accel_pool *pool, const struct demand *demand, void **ptr)
+static int allocate_guarded(struct accel_pool *pool, struct demand *demand, void **ptr)
 {
 	int err = allocate(pool, demand, ptr);
 

@@ -17,7 +17,7 @@ static void lone_insert(struct accel_pool *pool, struct chunk *lone)
 	lone->next = pool->lone;
 	pool->lone = lone;
 	__atomic_store_n(&pool->nr_lone, pool->nr_lone + 1, __ATOMIC_RELAXED);
-	pool_count_chunk(pool, pool_round(pool, lone->size));
+	pool_count_chunk(pool, lone);
 	pool_count_block(pool, lone->size);
 }
 
@@ -33,12 +33,16 @@ static struct chunk **lone_at(struct accel_pool *pool, uintptr_t addr)
 
 static int lone_request(struct accel_pool *pool, struct accel_stream *stream, struct chunk *lone)
 {
-	size_t bytes = pool_round(pool, lone->size), charged;
-	uint64_t given;
+	size_t bytes = pool_round(pool, lone->size);
+	bool room;
 	int err;
 
-	charged = pool_charge(pool, bytes, bytes, &given);
-	if (!charged)
+	lock_take(&pool->lock);
+	room = pool_has_room(pool, bytes);
+	if (room)
+		move_begin(pool, lone, false);
+	lock_give(&pool->lock);
+	if (!room)
 		return fail(-ENOMEM, "maximum_size of the pool leaves less than %zu bytes", bytes);
 	err = upstream_allocate(pool, stream, lone);
 	if (!err) {
@@ -47,9 +51,8 @@ static int lone_request(struct accel_pool *pool, struct accel_stream *stream, st
 			upstream_deallocate(pool, stream, lone);
 	}
 	lock_take(&pool->lock);
-	if (err)
-		move_ended(pool, charged);
-	else
+	move_end(pool, lone);
+	if (!err)
 		lone_insert(pool, lone);
 	lock_give(&pool->lock);
 	return err;
@@ -128,8 +131,8 @@ static int lone_take(struct accel_pool *pool, uintptr_t addr, size_t size, struc
 	*at = found->next;
 	__atomic_store_n(&pool->nr_lone, pool->nr_lone - 1, __ATOMIC_RELAXED);
 	pool->chunk_bytes -= pool_round(pool, size);
-	pool->moving_bytes += pool_round(pool, size);
 	pool->bytes -= size;
+	move_begin(pool, found, true);
 	*lone = found;
 	return 0;
 }

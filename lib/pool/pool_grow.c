@@ -55,9 +55,14 @@ static size_t growth_left(const struct accel_pool *pool)
 	return left < most ? left : most;
 }
 
+bool pool_has_room(const struct accel_pool *pool, size_t bytes)
+{
+	return bytes <= growth_left(pool);
+}
+
 bool pool_may_grow(const struct accel_pool *pool, size_t bytes, size_t alignment)
 {
-	return bytes <= growth_left(pool) &&
+	return pool_has_room(pool, bytes) &&
 	       (!pool->refused_size || bytes < pool->refused_size ||
 		alignment < pool->refused_alignment || now_ms() >= pool->refused_until);
 }
@@ -65,27 +70,55 @@ bool pool_may_grow(const struct accel_pool *pool, size_t bytes, size_t alignment
 /* Calls of upstream, of any pool, that the thread is in: upstream may call the application. */
 static __thread unsigned int moving_here;
 
-void move_ended(struct accel_pool *pool, size_t bytes)
+void move_begin(struct accel_pool *pool, struct chunk *chunk, bool awaited)
 {
-	pool->moving_bytes -= bytes;
-	pool->moves++;
-	count_wake(&pool->moves);
+	pool->nr_moves++;
+	chunk->move = awaited ? pool->nr_moves : 0;
+	chunk->next = pool->moving;
+	pool->moving = chunk;
+	pool->moving_bytes += pool_round(pool, chunk->size);
 }
 
-bool pool_wait_move(struct accel_pool *pool, size_t bytes)
+void move_end(struct accel_pool *pool, struct chunk *chunk)
 {
-	unsigned int moves = pool->moves;
+	struct chunk **at = &pool->moving;
 
-	if (!pool->moving_bytes || bytes > pool_largest_chunk(pool) ||
+	while (*at != chunk)
+		at = &(*at)->next;
+	*at = chunk->next;
+	pool->moving_bytes -= pool_round(pool, chunk->size);
+	pool->ended_moves++;
+	if (pool->waiters)
+		count_wake(&pool->ended_moves);
+}
+
+/* Whether a move up to a number has not ended. */
+static bool moves_left(const struct accel_pool *pool, uint64_t last)
+{
+	const struct chunk *chunk = pool->moving;
+
+	while (chunk && !(chunk->move && chunk->move <= last))
+		chunk = chunk->next;
+	return chunk;
+}
+
+void pool_wait_moves(struct accel_pool *pool, size_t bytes, void *const *served)
+{
+	uint64_t last = pool->nr_moves;
+	unsigned int ended;
+
+	if (bytes > pool_largest_chunk(pool) ||
 	    (pool->maximum_size && bytes > pool->maximum_size - pool->chunk_bytes))
-		return false;
+		return;
 	/* Upstream may wait for this thread, or for a stream, and so for its callbacks. */
 	if (moving_here || in_callbacks())
-		return false;
-	lock_give(&pool->lock);
-	count_wait(&pool->moves, moves);
-	lock_take(&pool->lock);
-	return true;
+		return;
+	while (!*served && moves_left(pool, last)) {
+		ended = pool->ended_moves;
+		lock_give(&pool->lock);
+		count_wait(&pool->ended_moves, ended);
+		lock_take(&pool->lock);
+	}
 }
 
 int upstream_allocate(const struct accel_pool *pool, struct accel_stream *stream,
@@ -112,127 +145,113 @@ void upstream_deallocate(const struct accel_pool *pool, struct accel_stream *str
 
 /* ---- One more chunk ---- */
 
-void pool_count_chunk(struct accel_pool *pool, size_t bytes)
+void pool_count_chunk(struct accel_pool *pool, const struct chunk *chunk)
 {
 	pool->grown++;
-	move_ended(pool, bytes);
-	pool->chunk_bytes += bytes;
+	pool->chunk_bytes += pool_round(pool, chunk->size);
 	if (pool->chunk_bytes > pool->peak_chunk_bytes)
 		pool->peak_chunk_bytes = pool->chunk_bytes;
 }
 
-/* Under the lock. */
-static int chunk_insert(struct accel_pool *pool, struct chunk *chunk)
+/*
+ * Under the lock, as all up to pool_grow(). The bytes count as moving before upstream is asked, so that
+ * two threads stay below maximum_size.
+ */
+static struct chunk *chunk_begin(struct accel_pool *pool, size_t bytes, size_t alignment)
 {
-	chunk->edge = space_add_region(&pool->space, (uintptr_t)chunk->base,
-				       (uint32_t)(chunk->size >> pool->granule_shift));
-	if (!chunk->edge)
-		return fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
-	chunk->next = pool->chunks;
-	pool->chunks = chunk;
-	pool->nr_chunks++;
-	pool_count_chunk(pool, chunk->size);
-	return 0;
+	struct chunk *chunk = calloc(1, sizeof(*chunk));
+
+	if (!chunk) {
+		fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
+		return NULL;
+	}
+	chunk->size = bytes;
+	chunk->alignment = alignment;
+	move_begin(pool, chunk, true);
+	return chunk;
 }
 
-/* -EAGAIN: upstream does not have so much; answer is what it has said. */
-static int chunk_request(struct accel_pool *pool, struct chunk *chunk, int *answer)
+/* Gives the lock while it asks upstream. */
+static int chunk_request(struct accel_pool *pool, struct chunk *chunk)
 {
-	int err = upstream_allocate(pool, NULL, chunk);
+	int err;
 
-	*answer = err;
-	if (err)
-		return err == -ENOMEM || err == -EDQUOT ? -EAGAIN : err;
-	if ((uintptr_t)chunk->base & (chunk->alignment - 1))
+	lock_give(&pool->lock);
+	err = upstream_allocate(pool, NULL, chunk);
+	if (!err && (uintptr_t)chunk->base & (chunk->alignment - 1))
 		err = fail(-EINVAL,
 			   "upstream gave %p where an address aligned to %zu was asked for",
 			   chunk->base, chunk->alignment);
-	if (!err && pool->debug)
+	else if (!err && pool->debug)
 		err = debug_fill_free(chunk->base, chunk->size);
-	range_count_chunk(chunk->base, 1);
-	lock_take(&pool->lock);
-	if (!err)
-		err = chunk_insert(pool, chunk);
-	lock_give(&pool->lock);
-	if (err) {
-		range_count_chunk(chunk->base, -1);
+	if (err && chunk->base)
 		upstream_deallocate(pool, NULL, chunk);
-	}
+	else if (!err)
+		range_count_chunk(chunk->base, 1);
+	lock_take(&pool->lock);
 	return err;
 }
 
-/* The bytes are counted as moving already, so that two threads stay below maximum_size. */
-static int chunk_create(struct accel_pool *pool, size_t bytes, size_t alignment, int *answer)
+/* It is the pool's if err is 0, and ends otherwise. */
+static int chunk_arrive(struct accel_pool *pool, struct chunk *chunk, int err)
 {
-	struct chunk *chunk = calloc(1, sizeof(*chunk));
-	int err;
-
-	if (!chunk)
+	if (!err)
+		chunk->edge = space_add_region(&pool->space, (uintptr_t)chunk->base,
+					       (uint32_t)(chunk->size >> pool->granule_shift));
+	if (!err && !chunk->edge) {
+		lock_give(&pool->lock);
+		range_count_chunk(chunk->base, -1);
+		chunk_give_back(pool, NULL, chunk);
+		lock_take(&pool->lock);
 		return fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
-	chunk->size = bytes;
-	chunk->alignment = alignment;
-	err = chunk_request(pool, chunk, answer);
-	if (err)
+	}
+	move_end(pool, chunk);
+	if (err) {
 		free(chunk);
-	return err;
+		return err;
+	}
+	chunk->next = pool->chunks;
+	pool->chunks = chunk;
+	pool->nr_chunks++;
+	pool_count_chunk(pool, chunk);
+	return 0;
 }
 
-size_t pool_charge(struct accel_pool *pool, size_t least, size_t wish, uint64_t *given)
+/* Whether upstream has no memory, or not so much. */
+static bool is_refusal(int err)
 {
-	size_t bytes;
-
-	lock_take(&pool->lock);
-	bytes = growth_left(pool);
-	if (bytes > wish)
-		bytes = wish;
-	if (bytes < least)
-		bytes = 0;
-	pool->moving_bytes += bytes;
-	*given = pool->given;
-	lock_give(&pool->lock);
-	return bytes;
-}
-
-/* What is needed stays counted, so that no other thread gets it where upstream has not more. */
-static int grow_less(struct accel_pool *pool, size_t charged, size_t bytes, size_t alignment,
-		     uint64_t *given)
-{
-	int answer;
-
-	lock_take(&pool->lock);
-	move_ended(pool, charged - bytes);
-	*given = pool->given;
-	lock_give(&pool->lock);
-	return chunk_create(pool, bytes, alignment, &answer);
+	return err == -ENOMEM || err == -EDQUOT || err == -EAGAIN;
 }
 
 int pool_grow(struct accel_pool *pool, size_t bytes, size_t alignment)
 {
-	size_t wish = bytes > pool->growth_size ? bytes : pool->growth_size;
-	uint64_t given;
-	size_t charged = pool_charge(pool, bytes, wish, &given);
+	/* While others lack memory no call takes more than it needs. */
+	size_t wish = pool->waiters ? 0 : pool->growth_size, left = growth_left(pool);
+	struct chunk *chunk = chunk_begin(pool, wish < bytes ? bytes : wish < left ? wish : left,
+					  alignment);
+	uint64_t given = pool->given;
 	int err, answer;
 
-	/* Another thread was quicker. */
-	if (!charged)
-		return -EAGAIN;
-	err = chunk_create(pool, charged, alignment, &answer);
-	if (err == -EAGAIN && charged > bytes) {
-		err = grow_less(pool, charged, bytes, alignment, &given);
-		charged = bytes;
+	if (!chunk)
+		return -ENOMEM;
+	answer = chunk_request(pool, chunk);
+	if (is_refusal(answer) && chunk->size > bytes) {
+		/* What is needed keeps moving, so that no other thread gets it instead. */
+		pool->moving_bytes -= chunk->size - bytes;
+		chunk->size = bytes;
+		given = pool->given;
+		answer = chunk_request(pool, chunk);
 	}
-	if (!err)
-		return 0;
-	lock_take(&pool->lock);
-	/* If another thread has given something back meanwhile, upstream is asked once more. */
-	if (err == -EAGAIN && given == pool->given) {
+	err = chunk_arrive(pool, chunk, answer);
+	if (!is_refusal(answer))
+		return err;
+	/* If another thread has given something back meanwhile, upstream may be asked once more. */
+	if (given == pool->given) {
 		pool->refused_until = now_ms() + REFUSED_MS;
 		pool->refused_size = bytes;
 		pool->refused_alignment = alignment;
 	}
-	move_ended(pool, charged);
-	lock_give(&pool->lock);
-	return err;
+	return -EAGAIN;
 }
 
 /* ---- Back to upstream ---- */
@@ -253,8 +272,8 @@ static struct chunk *chunk_pick(struct accel_pool *pool, size_t keep)
 	*found = chunk->next;
 	pool->nr_chunks--;
 	pool->chunk_bytes -= chunk->size;
-	pool->moving_bytes += chunk->size;
 	space_remove_region(&pool->space, chunk->edge);
+	move_begin(pool, chunk, true);
 	return chunk;
 }
 
@@ -264,12 +283,10 @@ void chunk_give_back(struct accel_pool *pool, struct accel_stream *stream, struc
 		range_count_chunk(chunk->base, -1);
 	upstream_deallocate(pool, stream, chunk);
 	lock_take(&pool->lock);
-	move_ended(pool, pool_round(pool, chunk->size));
+	move_end(pool, chunk);
 	/* What was given back may serve where something was refused. */
 	pool->refused_size = 0;
-	/* Not what a callback of upstream gives back: its call would go on for ever. */
-	if (!moving_here)
-		pool->given++;
+	pool->given++;
 	lock_give(&pool->lock);
 	free(chunk);
 }
@@ -378,8 +395,9 @@ static void pool_free(struct accel_pool *pool)
 
 static int set_up(struct accel_pool *pool, const struct accel_pool_options *options)
 {
+	struct chunk *chunk;
 	size_t initial;
-	int err = configure(pool, options), answer;
+	int err = configure(pool, options);
 
 	if (err)
 		return err;
@@ -397,9 +415,11 @@ static int set_up(struct accel_pool *pool, const struct accel_pool_options *opti
 	if (pool->maximum_size && initial > pool->maximum_size)
 		return fail(-EINVAL, "options: initial_size is %zu in whole granules, more than "
 				     "maximum_size, %zu", initial, pool->maximum_size);
-	pool->moving_bytes = initial;
-	err = chunk_create(pool, initial, (size_t)1 << pool->granule_shift, &answer);
-	return err == -EAGAIN ? answer : err;
+	lock_take(&pool->lock);
+	chunk = chunk_begin(pool, initial, (size_t)1 << pool->granule_shift);
+	err = chunk ? chunk_arrive(pool, chunk, chunk_request(pool, chunk)) : -ENOMEM;
+	lock_give(&pool->lock);
+	return err;
 }
 
 static int check_upstream(struct accel_device *dev, const struct accel_resource *upstream,
@@ -483,11 +503,12 @@ int accel_pool_destroy(struct accel_pool *pool)
 		wait_for_work(pool);
 	while ((chunk = pool->chunks)) {
 		pool->chunks = chunk->next;
-		pool->moving_bytes += chunk->size;
-		if (ours)
+		if (ours) {
+			move_begin(pool, chunk, true);
 			chunk_give_back(pool, NULL, chunk);
-		else
+		} else {
 			free(chunk);
+		}
 	}
 	if (held)
 		device_drop(pool->dev);

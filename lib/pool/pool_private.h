@@ -28,10 +28,11 @@ _Static_assert(SPACE_STREAMS == 1 << TICKET_BITS, "every stream of a device can 
 #define POOL_BUSY 1
 
 struct chunk {
-	struct chunk *next;
+	struct chunk *next; /* in the list of chunks, or of those that move */
 	void *base;
 	size_t size, alignment; /* as requested from upstream */
 	uint32_t edge; /* of its region; 0: it has none */
+	uint64_t move; /* the number of its move; 0: no call waits for it */
 };
 
 struct accel_pool {
@@ -57,8 +58,11 @@ struct accel_pool {
 	bool spare; /* work has ended, and by that a chunk is wholly free */
 	uint64_t nr_chunks, grown, taken_over, failures;
 	size_t chunk_bytes, peak_chunk_bytes;
-	size_t moving_bytes; /* being requested from upstream or given back */
-	unsigned int moves; /* that have ended; threads sleep on it */
+	struct chunk *moving; /* being requested from upstream or given back */
+	size_t moving_bytes; /* of these, in whole granules */
+	uint64_t nr_moves; /* that have begun */
+	unsigned int ended_moves; /* threads sleep on it */
+	struct demand *waiters; /* allocations that found nothing while chunks moved */
 	uint64_t given; /* chunks back to upstream */
 	size_t refused_size; /* upstream did not have so many; 0: it may have any number */
 	size_t refused_alignment; /* aligned so; it may have so many that are aligned to less */
@@ -109,29 +113,37 @@ void pool_settle(struct accel_pool *pool, uint32_t count);
 
 /* The most bytes that a chunk can have. */
 size_t pool_largest_chunk(const struct accel_pool *pool);
-/* Whether a request for so many bytes more, aligned so, makes sense; under the lock. */
+/* Whether maximum_size and the granule leave so many bytes; under the lock. */
+bool pool_has_room(const struct accel_pool *pool, size_t bytes);
+/* The same, and upstream may have them, aligned so. */
 bool pool_may_grow(const struct accel_pool *pool, size_t bytes, size_t alignment);
 /*
- * Sleeps, without the lock, until a move of a chunk has ended; false: none would help. Who moves
- * one never waits for another move, so that threads do not wait for each other.
+ * Sleeps, without the lock, until the moves that are under way have ended or *served is not NULL. Later
+ * moves do not prolong it. A thread that moves a chunk never waits for another move, so that threads
+ * do not wait for each other.
  */
-bool pool_wait_move(struct accel_pool *pool, size_t bytes);
-/* Takes a chunk with at least so many bytes that begins at such an address. */
+void pool_wait_moves(struct accel_pool *pool, size_t bytes, void *const *served);
+/*
+ * Takes a chunk with at least so many bytes that begins at such an address, where pool_may_grow();
+ * gives the lock meanwhile. -EAGAIN: upstream has refused it.
+ */
 int pool_grow(struct accel_pool *pool, size_t bytes, size_t alignment);
 /* Gives wholly free chunks back while so many bytes stay free. */
 void pool_shrink(struct accel_pool *pool, size_t keep);
 
-/* Counts as moving what maximum_size leaves, from least to wish bytes; how many, or 0. */
-size_t pool_charge(struct accel_pool *pool, size_t least, size_t wish, uint64_t *given);
-/* They do not move any more; under the lock. */
-void move_ended(struct accel_pool *pool, size_t bytes);
-/* A chunk with so many bytes, which moved, is the pool's; under the lock. */
-void pool_count_chunk(struct accel_pool *pool, size_t bytes);
+/*
+ * A chunk moves from now on, and does not any more; under the lock. Its bytes count for maximum_size
+ * meanwhile. Without awaited no call waits for it.
+ */
+void move_begin(struct accel_pool *pool, struct chunk *chunk, bool awaited);
+void move_end(struct accel_pool *pool, struct chunk *chunk);
+/* Counts a chunk that is the pool's now; under the lock. */
+void pool_count_chunk(struct accel_pool *pool, const struct chunk *chunk);
 int upstream_allocate(const struct accel_pool *pool, struct accel_stream *stream,
 		      struct chunk *chunk);
 void upstream_deallocate(const struct accel_pool *pool, struct accel_stream *stream,
 			 const struct chunk *chunk);
-/* Of a chunk that moves, and is in no list; it ends. */
+/* Of a chunk that moves; it ends. */
 void chunk_give_back(struct accel_pool *pool, struct accel_stream *stream, struct chunk *chunk);
 
 /* ---- pool_export.c ---- */

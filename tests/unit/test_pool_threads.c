@@ -490,6 +490,204 @@ static void test_upstream_that_calls_the_pool(void)
 	tear_down_moving();
 }
 
+/* ---- Chunks that move all the time ---- */
+
+#define WANTED 8192 /* bytes that upstream never has */
+#define MOST_ROUNDS 100000 /* of a call that does not return */
+static sem_t asked, answered, begun[2];
+static unsigned int rounds;
+static bool over;
+
+/* While upstream refuses WANTED bytes another thread takes a chunk and gives it back. */
+static int crossed_allocate(void *context, struct accel_stream *stream, size_t size,
+			    size_t alignment, void **ptr)
+{
+	if (size == WANTED && rounds++ < MOST_ROUNDS) {
+		sem_post(&asked);
+		sem_wait(&answered);
+	}
+	return heap_allocate(context, stream, size, alignment, ptr);
+}
+
+static const struct accel_resource_ops crossed_ops = {
+	.allocate = crossed_allocate,
+	.deallocate = heap_deallocate,
+};
+
+static void *takes_and_gives_back(void *arg)
+{
+	for (sem_wait(&asked); !over; sem_wait(&asked)) {
+		give(block(1024), 1024);
+		sem_post(&answered);
+	}
+	return arg;
+}
+
+/* A call requests WANTED bytes at most twice, whatever is given back meanwhile. */
+static void test_refused_while_others_give_back(void)
+{
+	pthread_t thread;
+	void *none;
+
+	set_up_moving(&crossed_ops);
+	sem_init(&asked, 0, 0);
+	sem_init(&answered, 0, 0);
+	heap.limit = 4096;
+	pool->growth_size = 1024;
+	pool->maximum_size = rounds = 0;
+	over = false;
+	pthread_create(&thread, NULL, takes_and_gives_back, NULL);
+	expect(accel_pool_allocate(pool, NULL, WANTED, 1, &none), -ENOMEM);
+	ok(rounds == 2 && stats_of().failures == 1);
+	over = true;
+	sem_post(&asked);
+	pthread_join(thread, NULL);
+	sem_destroy(&asked);
+	sem_destroy(&answered);
+	tear_down_moving();
+}
+
+/* Returns when the other thread has begun a call as well: so there is always one. */
+static int overlapping_allocate(void *context, struct accel_stream *stream, size_t size,
+				size_t alignment, void **ptr)
+{
+	if (size != 1024 && size != 2048)
+		return heap_allocate(context, stream, size, alignment, ptr);
+	sem_post(&begun[size == 2048]);
+	sem_wait(&begun[size != 2048]);
+	if (__atomic_add_fetch(&rounds, 1, __ATOMIC_RELAXED) == MOST_ROUNDS)
+		__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	return heap_allocate(context, stream, size, alignment, ptr);
+}
+
+static const struct accel_resource_ops overlapping_ops = {
+	.allocate = overlapping_allocate,
+	.deallocate = heap_deallocate,
+};
+
+static void *requests_exportable(void *arg)
+{
+	size_t size = arg ? 2048 : 1024;
+	void *none;
+
+	while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
+		expect(accel_pool_allocate_exportable(pool, NULL, size, 1, &none), -EOPNOTSUPP);
+	sem_post(&begun[!!arg]);
+	return arg;
+}
+
+/* A call does not wait for exportable blocks that are being allocated. */
+static void test_while_others_request_exportable(void)
+{
+	pthread_t threads[2];
+	void *none;
+
+	set_up_moving(&overlapping_ops);
+	rounds = 0;
+	over = false;
+	for (uintptr_t i = 0; i < 2; i++)
+		sem_init(&begun[i], 0, 0);
+	pthread_create(&threads[0], NULL, requests_exportable, NULL);
+	sem_wait(&begun[0]);
+	pthread_create(&threads[1], NULL, requests_exportable, &threads);
+	refused(accel_pool_allocate(pool, NULL, 4096, 1, &none), -ENOMEM, "maximum_size");
+	ok(!none && !__atomic_exchange_n(&over, true, __ATOMIC_RELAXED));
+	for (uintptr_t i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	for (uintptr_t i = 0; i < 2; i++)
+		sem_destroy(&begun[i]);
+	if (none)
+		give(none, 4096);
+	tear_down_moving();
+}
+
+/* Chunks of 4096 bytes stay in here when they are given back, and those of 1024 when they are taken. */
+static void hold(sem_t *until)
+{
+	if (__atomic_load_n(&over, __ATOMIC_RELAXED))
+		return;
+	sem_post(&moving);
+	sem_wait(until);
+}
+
+static int held_allocate(void *context, struct accel_stream *stream, size_t size, size_t alignment,
+			 void **ptr)
+{
+	if (size == 1024)
+		hold(&begun[1]);
+	return heap_allocate(context, stream, size, alignment, ptr);
+}
+
+static int held_deallocate(void *context, struct accel_stream *stream, void *ptr, size_t size,
+			   size_t alignment)
+{
+	if (size == 4096)
+		hold(&begun[0]);
+	return heap_deallocate(context, stream, ptr, size, alignment);
+}
+
+static const struct accel_resource_ops held_ops = {
+	.allocate = held_allocate,
+	.deallocate = held_deallocate,
+};
+
+static void *frees_all(void *arg)
+{
+	give(arg, 4096);
+	return NULL;
+}
+
+static void *lacks_memory(void *arg)
+{
+	void *none;
+
+	refused(accel_pool_allocate(pool, NULL, 8192, 1, &none), -ENOMEM, "maximum_size");
+	return arg;
+}
+
+static bool is_waited(void)
+{
+	bool waited;
+
+	lock_take(&pool->lock);
+	waited = pool->waiters;
+	lock_give(&pool->lock);
+	return waited;
+}
+
+/* A call waits for a chunk that was moving when it found nothing, and not for the next one. */
+static void test_waits_once(void)
+{
+	pthread_t gives, waits, takes;
+	char *ptr;
+
+	set_up_moving(&held_ops);
+	pool->growth_size = 1024;
+	pool->maximum_size = 8192;
+	over = false;
+	for (int i = 0; i < 2; i++)
+		sem_init(&begun[i], 0, 0);
+	pthread_create(&gives, NULL, frees_all, block(4096));
+	sem_wait(&moving);
+	pthread_create(&waits, NULL, lacks_memory, NULL);
+	while (!is_waited())
+		sched_yield();
+	pthread_create(&takes, NULL, allocates_one, &ptr);
+	sem_wait(&moving);
+	ok(is_waited());
+	sem_post(&begun[0]);
+	pthread_join(waits, NULL);
+	pthread_join(gives, NULL);
+	ok(pool->moving_bytes == 1024 && heap.allocations == 1);
+	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	sem_post(&begun[1]);
+	pthread_join(takes, NULL);
+	give(ptr, 1024);
+	for (int i = 0; i < 2; i++)
+		sem_destroy(&begun[i]);
+	tear_down_moving();
+}
+
 /* ---- The debug mode ---- */
 
 #define LARGE 20000
@@ -666,6 +864,9 @@ int main(void)
 	RUN(test_all_get_what_they_need);
 	RUN(test_given_back_before_the_refusal);
 	RUN(test_upstream_that_calls_the_pool);
+	RUN(test_refused_while_others_give_back);
+	RUN(test_while_others_request_exportable);
+	RUN(test_waits_once);
 	RUN(test_exportable_in_threads);
 	RUN(test_debug_check_beside_a_thread);
 	RUN(test_debug_one_of_many_frees_wins);
