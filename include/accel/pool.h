@@ -160,7 +160,8 @@ int accel_pool_destroy(struct accel_pool *pool);
  * @size: bytes, at least 1
  * @alignment: bytes, a power of two; the granule is had without asking. Where no free block is
  *	aligned so, upstream is asked for a chunk that is; if its answer is ``-EINVAL``, for one that
- *	is longer by @alignment and has such an address
+ *	is longer by @alignment and has such an address, and so are all later calls with this
+ *	@alignment or more
  * @ptr: receives the address, NULL on failure
  *
  * Makes no system call, unless the pool has to grow, wait, double its tables, or sleep until another

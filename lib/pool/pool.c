@@ -75,15 +75,22 @@ struct demand {
 	struct demand *next; /* of the waiters */
 };
 
-/* The bytes of a chunk that has such a block wherever it begins; SIZE_MAX: there are not so many. */
-static size_t growth_for(const struct accel_pool *pool, const struct demand *demand)
+/*
+ * The bytes and the alignment of a chunk that has room for such a block; SIZE_MAX: there are not so many.
+ * Where upstream does not align so the block is in it wherever it begins.
+ */
+static size_t growth_for(const struct accel_pool *pool, const struct demand *demand,
+			 size_t *alignment)
 {
 	size_t granule = (size_t)1 << pool->granule_shift;
 	size_t bytes = pool_bytes(pool, demand->granules);
 
-	if (demand->alignment > granule &&
-	    __builtin_add_overflow(bytes, demand->alignment - granule, &bytes))
-		return SIZE_MAX;
+	*alignment = demand->alignment > granule ? demand->alignment : granule;
+	if (*alignment < pool->unaligned)
+		return bytes;
+	if (__builtin_add_overflow(bytes, *alignment - granule, &bytes))
+		bytes = SIZE_MAX;
+	*alignment = granule;
 	return bytes;
 }
 
@@ -101,12 +108,13 @@ static void say_no_memory(char *text, size_t size, const uint64_t numbers[SENTEN
 
 static int no_memory(const struct accel_pool *pool, const struct demand *demand)
 {
+	size_t alignment;
 	const uint64_t numbers[SENTENCE_NUMBERS] = {
 		demand->size,
 		demand->alignment,
 		pool_bytes(pool, pool->space.free_granules),
 		pool->chunk_bytes,
-		growth_for(pool, demand) > pool_largest_chunk(pool),
+		growth_for(pool, demand, &alignment) > pool_largest_chunk(pool),
 		pool->refused_size,
 	};
 
@@ -189,19 +197,34 @@ static void serve_waiters(struct accel_pool *pool)
 		take(pool, demand);
 }
 
+static int grow(struct accel_pool *pool, const struct demand *demand, size_t *alignment)
+{
+	size_t bytes = growth_for(pool, demand, alignment);
+
+	return pool_may_grow(pool, bytes, *alignment) ? pool_grow(pool, bytes, *alignment) : -EAGAIN;
+}
+
+/* The same, also where upstream does not align so. */
+static int grow_in_any_case(struct accel_pool *pool, const struct demand *demand)
+{
+	size_t alignment, unaligned = pool->unaligned;
+	int err = grow(pool, demand, &alignment);
+
+	if (err != -EINVAL || alignment <= (size_t)1 << pool->granule_shift)
+		return err;
+	pool->unaligned = alignment;
+	err = grow(pool, demand, &alignment);
+	/* The answer is not about the alignment. */
+	if (err == -EINVAL)
+		pool->unaligned = unaligned;
+	return err;
+}
+
 /* Takes a chunk, and the block out of it. */
 static int grow_and_take(struct accel_pool *pool, struct demand *demand)
 {
-	size_t granule = (size_t)1 << pool->granule_shift, bytes = pool_bytes(pool, demand->granules);
-	size_t alignment = demand->alignment > granule ? demand->alignment : granule;
-	int err = pool_may_grow(pool, bytes, alignment) ? pool_grow(pool, bytes, alignment) : -EAGAIN;
+	int err = grow_in_any_case(pool, demand);
 
-	/* Upstream does not align so. */
-	if (err == -EINVAL && alignment > granule) {
-		bytes = growth_for(pool, demand);
-		err = pool_may_grow(pool, bytes, granule) ? pool_grow(pool, bytes, granule)
-							  : -EAGAIN;
-	}
 	if (err)
 		return err;
 	err = take(pool, demand);

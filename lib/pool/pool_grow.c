@@ -373,6 +373,7 @@ static void init(struct accel_pool *pool, struct accel_device *dev,
 {
 	memset(pool, 0, sizeof(*pool));
 	pool->upstream = *upstream;
+	pool->unaligned = SIZE_MAX;
 	pool->generation = fork_generation();
 	if (!dev)
 		return;

@@ -67,6 +67,7 @@ struct accel_pool {
 	size_t refused_size; /* upstream did not have so many; 0: it may have any number */
 	size_t refused_alignment; /* aligned so; it may have so many that are aligned to less */
 	uint64_t refused_until; /* milliseconds */
+	size_t unaligned; /* upstream has answered -EINVAL to this alignment; SIZE_MAX: to none */
 };
 
 static inline size_t pool_bytes(const struct accel_pool *pool, uint64_t granules)

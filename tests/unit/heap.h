@@ -16,6 +16,7 @@ struct heap {
 	int fail_err, free_err; /* what every free is answered with */
 	size_t bytes, limit; /* live, and at most; 0: no limit */
 	size_t last_size, last_alignment, max_alignment; /* more is EINVAL; 0: none is */
+	unsigned int too_aligned; /* requests that were answered so */
 	struct accel_stream *last_stream;
 	size_t shift; /* added to every address */
 	pthread_mutex_t lock; /* of all of this, for threads; 0 is a mutex that nobody has */
@@ -29,8 +30,10 @@ static inline int heap_take(struct heap *heap, struct accel_stream *stream, size
 	heap->last_size = size;
 	heap->last_alignment = alignment;
 	heap->last_stream = stream;
-	if (heap->max_alignment && alignment > heap->max_alignment)
+	if (heap->max_alignment && alignment > heap->max_alignment) {
+		heap->too_aligned++;
 		return -EINVAL;
+	}
 	if ((heap->fail_nth && !--heap->fail_nth) ||
 	    (heap->limit && heap->bytes + size > heap->limit)) {
 		/* Not NULL: who calls has to see to it. */

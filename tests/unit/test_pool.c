@@ -644,6 +644,41 @@ static void test_growth_for_alignment_of_its_own(void)
 	end(pool);
 }
 
+static void take_aligned(struct accel_pool *pool, size_t alignment)
+{
+	void *ptr;
+
+	expect(accel_pool_allocate(pool, NULL, 64, alignment, &ptr), 0);
+	ok(!((uintptr_t)ptr % alignment));
+	expect(accel_pool_deallocate(pool, NULL, ptr, 64, alignment), 0);
+}
+
+/* Upstream is not asked again for an alignment that it does not have, nor for a larger one. */
+static void test_alignment_that_upstream_lacks(void)
+{
+	struct accel_pool *pool = growing_pool(64, 0, 0);
+	void *ptr;
+
+	heap.max_alignment = 4096;
+	for (int i = 0; i < 3; i++)
+		take_aligned(pool, 65536 << i);
+	ok(heap.too_aligned == 1);
+	for (int i = 0; i < 3; i++)
+		take_aligned(pool, 8192);
+	ok(heap.too_aligned == 2 && heap.allocations == 6);
+	take_aligned(pool, 4096);
+	ok(heap.too_aligned == 2 && heap.last_size == 64 && heap.last_alignment == 4096);
+	end(pool);
+	/* An answer to any request says nothing about the alignment. */
+	pool = growing_pool(64, 0, 0);
+	heap.max_alignment = 1;
+	expect(accel_pool_allocate(pool, NULL, 64, 65536, &ptr), -EINVAL);
+	heap.max_alignment = 0;
+	take_aligned(pool, 65536);
+	ok(heap.last_size == 64 && heap.last_alignment == 65536);
+	end(pool);
+}
+
 /* That there is no memory for an aligned chunk says nothing about others. */
 static void test_growth_for_alignment_fails(void)
 {
@@ -1406,6 +1441,7 @@ int main(void)
 	RUN(test_growth);
 	RUN(test_growth_for_alignment);
 	RUN(test_growth_for_alignment_of_its_own);
+	RUN(test_alignment_that_upstream_lacks);
 	RUN(test_growth_for_alignment_fails);
 	RUN(test_alignment_far_above_the_chunk);
 	RUN(test_alignment_on_a_card);
