@@ -121,6 +121,16 @@ void pool_wait_moves(struct accel_pool *pool, size_t bytes, void *const *served)
 	}
 }
 
+/* An error cannot be handled here: the chunk is not the pool's any more. */
+void upstream_deallocate(const struct accel_pool *pool, struct accel_stream *stream,
+			 const struct chunk *chunk)
+{
+	moving_here++;
+	accel_resource_deallocate(&pool->upstream, stream, chunk->base, chunk->size,
+				  chunk->alignment);
+	moving_here--;
+}
+
 int upstream_allocate(const struct accel_pool *pool, struct accel_stream *stream,
 		      struct chunk *chunk)
 {
@@ -130,17 +140,11 @@ int upstream_allocate(const struct accel_pool *pool, struct accel_stream *stream
 	err = accel_resource_allocate(&pool->upstream, stream, chunk->size, chunk->alignment,
 				      &chunk->base);
 	moving_here--;
-	return err;
-}
-
-/* An error cannot be handled here: the chunk is not the pool's any more. */
-void upstream_deallocate(const struct accel_pool *pool, struct accel_stream *stream,
-			 const struct chunk *chunk)
-{
-	moving_here++;
-	accel_resource_deallocate(&pool->upstream, stream, chunk->base, chunk->size,
-				  chunk->alignment);
-	moving_here--;
+	if (err || !((uintptr_t)chunk->base & (chunk->alignment - 1)))
+		return err;
+	upstream_deallocate(pool, stream, chunk);
+	return fail(-EINVAL, "upstream gave %p where an address aligned to %zu was asked for",
+		    chunk->base, chunk->alignment);
 }
 
 /* ---- One more chunk ---- */
@@ -178,15 +182,12 @@ static int chunk_request(struct accel_pool *pool, struct chunk *chunk)
 
 	lock_give(&pool->lock);
 	err = upstream_allocate(pool, NULL, chunk);
-	if (!err && (uintptr_t)chunk->base & (chunk->alignment - 1))
-		err = fail(-EINVAL,
-			   "upstream gave %p where an address aligned to %zu was asked for",
-			   chunk->base, chunk->alignment);
-	else if (!err && pool->debug)
+	if (!err && pool->debug) {
 		err = debug_fill_free(chunk->base, chunk->size);
-	if (err && chunk->base)
-		upstream_deallocate(pool, NULL, chunk);
-	else if (!err)
+		if (err)
+			upstream_deallocate(pool, NULL, chunk);
+	}
+	if (!err)
 		range_count_chunk(chunk->base, 1);
 	lock_take(&pool->lock);
 	return err;

@@ -1177,6 +1177,10 @@ static void test_refused_exportable(void)
 	refused(accel_pool_allocate_exportable(pool, NULL, 64, 1, &ptr), -EOPNOTSUPP,
 		"no allocation of the driver of 64 bytes");
 	ok(!ptr && !stats_of(pool).chunk_bytes && !stats_of(pool).count);
+	heap.shift = 16;
+	refused(accel_pool_allocate_exportable(pool, NULL, 64, 1, &ptr), -EINVAL,
+		"aligned to 64 was asked for");
+	ok(!ptr && heap.allocations == heap.frees);
 	end(pool);
 	options.initial_size = options.maximum_size = 1024;
 	expect(accel_pool_create(dev, NULL, &options, &of_card), 0);
