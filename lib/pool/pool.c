@@ -76,8 +76,8 @@ struct demand {
 };
 
 /*
- * The bytes and the alignment of a chunk that has room for such a block; SIZE_MAX: there are not so many.
- * Where upstream does not align so the block is in it wherever it begins.
+ * The bytes and the alignment of a chunk that has room for such a block; SIZE_MAX: there are not
+ * so many. Where upstream does not align so the block is in it wherever it begins.
  */
 static size_t growth_for(const struct accel_pool *pool, const struct demand *demand,
 			 size_t *alignment)
@@ -201,7 +201,9 @@ static int grow(struct accel_pool *pool, const struct demand *demand, size_t *al
 {
 	size_t bytes = growth_for(pool, demand, alignment);
 
-	return pool_may_grow(pool, bytes, *alignment) ? pool_grow(pool, bytes, *alignment) : -EAGAIN;
+	if (!pool_may_grow(pool, bytes, *alignment))
+		return -EAGAIN;
+	return pool_grow(pool, bytes, *alignment);
 }
 
 /* The same, also where upstream does not align so. */
@@ -402,11 +404,11 @@ static int not_a_block(const struct accel_pool *pool, uintptr_t addr)
 	const struct block *block;
 	uint32_t index;
 
-	while (chunk && addr - (uintptr_t)chunk->base >= chunk->size)
-		chunk = chunk->next;
-	if (!chunk)
-		return fail(-ENOENT, "ptr " ADDR " is not from this pool", addr);
 	index = space_around(&pool->space, addr);
+	while (!index && chunk && addr - (uintptr_t)chunk->base >= chunk->size)
+		chunk = chunk->next;
+	if (!index && !chunk)
+		return fail(-ENOENT, "ptr " ADDR " is not from this pool", addr);
 	block = &pool->space.blocks[index];
 	/* One that is busy is another thread's. */
 	if (!index || block->addr == addr)
@@ -416,20 +418,25 @@ static int not_a_block(const struct accel_pool *pool, uintptr_t addr)
 		    block->addr, pool_block_bytes(pool, block));
 }
 
+int pool_check_block(const struct accel_pool *pool, uint32_t index, size_t size)
+{
+	const struct block *block = &pool->space.blocks[index];
+	size_t bytes = pool_block_bytes(pool, block);
+
+	if (bytes == size)
+		return 0;
+	return fail(-EINVAL, "size is %zu, and the block at " ADDR " has %zu bytes", size,
+		    block->addr, bytes);
+}
+
 /* Where the index of the block stands, under the lock; 0, or what is wrong. */
 static inline int find_block(const struct accel_pool *pool, uintptr_t addr, size_t size,
 			     uint32_t **at)
 {
-	size_t bytes;
-
 	*at = space_at(&pool->space, addr);
-	if (!**at)
+	if (pool->space.blocks[**at].state != BLOCK_USED)
 		return not_a_block(pool, addr);
-	bytes = pool_block_bytes(pool, &pool->space.blocks[**at]);
-	if (bytes == size)
-		return 0;
-	return fail(-EINVAL, "size is %zu, and the block at " ADDR " has %zu bytes", size, addr,
-		    bytes);
+	return pool_check_block(pool, **at, size);
 }
 
 /* Whether the chunk of a free block might be given back. */
@@ -554,12 +561,14 @@ deallocate_carefully(struct accel_pool *pool, struct accel_stream *stream, void 
 static inline bool deallocate_quickly(struct accel_pool *pool, uintptr_t addr, size_t size)
 {
 	struct space *space = &pool->space;
+	const struct block *block;
 	uint32_t *at;
 	bool done;
 
 	lock_take(&pool->lock);
 	at = space_at(space, addr);
-	done = *at && pool_block_bytes(pool, &space->blocks[*at]) == size;
+	block = &space->blocks[*at];
+	done = block->state == BLOCK_USED && pool_block_bytes(pool, block) == size;
 	if (done) {
 		space_release(space, at);
 		pool->bytes -= size;

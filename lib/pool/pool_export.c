@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks that can be exported. Each is an allocation of upstream of its own, outside the space of the
- * pool: its dma-buf has the bytes of no other block, and no other block gets its memory.
+ * Blocks that can be exported. Each is an allocation of upstream of its own, and alone in its region:
+ * its dma-buf has the bytes of no other block, and no other block gets its memory.
  */
 #include "core/api.h"
 #include "core/error.h"
@@ -11,24 +11,26 @@
 
 #include <stdlib.h>
 
-/* Under the lock. */
-static void lone_insert(struct accel_pool *pool, struct chunk *lone)
+/* It does not move any more. */
+static int lone_insert(struct accel_pool *pool, struct chunk *lone)
 {
-	lone->next = pool->lone;
-	pool->lone = lone;
-	__atomic_store_n(&pool->nr_lone, pool->nr_lone + 1, __ATOMIC_RELAXED);
-	pool_count_chunk(pool, lone);
-	pool_count_block(pool, lone->size);
-}
+	size_t room = pool_round(pool, lone->size);
+	uint32_t index;
 
-/* The link to the block that holds an address, or to NULL; under the lock. */
-static struct chunk **lone_at(struct accel_pool *pool, uintptr_t addr)
-{
-	struct chunk **at = &pool->lone;
-
-	while (*at && addr - (uintptr_t)(*at)->base >= (*at)->size)
-		at = &(*at)->next;
-	return at;
+	lock_take(&pool->lock);
+	index = space_add_alone(&pool->space, (uintptr_t)lone->base,
+				(uint32_t)(room >> pool->granule_shift), lone);
+	if (index) {
+		pool->space.blocks[index].slack = (uint32_t)(room - lone->size);
+		__atomic_store_n(&pool->nr_lone, pool->nr_lone + 1, __ATOMIC_RELAXED);
+		move_end(pool, lone);
+		pool_count_chunk(pool, lone);
+		pool_count_block(pool, lone->size);
+	}
+	lock_give(&pool->lock);
+	if (index)
+		return 0;
+	return fail(-ENOMEM, "out of memory: the host has none for the tables of the pool");
 }
 
 static int lone_request(struct accel_pool *pool, struct accel_stream *stream, struct chunk *lone)
@@ -46,15 +48,15 @@ static int lone_request(struct accel_pool *pool, struct accel_stream *stream, st
 		return fail(-ENOMEM, "maximum_size of the pool leaves less than %zu bytes", bytes);
 	err = upstream_allocate(pool, stream, lone);
 	if (!err) {
-		err = range_check_whole(lone->base, lone->size);
+		err = range_check_whole(lone->base, lone->size) ?: lone_insert(pool, lone);
 		if (err)
 			upstream_deallocate(pool, stream, lone);
 	}
-	lock_take(&pool->lock);
-	move_end(pool, lone);
-	if (!err)
-		lone_insert(pool, lone);
-	lock_give(&pool->lock);
+	if (err) {
+		lock_take(&pool->lock);
+		move_end(pool, lone);
+		lock_give(&pool->lock);
+	}
 	return err;
 }
 
@@ -110,43 +112,28 @@ int accel_pool_allocate_exportable(struct accel_pool *pool, struct accel_stream 
 	return err;
 }
 
-/* 0, with the block out of the list, or what is wrong; under the lock. */
-static int lone_take(struct accel_pool *pool, uintptr_t addr, size_t size, struct chunk **lone)
-{
-	struct chunk **at, *found;
-
-	/* Before the list, so that frees of other blocks do not take longer for it. */
-	if (*space_at(&pool->space, addr))
-		return -EAGAIN;
-	at = lone_at(pool, addr);
-	found = *at;
-	if (!found)
-		return -EAGAIN;
-	if (addr != (uintptr_t)found->base)
-		return fail(-ENOENT, "ptr " ADDR " is inside the block at %p of %zu bytes", addr,
-			    found->base, found->size);
-	if (size != found->size)
-		return fail(-EINVAL, "size is %zu, and the block at " ADDR " has %zu bytes", size,
-			    addr, found->size);
-	*at = found->next;
-	__atomic_store_n(&pool->nr_lone, pool->nr_lone - 1, __ATOMIC_RELAXED);
-	pool->chunk_bytes -= pool_round(pool, size);
-	pool->bytes -= size;
-	move_begin(pool, found, true);
-	*lone = found;
-	return 0;
-}
-
 int pool_deallocate_lone(struct accel_pool *pool, struct accel_stream *stream, uintptr_t addr,
 			 size_t size)
 {
 	struct chunk *lone = NULL;
+	uint32_t *at;
 	int err;
 
 	lock_take(&pool->lock);
-	err = lone_take(pool, addr, size, &lone);
+	at = space_at(&pool->space, addr);
+	err = -EAGAIN;
+	if (pool->space.blocks[*at].state == BLOCK_ALONE)
+		err = pool_check_block(pool, *at, size);
+	if (!err) {
+		lone = space_remove_alone(&pool->space, at);
+		__atomic_store_n(&pool->nr_lone, pool->nr_lone - 1, __ATOMIC_RELAXED);
+		pool->nr_chunks--;
+		pool->chunk_bytes -= pool_round(pool, size);
+		pool->bytes -= size;
+		move_begin(pool, lone, true);
+	}
 	lock_give(&pool->lock);
-	if (!err)
+	if (lone)
 		chunk_give_back(pool, stream, lone);
 	return err;
 }

@@ -152,6 +152,7 @@ int upstream_allocate(const struct accel_pool *pool, struct accel_stream *stream
 void pool_count_chunk(struct accel_pool *pool, const struct chunk *chunk)
 {
 	pool->grown++;
+	pool->nr_chunks++;
 	pool->chunk_bytes += pool_round(pool, chunk->size);
 	if (pool->chunk_bytes > pool->peak_chunk_bytes)
 		pool->peak_chunk_bytes = pool->chunk_bytes;
@@ -213,7 +214,6 @@ static int chunk_arrive(struct accel_pool *pool, struct chunk *chunk, int err)
 	}
 	chunk->next = pool->chunks;
 	pool->chunks = chunk;
-	pool->nr_chunks++;
 	pool_count_chunk(pool, chunk);
 	return 0;
 }
@@ -384,13 +384,12 @@ static void init(struct accel_pool *pool, struct accel_device *dev,
 
 static void pool_free(struct accel_pool *pool)
 {
-	struct chunk *lone;
+	const struct block *blocks = pool->space.blocks;
 
-	/* Those of the parent. */
-	while ((lone = pool->lone)) {
-		pool->lone = lone->next;
-		free(lone);
-	}
+	/* Exportable blocks of the parent. */
+	for (uint32_t i = 1; i < pool->space.nr_blocks; i++)
+		if (blocks[i].state == BLOCK_ALONE)
+			free((void *)blocks[blocks[i].prev].addr);
 	space_destroy(&pool->space);
 	free(pool);
 }
@@ -494,9 +493,9 @@ int accel_pool_destroy(struct accel_pool *pool)
 	if (!pool)
 		return fail(-EINVAL, "pool is NULL: it has to be from accel_pool_create()");
 	ours = pool->generation == fork_generation();
-	if (ours && (pool->space.nr_used || pool->nr_lone))
+	if (ours && pool->space.nr_used)
 		return fail(-EBUSY, "%u blocks of the pool are allocated: free them first",
-			    pool->space.nr_used + pool->nr_lone);
+			    pool->space.nr_used);
 	held = ours && pool->dev && in_callbacks();
 	err = held ? device_open_to_hold(pool->dev) : 0;
 	if (err)

@@ -31,7 +31,7 @@ struct chunk {
 	struct chunk *next; /* in the list of chunks, or of those that move */
 	void *base;
 	size_t size, alignment; /* as requested from upstream */
-	uint32_t edge; /* of its region; 0: it has none */
+	uint32_t edge; /* of its region; 0: the chunk is an exportable block */
 	uint64_t move; /* the number of its move; 0: no call waits for it */
 };
 
@@ -53,10 +53,10 @@ struct accel_pool {
 	uint64_t bytes, peak_bytes, total_bytes, total_count; /* as requested */
 	struct space space;
 	struct chunk *chunks;
-	struct chunk *lone; /* blocks that can be exported: not in the space, nor among the chunks */
-	unsigned int nr_lone; /* of them; read without the lock to see whether there are any */
+	unsigned int nr_lone; /* exportable blocks; read without the lock */
 	bool spare; /* work has ended, and by that a chunk is wholly free */
-	uint64_t nr_chunks, grown, taken_over, failures;
+	uint64_t nr_chunks; /* with the exportable blocks, which are not in the list */
+	uint64_t grown, taken_over, failures;
 	size_t chunk_bytes, peak_chunk_bytes;
 	struct chunk *moving; /* being requested from upstream or given back */
 	size_t moving_bytes; /* of these, in whole granules */
@@ -106,6 +106,8 @@ int pool_check(const struct accel_pool *pool);
 /* Checks the arguments of an allocation, and sets *ptr to NULL. */
 int pool_check_request(const struct accel_pool *pool, const struct accel_stream *stream, size_t size,
 		       size_t alignment, void **ptr);
+/* 0 if that is the size of a used block. */
+int pool_check_block(const struct accel_pool *pool, uint32_t index, size_t size);
 /* Makes waiting blocks free whose points have passed, all or a few of each stream; under the lock. */
 void pool_settle(struct accel_pool *pool, uint32_t count);
 #define POOL_SETTLE_ALL UINT32_MAX

@@ -151,7 +151,7 @@ uint32_t space_around(const struct space *space, uintptr_t addr)
 
 	for (uint32_t i = 1; i < space->nr_blocks; i++) {
 		block = &space->blocks[i];
-		if (block->state == BLOCK_USED && addr >= block->addr &&
+		if (block_is_used(block) && addr >= block->addr &&
 		    (addr - block->addr) >> space->granule_shift < block->size)
 			return i;
 	}
@@ -428,7 +428,8 @@ void space_retag(struct space *space, const uint64_t points[SPACE_STREAMS], uint
 
 /* ---- Regions ---- */
 
-uint32_t space_add_region(struct space *space, uintptr_t base, uint32_t size)
+/* A region of one block, in no list; the index of that. */
+static uint32_t region_create(struct space *space, uintptr_t base, uint32_t size, uintptr_t of_edge)
 {
 	uint32_t edge, index;
 
@@ -436,13 +437,47 @@ uint32_t space_add_region(struct space *space, uintptr_t base, uint32_t size)
 		return 0;
 	edge = block_new(space);
 	index = block_new(space);
-	space->blocks[edge] = (struct block){ .addr = base, .prev = edge, .next = edge,
+	space->blocks[edge] = (struct block){ .addr = of_edge, .prev = edge, .next = edge,
 					      .state = BLOCK_EDGE };
 	space->blocks[index] = (struct block){ .addr = base, .size = size };
 	block_link(space, index, edge);
+	return index;
+}
+
+static void region_drop(struct space *space, uint32_t index)
+{
+	block_drop(space, space->blocks[index].prev);
+	block_drop(space, index);
+}
+
+uint32_t space_add_region(struct space *space, uintptr_t base, uint32_t size)
+{
+	uint32_t index = region_create(space, base, size, base);
+
+	if (!index)
+		return 0;
 	block_make_free(space, index);
 	space->free_granules += size;
-	return edge;
+	return space->blocks[index].prev;
+}
+
+uint32_t space_add_alone(struct space *space, uintptr_t base, uint32_t size, void *owner)
+{
+	uint32_t index = region_create(space, base, size, (uintptr_t)owner);
+
+	if (!index)
+		return 0;
+	space->blocks[index].state = BLOCK_ALONE;
+	hash_add(space, index);
+	return index;
+}
+
+void *space_remove_alone(struct space *space, uint32_t *at)
+{
+	uint32_t index = hash_remove(space, at), edge = space->blocks[index].prev;
+
+	region_drop(space, index);
+	return (void *)space->blocks[edge].addr;
 }
 
 bool space_region_free(const struct space *space, uint32_t edge)
@@ -459,8 +494,7 @@ void space_remove_region(struct space *space, uint32_t edge)
 	bins_remove(space, space->free, index);
 	block_clear_free(space, index);
 	space->free_granules -= space->blocks[index].size;
-	block_drop(space, index);
-	block_drop(space, edge);
+	region_drop(space, index);
 }
 
 int space_init(struct space *space, unsigned int granule_shift)
@@ -538,6 +572,7 @@ static const char *check_block(const struct space *space, uint32_t index, struct
 		return "a block does not begin where the one before it ends";
 	switch (block->state) {
 	case BLOCK_USED:
+	case BLOCK_ALONE:
 		tally->used++;
 		return *space_at(space, block->addr) == index ? NULL
 							      : "a used block cannot be found";

@@ -22,11 +22,12 @@ enum block_state {
 	BLOCK_FREE,
 	BLOCK_WAITING, /* free, but only for one stream until that stream has come to a point */
 	BLOCK_USED,
+	BLOCK_ALONE, /* used, and the whole of its region: it never becomes free */
 };
 
 /* Half a cache line. Index 0 is no block. */
 struct block {
-	uintptr_t addr;
+	uintptr_t addr; /* edge of a block that is alone: its owner */
 	uint32_t size;
 	uint32_t prev, next; /* neighbours in the region; spare ones are chained by next */
 	union {
@@ -54,6 +55,11 @@ struct waiting {
 	struct bins *bins;
 	uint32_t oldest, newest;
 };
+
+static inline bool block_is_used(const struct block *block)
+{
+	return block->state == BLOCK_USED || block->state == BLOCK_ALONE;
+}
 
 #define SPACE_STREAMS 256
 
@@ -89,6 +95,9 @@ static inline int space_reserve(struct space *space, uint32_t count)
 uint32_t space_add_region(struct space *space, uintptr_t base, uint32_t size);
 /* Of a region that is one free block. */
 void space_remove_region(struct space *space, uint32_t edge);
+/* A region that is one used block, whose index it returns, and its end; 0: out of memory. */
+uint32_t space_add_alone(struct space *space, uintptr_t base, uint32_t size, void *owner);
+void *space_remove_alone(struct space *space, uint32_t *at);
 /* Whether a region is one free block. */
 bool space_region_free(const struct space *space, uint32_t edge);
 

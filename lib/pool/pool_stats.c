@@ -25,18 +25,18 @@ static void collect(const struct accel_pool *pool, struct accel_pool_stats *stat
 		.bytes = pool->bytes,
 		.peak_bytes = pool->peak_bytes,
 		.total_bytes = pool->total_bytes,
-		.count = space->nr_used + pool->nr_lone,
+		.count = space->nr_used,
 		.total_count = pool->total_count,
 		.failures = pool->failures,
 		/* Block 0 is none. */
 		.free_blocks = space->nr_blocks - space->nr_spare - 1 - space->nr_used -
 			       pool->nr_chunks,
-		.chunks = pool->nr_chunks + pool->nr_lone,
+		.chunks = pool->nr_chunks,
 		.grown = pool->grown,
 		.taken_over = pool->taken_over,
 		.corruptions = __atomic_load_n(&pool->corruptions, __ATOMIC_RELAXED),
 		.metadata_bytes = space_memory(space) + sizeof(*pool) +
-				  (pool->nr_chunks + pool->nr_lone) * sizeof(struct chunk),
+				  pool->nr_chunks * sizeof(struct chunk),
 	};
 	stats->used_bytes = stats->chunk_bytes - stats->free_bytes;
 	if (stats->free_bytes)
@@ -71,10 +71,8 @@ static const char *check_counts(const struct accel_pool *pool)
 		if (space->blocks[chunk->edge].state != BLOCK_EDGE ||
 		    space->blocks[chunk->edge].addr != (uintptr_t)chunk->base)
 			return "a chunk has no region";
-	for (chunk = pool->lone; chunk; chunk = chunk->next)
-		bytes += chunk->size;
 	for (uint32_t i = 1; i < space->nr_blocks; i++)
-		if (space->blocks[i].state == BLOCK_USED)
+		if (block_is_used(&space->blocks[i]))
 			bytes += pool_block_bytes(pool, &space->blocks[i]);
 	if (bytes != pool->bytes || bytes > pool->peak_bytes)
 		return "other bytes are allocated than were counted";

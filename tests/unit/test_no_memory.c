@@ -377,6 +377,41 @@ static void test_tables_of_a_pool(void)
 	expect(accel_device_close(dev), 0);
 }
 
+#define EXPORTABLE 40 /* their tables grow once */
+
+/* Each allocation of host memory fails, one after the other: a block is there whole, or not at all. */
+static void test_tables_of_exportable_blocks(void)
+{
+	struct accel_pool_stats stats;
+	struct accel_pool *made;
+	void *ptr[EXPORTABLE];
+	unsigned int nr = 0;
+	bool failed;
+	int err;
+
+	mock_reset();
+	mock_add_sized(0, EXPORTABLE * 64, EXPORTABLE * 64);
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_pool_create(dev, NULL, NULL, &made), 0);
+	for (int at = 1; nr < EXPORTABLE; at = failed ? at + 1 : 1) {
+		fail_in = at;
+		err = accel_pool_allocate_exportable(made, NULL, 64, 1, &ptr[nr]);
+		failed = !fail_in;
+		fail_in = 0;
+		ok(!err || err == -ENOMEM);
+		if (!err && failed)
+			expect(accel_pool_deallocate(made, NULL, ptr[nr], 64, 1), 0);
+		nr += !err && !failed;
+		expect(accel_pool_get_stats(made, &stats), 0);
+		ok(stats.count == nr && stats.chunks == nr && stats.chunk_bytes == nr * 64);
+	}
+	expect(accel_pool_check(made), 0);
+	while (nr--)
+		expect(accel_pool_deallocate(made, NULL, ptr[nr], 64, 1), 0);
+	expect(accel_pool_destroy(made), 0);
+	expect(accel_device_close(dev), 0);
+}
+
 /* Lack of host memory for a chunk does not count as a refusal of upstream, which lasts for 100 ms. */
 static void test_chunk_of_a_pool(void)
 {
@@ -408,6 +443,7 @@ int main(void)
 	RUN(test_submit_batch);
 	RUN(test_pool);
 	RUN(test_tables_of_a_pool);
+	RUN(test_tables_of_exportable_blocks);
 	RUN(test_chunk_of_a_pool);
 	RUN(test_adaptors);
 	return tap_end();
