@@ -56,18 +56,7 @@ static int make_note(struct accel_adaptor *adaptor, const struct adaptor_call *c
 	return 0;
 }
 
-static void link_newest(struct tracking *tracking, struct note *note)
-{
-	note->older = tracking->newest;
-	note->newer = NULL;
-	if (note->older)
-		note->older->newer = note;
-	else
-		tracking->oldest = note;
-	tracking->newest = note;
-}
-
-/* In order of their numbers, also one that upstream has refused to take back. */
+/* In order of their numbers: behind all others, unless upstream has refused to take it back. */
 static void link_note(struct tracking *tracking, struct note *note)
 {
 	struct note *newer = NULL, *older = tracking->newest;
@@ -76,13 +65,12 @@ static void link_note(struct tracking *tracking, struct note *note)
 		newer = older;
 		older = older->older;
 	}
-	if (!newer) {
-		link_newest(tracking, note);
-		return;
-	}
 	note->older = older;
 	note->newer = newer;
-	newer->older = note;
+	if (newer)
+		newer->older = note;
+	else
+		tracking->newest = note;
 	if (older)
 		older->newer = note;
 	else
@@ -150,7 +138,7 @@ static void remember(struct accel_adaptor *adaptor, const struct adaptor_call *c
 	if (tracking->frames)
 		take_backtrace(tracking, note);
 	insert_note(tracking, note);
-	link_newest(tracking, note);
+	link_note(tracking, note);
 }
 
 static int find_note(struct tracking *tracking, const struct adaptor_call *call, struct note **note)

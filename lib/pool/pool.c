@@ -65,6 +65,13 @@ void pool_settle(struct accel_pool *pool, uint32_t count)
 		pool->spare = true;
 }
 
+void pool_wait_points(const struct accel_pool *pool, const uint64_t points[SPACE_STREAMS])
+{
+	for (uint32_t stream = 1; stream < SPACE_STREAMS; stream++)
+		if (points[stream])
+			ticket_wait(pool->dev, ticket_make(stream, points[stream]), NEVER);
+}
+
 /* ---- Allocation ---- */
 
 struct demand {
@@ -161,9 +168,8 @@ static int take_over(struct accel_pool *pool, struct demand *demand,
 	lock_give(&pool->lock);
 	if (demand->stream)
 		err = stream_wait_points(demand->stream, points, &ticket);
-	for (uint32_t other = 1; !demand->stream && other < SPACE_STREAMS; other++)
-		if (points[other])
-			ticket_wait(pool->dev, ticket_make(other, points[other]), NEVER);
+	else
+		pool_wait_points(pool, points);
 	lock_take(&pool->lock);
 	if (err)
 		return -EAGAIN;

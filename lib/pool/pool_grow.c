@@ -471,21 +471,10 @@ int accel_pool_create(struct accel_device *dev, const struct accel_resource *ups
 	return err;
 }
 
-/* Upstream may not order memory by streams. */
-static void wait_for_work(struct accel_pool *pool)
-{
-	uint64_t points[SPACE_STREAMS];
-
-	/* A stream completes its work in order: its newest point is enough. */
-	space_points(&pool->space, points, 0);
-	for (uint32_t stream = 1; stream < SPACE_STREAMS; stream++)
-		if (points[stream])
-			ticket_wait(pool->dev, ticket_make(stream, points[stream]), NEVER);
-}
-
 int accel_pool_destroy(struct accel_pool *pool)
 {
 	KEEP_ERRNO;
+	uint64_t points[SPACE_STREAMS];
 	struct chunk *chunk;
 	bool ours, held;
 	int err;
@@ -500,8 +489,9 @@ int accel_pool_destroy(struct accel_pool *pool)
 	err = held ? device_open_to_hold(pool->dev) : 0;
 	if (err)
 		return err;
-	if (ours)
-		wait_for_work(pool);
+	/* Upstream may not order memory by streams. */
+	if (ours && space_points(&pool->space, points, 0))
+		pool_wait_points(pool, points);
 	while ((chunk = pool->chunks)) {
 		pool->chunks = chunk->next;
 		if (ours) {

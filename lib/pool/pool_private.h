@@ -111,6 +111,8 @@ int pool_check_block(const struct accel_pool *pool, uint32_t index, size_t size)
 /* Makes waiting blocks free whose points have passed, all or a few of each stream; under the lock. */
 void pool_settle(struct accel_pool *pool, uint32_t count);
 #define POOL_SETTLE_ALL UINT32_MAX
+/* Waits for points of streams, as space_points() gives them. */
+void pool_wait_points(const struct accel_pool *pool, const uint64_t points[SPACE_STREAMS]);
 
 /* ---- pool_grow.c ---- */
 

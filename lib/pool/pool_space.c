@@ -235,7 +235,7 @@ static void wait_remove(struct space *space, uint32_t index)
 
 /* ---- Neighbours ---- */
 
-/* The same, for one stream until that has come to a point. */
+/* As block_make_free(), for one stream until that has come to a point. */
 static void block_make_waiting(struct space *space, uint32_t index, uint64_t ticket)
 {
 	uint32_t prev = space->blocks[index].prev, next = space->blocks[index].next;
@@ -278,54 +278,41 @@ static uint32_t bins_find_aligned(const struct space *space, struct bins *bins, 
 	return 0;
 }
 
-/* The granules before and behind those that are wanted stay free. */
-static uint32_t take_free(struct space *space, uint32_t index, uint32_t pad, uint32_t size)
-{
-	uint32_t rest;
-
-	bins_remove(space, space->free, index);
-	if (pad) {
-		rest = block_split(space, index, pad);
-		bins_add(space, space->free, index);
-		index = rest;
-	} else {
-		block_clear_free(space, index);
-	}
-	if (space->blocks[index].size > size) {
-		rest = block_split(space, index, size);
-		block_set_free(space, rest);
-		bins_add(space, space->free, rest);
-	}
-	return index;
-}
-
-/* What is behind so many granules of a waiting block waits as well. */
-static uint32_t wait_split(struct space *space, uint32_t index, uint32_t size)
+/* Cuts a block that is free or waits; what is behind so many granules stays what the whole was. */
+static uint32_t cut(struct space *space, struct bins *bins, uint32_t index, uint32_t size)
 {
 	uint32_t rest = block_split(space, index, size);
 
-	space->waiting_granules -= space->blocks[rest].size;
-	wait_add(space, rest, index, space->waits[index].ticket);
+	if (bins == space->free) {
+		block_set_free(space, rest);
+		bins_add(space, bins, rest);
+	} else {
+		space->waiting_granules -= space->blocks[rest].size;
+		wait_add(space, rest, index, space->waits[index].ticket);
+	}
 	return rest;
 }
 
-/* The granules before and behind those that are wanted wait as before. */
-static uint32_t take_waiting(struct space *space, uint32_t index, uint32_t pad, uint32_t size)
+/* The granules before and behind those that are wanted stay what they are. */
+static uint32_t take(struct space *space, struct bins *bins, uint32_t index, size_t align,
+		     uint32_t size)
 {
-	struct bins *bins = space->waiting[space->blocks[index].stream]->bins;
-	uint32_t rest;
+	uint32_t pad = (uint32_t)granules_to(space, index, align), rest;
 
 	bins_remove(space, bins, index);
 	if (pad) {
-		rest = wait_split(space, index, pad);
+		rest = cut(space, bins, index, pad);
 		bins_add(space, bins, index);
 		bins_remove(space, bins, rest);
 		index = rest;
 	}
 	if (space->blocks[index].size > size)
-		wait_split(space, index, size);
-	wait_unlink(space, index);
-	return index;
+		cut(space, bins, index, size);
+	if (bins == space->free)
+		block_clear_free(space, index);
+	else
+		wait_unlink(space, index);
+	return block_use(space, index, size);
 }
 
 static inline uint32_t find(const struct space *space, struct bins *bins, uint32_t size,
@@ -342,12 +329,8 @@ uint32_t space_take_any(struct space *space, uint32_t size, size_t align, uint32
 	if (space->nr_waiting && space->waiting[stream])
 		own = find(space, space->waiting[stream]->bins, size, align);
 	if (own && (!index || space->blocks[own].size <= space->blocks[index].size))
-		index = take_waiting(space, own, (uint32_t)granules_to(space, own, align), size);
-	else if (index)
-		index = take_free(space, index, (uint32_t)granules_to(space, index, align), size);
-	else
-		return 0;
-	return block_use(space, index, size);
+		return take(space, space->waiting[stream]->bins, own, align, size);
+	return index ? take(space, space->free, index, align, size) : 0;
 }
 
 /* ---- Releasing ---- */
