@@ -78,6 +78,7 @@ struct demand {
 	struct accel_stream *stream;
 	size_t size, alignment;
 	uint32_t granules;
+	size_t growth; /* bytes of the chunk that would have it */
 	void *ptr; /* the block, once there is one */
 	struct demand *next; /* of the waiters */
 };
@@ -86,19 +87,19 @@ struct demand {
  * The bytes and the alignment of a chunk that has room for such a block; SIZE_MAX: there are not
  * so many. Where upstream does not align so the block is in it wherever it begins.
  */
-static size_t growth_for(const struct accel_pool *pool, const struct demand *demand,
-			 size_t *alignment)
+static inline size_t growth_for(const struct accel_pool *pool, struct demand *demand,
+				size_t *alignment)
 {
 	size_t granule = (size_t)1 << pool->granule_shift;
-	size_t bytes = pool_bytes(pool, demand->granules);
 
+	demand->growth = pool_bytes(pool, demand->granules);
 	*alignment = demand->alignment > granule ? demand->alignment : granule;
 	if (*alignment < pool->unaligned)
-		return bytes;
-	if (__builtin_add_overflow(bytes, *alignment - granule, &bytes))
-		bytes = SIZE_MAX;
+		return demand->growth;
+	if (__builtin_add_overflow(demand->growth, *alignment - granule, &demand->growth))
+		demand->growth = SIZE_MAX;
 	*alignment = granule;
-	return bytes;
+	return demand->growth;
 }
 
 /* The message is made when it is asked for, so that a failure is quick. */
@@ -115,13 +116,12 @@ static void say_no_memory(char *text, size_t size, const uint64_t numbers[SENTEN
 
 static int no_memory(const struct accel_pool *pool, const struct demand *demand)
 {
-	size_t alignment;
 	const uint64_t numbers[SENTENCE_NUMBERS] = {
 		demand->size,
 		demand->alignment,
 		pool_bytes(pool, pool->space.free_granules),
 		pool->chunk_bytes,
-		growth_for(pool, demand, &alignment) > pool_largest_chunk(pool),
+		demand->growth > pool_largest_chunk(pool),
 		pool->refused_size,
 	};
 
@@ -203,7 +203,7 @@ static void serve_waiters(struct accel_pool *pool)
 		take(pool, demand);
 }
 
-static int grow(struct accel_pool *pool, const struct demand *demand, size_t *alignment)
+static inline int grow(struct accel_pool *pool, struct demand *demand, size_t *alignment)
 {
 	size_t bytes = growth_for(pool, demand, alignment);
 
@@ -213,7 +213,7 @@ static int grow(struct accel_pool *pool, const struct demand *demand, size_t *al
 }
 
 /* The same, also where upstream does not align so. */
-static int grow_in_any_case(struct accel_pool *pool, const struct demand *demand)
+static inline int grow_in_any_case(struct accel_pool *pool, struct demand *demand)
 {
 	size_t alignment, unaligned = pool->unaligned;
 	int err = grow(pool, demand, &alignment);
