@@ -5,6 +5,8 @@ is broken, and the check has to say so."""
 import os
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -119,6 +121,32 @@ def test_break_is_found(tree, monkeypatch, check, path, old, new, word):
     monkeypatch.setenv("BUILD", "build")
     said = answer(tree, check, path, old, new)
     assert word in said and not said.startswith("proof:")
+
+
+def date_in_a_page(tree):
+    folder = tree / "man"
+    subprocess.run([sys.executable, "lib/make-man", "0", str(folder)], cwd=tree, check=True)
+    return re.search(r"^\.TH \S+ 3 (\S+)", manual.read_page(str(folder), "accel_pool_trim"),
+                     re.M).group(1)
+
+
+def test_date_of_a_page(tmp_path, monkeypatch):
+    """that of the last commit, since a clone has other times; without git that of the file"""
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    for name in ("include/accel", "examples", "lib/make-man"):
+        os.makedirs(tmp_path / os.path.dirname(name), exist_ok=True)
+        copy = shutil.copy2 if name == "lib/make-man" else shutil.copytree
+        copy(os.path.join(TOP, name), tmp_path / name)
+    os.utime(tmp_path / "include/accel/pool.h", (1e9, 1e9))
+    assert date_in_a_page(tmp_path) == "2001-09-09"
+    for key in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{key}_DATE", "@1234567890 +0000")
+        monkeypatch.setenv(f"GIT_{key}_NAME", "a")
+        monkeypatch.setenv(f"GIT_{key}_EMAIL", "a@example.org")
+    for command in ("init -q", "add include", "commit -q -m pages"):
+        subprocess.run(["git", *command.split()], cwd=tmp_path, check=True)
+    assert date_in_a_page(tmp_path) == "2009-02-13"
 
 
 @pytest.mark.parametrize("script, output, good", [
