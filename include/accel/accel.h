@@ -79,10 +79,11 @@ extern "C" {
  * DOC: Threads and fork
  *
  * All functions are thread-safe. No lock is held while the device works: a free, a second copy or a
- * fork() never waits for a copy of another thread. What the caller has to order: a range may not be
- * freed while another thread uses it (the driver lets running copies end first, later ones get
- * ``-EFAULT``), a stream, event or batch may not be destroyed while another thread uses it, and the
- * last close of a handle comes after the last call that uses it.
+ * fork() never waits for a copy of another thread. The caller orders three things: no thread starts
+ * to use a range that another thread is freeing (the driver lets running copies end first, later
+ * ones get ``-EFAULT``); no thread uses a stream, event or batch while another one destroys it, or
+ * later; and the last close of a handle comes after the last call that uses it. Pools, adaptors and
+ * buffers have rules of their own.
  *
  * After fork() the child has none of its parent's devices. Its calls on inherited handles, also
  * those of streams, events and batches, return ``-EPERM`` (accel_device_close() works and releases
@@ -95,15 +96,37 @@ extern "C" {
  * handlers, and its child may not call the library.
  */
 
+/* ---- Versions -------------------------------------------------------------------------------- */
+
+/**
+ * DOC: Versions
+ *
+ * The header has a version, ACCEL_VERSION, and the library that runs has one,
+ * accel_version_number(). Both are numbers that ACCEL_MAKE_VERSION() makes, so they can be
+ * compared.
+ *
+ * *Thread safety.* The functions may be called from several threads at once, and the macros are
+ * constants.
+ *
+ * *Lifetime.* Nothing is kept, and nothing has to be freed.
+ *
+ * Example, a check that the library is not older than the header::
+ *
+ *     if (accel_version_number() < ACCEL_VERSION)
+ *         errx(1, "libaccel %s is too old", accel_version());
+ */
+
 #define ACCEL_VERSION_MAJOR 0
 #define ACCEL_VERSION_MINOR 1
 #define ACCEL_VERSION_PATCH 0
 
 /**
- * ACCEL_MAKE_VERSION() - a version as one number, so that a later version is a larger number
+ * ACCEL_MAKE_VERSION() - a version as one number
  * @major: 0 to 127
  * @minor: 0 to 255
  * @patch: 0 to 255
+ *
+ * A later version is a larger number. The macro can be used in ``#if``.
  */
 #define ACCEL_MAKE_VERSION(major, minor, patch) (((major) << 16) | ((minor) << 8) | (patch))
 
@@ -209,9 +232,9 @@ enum accel_pointer_flag {
  * @device: handle that it belongs to, not counted as an open; NULL for pageable memory
  * @base: first byte of the allocation or registration; NULL for pageable memory
  * @size: its exact size in bytes; 0 for pageable memory
- * @serial: number of the allocation, never used twice in a process: tells a new block at an old
- *	address; 0 for pageable memory
- * @kind: what made it
+ * @serial: number of the allocation, never used twice in a process: it tells a new allocation from
+ *	an old one at the same address; 0 for pageable memory
+ * @kind: kind of the memory
  * @flags: bits of enum accel_pointer_flag
  * @reserved: 0
  */
@@ -230,22 +253,23 @@ struct accel_pointer_info {
  * @total: bytes of device memory: @used + @free + @dirty + @quarantined
  * @used: bytes in allocations of all processes, in whole granules
  * @free: bytes that can be allocated at once
- * @dirty: bytes that were freed and are cleared before anybody can have them; an allocation waits
- *	for them
+ * @dirty: bytes that were freed and are being cleared before they are allocated again; an
+ *	allocation waits for them
  * @quarantined: bytes out of use until a reset of the device, because they could not be cleared
  * @mine: bytes in allocations of this handle, in whole granules
- * @mine_allocs: allocations of this handle
+ * @mine_allocs: number of allocations of this handle
  * @user: bytes charged to this user, over all processes
  * @user_max: quota of each user in bytes, 0 for none
  * @largest_free: longest contiguous part of @free, in bytes
- * @allocs: allocations made since the driver was bound, by all processes
- * @alloc_failures: allocations refused for want of memory or quota, likewise
- * @bytes_h2d: bytes copied from host to device, likewise
- * @bytes_d2h: bytes copied from device to host, likewise
- * @bytes_d2d: bytes copied inside the device, likewise
- * @bytes_filled: bytes filled, likewise
- * @bytes_scrubbed: bytes cleared after they were freed, likewise
- * @transfers: transfers that the device was asked for, likewise
+ * @allocs: number of allocations. This and all that follows counts for all processes, since the
+ *	driver was bound to the device
+ * @alloc_failures: number of allocations refused for want of memory or quota
+ * @bytes_h2d: bytes copied from host to device
+ * @bytes_d2h: bytes copied from device to host
+ * @bytes_d2d: bytes copied inside the device
+ * @bytes_filled: bytes filled
+ * @bytes_scrubbed: bytes cleared after they were freed
+ * @transfers: DMA requests to the device
  * @reserved: 0
  */
 struct accel_memory_stats {
@@ -273,9 +297,41 @@ struct accel_memory_stats {
 /* ---- Devices --------------------------------------------------------------------------------- */
 
 /**
+ * DOC: Devices
+ *
+ * A *device handle* stands for a device that this process has open. It owns all that is made with
+ * it: memory, registrations, streams, events and batches.
+ *
+ * *Thread safety.* The functions for devices may be called from several threads at once, with the
+ * same handle too. The exception is the last accel_device_close() of a handle: when it is called,
+ * no other thread may be in a call that uses the handle, and none may use the handle later.
+ *
+ * *Lifetime.* accel_device_open() and accel_device_open_name() open a handle, and each of these
+ * calls is undone by one accel_device_close(). The last close ends the handle and all that the
+ * handle owns. A handle whose device was removed or reset stays valid and has to be closed: until
+ * then its calls return ``-ENODEV`` or ``-ESTALE``. File descriptors that the library returns
+ * (accel_device_lost_fd(), accel_memory_export(), accel_stream_export_fence()) belong to the
+ * caller, who closes them before or after the handle.
+ *
+ * Example, the first device of the machine::
+ *
+ *     struct accel_device_info info;
+ *     struct accel_device *dev;
+ *
+ *     if (accel_device_open(0, &dev) || accel_device_get_info(dev, &info))
+ *         errx(1, "%s", accel_last_error());
+ *     printf("%s at %s\n", info.name, info.bus_address);
+ *     accel_device_close(dev);
+ *
+ * *Examples.* See also examples/roundtrip.c in the sources, a program that copies to the first
+ * device and back.
+ */
+
+/**
  * accel_device_count() - number of devices
  *
- * Counts the nodes /dev/paccelN, also those that the caller may not open. Thread-safe.
+ * Counts the nodes /dev/paccelN, including those that the caller may not open. Each number below
+ * the result is an index for accel_device_open().
  *
  * Return: the number, 0 without device or driver (accel_device_open() then says which); or the
  * negative errno of reading /dev.
@@ -283,16 +339,16 @@ struct accel_memory_stats {
 int accel_device_count(void);
 
 /**
- * accel_device_open() - open a device
+ * accel_device_open() - open a device by its index
  * @index: 0 to accel_device_count() - 1: position in order of node number
  * @dev: receives the handle, NULL on failure
  *
- * A device that this process has open already gives the same handle, counted. A handle whose device
- * was removed, or lost its memory in a reset, is not given out again: open then makes a new one for
- * the device that is there now. Reserves as much address space as the device has memory.
- * Thread-safe.
+ * If this process has the device open already, the call returns the same handle and counts the
+ * open. A handle whose device was removed, or whose memory was lost in a reset, is not returned
+ * again: the call then makes a new handle for the device that is present now. A new handle reserves
+ * as much address space as the device has memory, for device pointers.
  *
- * Return: 0; ``-EINVAL`` (@index is negative, @dev is NULL); ``-ENODEV`` (no driver, no device, or
+ * Return: 0; ``-EINVAL`` (@index is negative; @dev is NULL); ``-ENODEV`` (no driver, no device, or
  * none with this index); ``-EACCES`` (the caller may not open the node); ``-ENOMEM`` (no memory, or
  * no address space: ``ulimit -v``, mlockall(MCL_FUTURE)); ``-EMFILE``, ``-ENFILE`` (too many open
  * files).
@@ -305,14 +361,14 @@ int accel_device_open(int index, struct accel_device **dev);
  *	such as ``0000:01:00.0``, or ``01:00.0`` in domain 0
  * @dev: receives the handle, NULL on failure
  *
- * A name with a slash is a path. To find a PCI address, nodes are opened and asked in order of node
- * number. The handle is the same that accel_device_open() gives for the device, counted.
- * Thread-safe.
+ * A name with a slash is a path. To find a PCI address, the library opens the nodes in order of
+ * node number and asks each for its address. The handle is the one that accel_device_open() returns
+ * for the device, and the open is counted in the same way.
  *
- * Return: 0; ``-EINVAL`` (NULL, empty, neither a path nor a PCI address, a path of something else);
- * ``-ENODEV`` (no driver, no such path, no device with this address; or it was removed or replaced
- * meanwhile); ``-EACCES`` (the caller may not open the node, or the node of a device that may have
- * the address); or as accel_device_open().
+ * Return: 0; ``-EINVAL`` (NULL; @name is empty, is neither a path nor a PCI address, or is the path
+ * of something else); ``-ENODEV`` (no driver, no such path, no device with this address; or it was
+ * removed or replaced meanwhile); ``-EACCES`` (the caller may not open the node, or the node of a
+ * device that may have the address); or as accel_device_open().
  */
 int accel_device_open_name(const char *name, struct accel_device **dev);
 
@@ -320,25 +376,32 @@ int accel_device_open_name(const char *name, struct accel_device **dev);
  * accel_device_close() - close a device
  * @dev: handle
  *
- * Undoes one open. The last one frees all memory of the handle (after a fork(): see DOC: Threads
- * and fork), unregisters all registrations, and gives the window back: pointers into either must
- * not be used any more. It ends all streams, events and batches of the handle: what waits in a
- * stream is cancelled, and those handles must not be used either. Callbacks that have not run are
- * run before it returns, with ``-ECANCELED`` if their work has not ended. Never waits for the
- * device. Also closes a handle whose device is gone, and one inherited through fork(). No other
- * thread may use the handle at the last close, or later. Thread-safe.
+ * Undoes one accel_device_open() or accel_device_open_name(). The last close of a handle
  *
- * Return: 0; ``-EINVAL`` (@dev is NULL, or was closed, as long as its memory serves no new handle);
- * ``-EDEADLK`` (the last close, inside a callback).
+ * - frees all memory that was allocated or imported with the handle, and ends all its
+ *   registrations. Pointers to that memory must not be used any more. (After a fork() the memory
+ *   may stay allocated: see DOC: Threads and fork);
+ * - releases the range of addresses that was reserved for device pointers. The process may map
+ *   something else there, so old device pointers must not be used either;
+ * - ends all streams, events and batches of the handle, and cancels what is queued in its streams;
+ * - runs callbacks that have not run, and waits for them. They get ``-ECANCELED`` if the work
+ *   before them has not ended.
+ *
+ * The call does not wait for the device. It also closes a handle whose device was removed, and one
+ * that was inherited through fork().
+ *
+ * Return: 0; ``-EINVAL`` (@dev is NULL; @dev was closed); ``-EDEADLK`` (the last close, inside a
+ * callback).
  */
 int accel_device_close(struct accel_device *dev);
 
 /**
- * accel_device_get_info() - what a device is
+ * accel_device_get_info() - properties of a device
  * @dev: handle
  * @info: filled whole
  *
- * Thread-safe.
+ * Fills @info with the device's name, its addresses, the size of its memory, its limits and its
+ * capabilities.
  *
  * Return: 0; ``-EINVAL`` (NULL); or a general error.
  */
@@ -348,25 +411,27 @@ int accel_device_get_info(struct accel_device *dev, struct accel_device_info *in
  * accel_device_reset() - reset a device, for all processes that use it
  * @dev: handle
  *
- * Operations that are running fail with ``-EIO``; queued ones run afterwards. Also brings back a
- * device that is out of service. Without ACCEL_CAP_MEM_SURVIVES_RESET the memory of all handles is
- * lost, also of this one: every call is then ``-ESTALE``, and the device has to be closed and opened
- * again. Returns when the device has been reset. Thread-safe.
+ * Resets the device, and returns when that is done. Operations that are running fail with ``-EIO``;
+ * queued ones run afterwards. A reset also brings back a device that is out of service. Without
+ * ACCEL_CAP_MEM_SURVIVES_RESET it loses the memory of all handles of all processes: every later
+ * call with one of these handles, also with @dev, returns ``-ESTALE``, and the device has to be
+ * closed and opened again.
  *
- * Return: 0; ``-EACCES`` (the caller has no CAP_SYS_ADMIN); ``-EIO`` (the device could not be reset:
- * it is out of service); or a general error.
+ * Return: 0; ``-EACCES`` (the caller has no CAP_SYS_ADMIN); ``-EIO`` (the device could not be
+ * reset: it is out of service); or a general error.
  */
 int accel_device_reset(struct accel_device *dev);
 
 /**
- * accel_device_lost_fd() - a file descriptor that tells when a handle is lost
+ * accel_device_lost_fd() - a file descriptor that is readable when a handle is lost
  * @dev: handle
  * @fd: receives a file descriptor, close-on-exec, the caller's to close; -1 on failure
  *
- * It becomes readable (POLLIN) for poll(), epoll and io_uring when the device is removed, or when a
- * reset loses the memory of the handle, and stays so. Calls on the handle are then ``-ENODEV`` or
- * ``-ESTALE``: close it. Nothing can be read from the descriptor. It keeps neither the handle nor its
- * memory, and is of no use after the last accel_device_close(). Thread-safe.
+ * The file descriptor becomes readable (POLLIN) for poll(), epoll and io_uring when the device is
+ * removed, or when a reset loses the memory of the handle, and stays readable. Calls on the handle
+ * then return ``-ENODEV`` or ``-ESTALE``, and the handle has to be closed. Nothing can be read from
+ * the descriptor. The descriptor keeps neither the handle nor its memory, and reports nothing after
+ * the last accel_device_close().
  *
  * Example, a wait for work of the application and for the end of the device::
  *
@@ -384,28 +449,67 @@ int accel_device_lost_fd(struct accel_device *dev, int *fd);
 /* ---- Allocation ------------------------------------------------------------------------------ */
 
 /**
+ * DOC: Allocations
+ *
+ * *Thread safety.* The functions that allocate, free and register memory may be called from several
+ * threads at once, with the same handle too. The caller makes sure that no other thread starts to
+ * use a range that is being freed or unregistered: operations that run already end first, later
+ * ones fail with ``-EFAULT``, unless a new allocation has the same address.
+ *
+ * *Lifetime.* Each kind of memory has a function that frees it, with the handle, pointer and size
+ * of the allocation: accel_device_memory_deallocate(), accel_host_memory_deallocate(),
+ * accel_unified_memory_deallocate(). A registration is ended by accel_host_unregister(), before or
+ * after the program frees the memory itself. The last accel_device_close() of the handle frees and
+ * unregisters what is left. Memory may be freed or unregistered while queued work uses it: the
+ * driver keeps it until that work has ended. The program must not access it any more.
+ *
+ * Example, device memory and page-locked host memory::
+ *
+ *     accel_device_memory_allocate(dev, &ptr, size);
+ *     accel_host_memory_allocate(dev, &host, size);
+ *     memset(host, 1, size);
+ *     accel_memory_copy_h2d(dev, ptr, host, size);
+ *     accel_host_memory_deallocate(dev, host, size);
+ *     accel_device_memory_deallocate(dev, ptr, size);
+ *
+ * Example, memory of malloc() that is pinned once for many copies::
+ *
+ *     accel_host_register(dev, data, size, 0);
+ *     for (int i = 0; i < steps; i++) {
+ *         compute(data, size);
+ *         accel_async_memory_copy_h2d(dev, stream, ptr, data, size);
+ *         accel_stream_synchronize(stream);
+ *     }
+ *     accel_host_unregister(dev, data);
+ */
+
+/**
  * accel_device_memory_allocate() - allocate memory of a device
  * @dev: handle
  * @ptr: receives the device pointer, NULL on failure
  * @size: bytes, at least 1
  *
- * Contiguous, aligned to the granule, all bytes 0. The memory belongs to the handle until it is freed
- * or closed. Waits while freed memory that would serve the request is being cleared. Thread-safe.
+ * Allocates contiguous device memory, aligned to the allocation granularity of the device (granule
+ * of struct accel_device_info). All bytes are 0, unless the driver was loaded with ``scrub=0``. The
+ * call waits while freed memory that would serve the request is being cleared.
  *
- * Return: 0; ``-EINVAL`` (NULL, size 0); ``-EDQUOT`` (more than the quota leaves to this user);
- * ``-ENOMEM`` (no such contiguous range is free, or out of host memory); or a general error.
+ * Return: 0; ``-EINVAL`` (NULL; @size is 0); ``-EDQUOT`` (@size is more than the quota leaves to
+ * this user); ``-ENOMEM`` (no contiguous range of @size bytes is free, or there is no host memory);
+ * or a general error.
  */
 int accel_device_memory_allocate(struct accel_device *dev, void **ptr, size_t size);
 
 /**
  * accel_device_memory_deallocate() - free memory of a device
  * @dev: handle that allocated it
- * @ptr: pointer that accel_device_memory_allocate() returned
- * @size: size that was given to it
+ * @ptr: pointer that accel_device_memory_allocate() or accel_memory_import() returned
+ * @size: size that was given to accel_device_memory_allocate(), or that accel_memory_import()
+ *	returned
  *
- * Never waits: operations that still run on the range end first, then it is cleared. Thread-safe.
+ * Frees an allocation, or one import of it. The call never waits: operations that still run on the
+ * range end first, then the driver clears it.
  *
- * Return: 0; ``-EINVAL`` (NULL, size 0, another size than was allocated: the allocation stays);
+ * Return: 0; ``-EINVAL`` (NULL; @size is 0, or not the size of the allocation, which stays);
  * ``-ENOENT`` (no such allocation of this handle starts at @ptr: freed, interior, another kind,
  * another device's); or a general error.
  */
@@ -417,14 +521,16 @@ int accel_device_memory_deallocate(struct accel_device *dev, void *ptr, size_t s
  * @ptr: receives the pointer, NULL on failure
  * @size: bytes, at least 1; occupies whole pages
  *
- * Page-aligned, all bytes 0. Charged to RLIMIT_MEMLOCK, which such memory of all processes of the
- * user must not exceed. The memory belongs to the handle until it is freed or
- * closed; it must not be unmapped, split or moved. Thread-safe.
+ * Allocates host memory that @dev reads and writes without pinning it for each copy. The memory is
+ * aligned to the page, and all bytes are 0. It is charged to RLIMIT_MEMLOCK, which limits the
+ * locked memory of all processes of the user together. The program must not unmap, split or move
+ * it.
  *
- * Return: 0; ``-EINVAL`` (NULL, size 0); ``-ENOMEM`` (RLIMIT_MEMLOCK, more than max_host_bytes of
- * struct accel_device_info, or out of memory); ``-ENOSPC`` (max_host_ranges of struct accel_device_info
- * in use); ``-EEXIST`` (the address that the kernel chose lies in a registration whose memory was
- * unmapped: unregister it); or a general error.
+ * Return: 0; ``-EINVAL`` (NULL; @size is 0); ``-ENOMEM`` (RLIMIT_MEMLOCK is exceeded, @size is more
+ * than max_host_bytes of struct accel_device_info, or there is no memory); ``-ENOSPC`` (the handle
+ * has max_host_ranges of struct accel_device_info already); ``-EEXIST`` (the address that the
+ * kernel chose lies in a registration whose memory was unmapped: unregister it); or a general
+ * error.
  */
 int accel_host_memory_allocate(struct accel_device *dev, void **ptr, size_t size);
 
@@ -434,8 +540,8 @@ int accel_host_memory_allocate(struct accel_device *dev, void **ptr, size_t size
  * @ptr: pointer that accel_host_memory_allocate() returned
  * @size: size that was given to it
  *
- * The address range is unmapped on return. Copies that still use the memory end first; the call
- * does not wait for them. Thread-safe.
+ * The address range is unmapped on return. The call does not wait for copies that still use the
+ * memory: the driver keeps the pages until they have ended.
  *
  * Return: as accel_device_memory_deallocate().
  */
@@ -447,8 +553,8 @@ int accel_host_memory_deallocate(struct accel_device *dev, void *ptr, size_t siz
  * @ptr: receives the pointer, NULL on failure
  * @size: bytes, at least 1; occupies whole pages
  *
- * As accel_host_memory_allocate(), and every copy or fill of @dev takes it where device memory is
- * wanted too. It lies in the host: nothing migrates. Thread-safe.
+ * Allocates memory as accel_host_memory_allocate() does. Besides, every copy and fill of @dev takes
+ * it where device memory is required. The memory lies in the host: nothing migrates.
  *
  * Return: as accel_host_memory_allocate().
  */
@@ -460,7 +566,7 @@ int accel_unified_memory_allocate(struct accel_device *dev, void **ptr, size_t s
  * @ptr: pointer that accel_unified_memory_allocate() returned
  * @size: size that was given to it
  *
- * Thread-safe.
+ * The address range is unmapped on return, as by accel_host_memory_deallocate().
  *
  * Return: as accel_device_memory_deallocate().
  */
@@ -479,23 +585,28 @@ int accel_unified_memory_deallocate(struct accel_device *dev, void *ptr, size_t 
  * @size: bytes, at least 1 and at most max_host_bytes of struct accel_device_info
  * @flags: 0 or ACCEL_REGISTER_READ_ONLY
  *
- * Copies between it and @dev need not pin it each time. Charged to RLIMIT_MEMLOCK in whole pages.
- * Ranges of one handle never overlap. The memory stays the program's; when it is unmapped or
- * replaced, copies answer ``-EFAULT`` until it is unregistered. Thread-safe.
+ * Copies between registered memory and @dev need not pin it each time, and can be queued in
+ * streams. The memory is charged to RLIMIT_MEMLOCK in whole pages. Ranges of one handle never
+ * overlap. The memory still belongs to the program; if it is unmapped or replaced, copies return
+ * ``-EFAULT`` until it is unregistered.
  *
- * Return: 0; ``-EINVAL`` (NULL, size, a range that wraps, @flags); ``-EEXIST`` (overlaps a host,
- * unified or registered range of this handle); ``-EFAULT`` (not mapped, not writable without
- * ACCEL_REGISTER_READ_ONLY, or device memory); ``-ENOMEM`` (RLIMIT_MEMLOCK, or out of memory);
- * ``-ENOSPC`` (max_host_ranges of struct accel_device_info in use); or a general error.
+ * Return: 0; ``-EINVAL`` (NULL; @size is 0 or too large; the range wraps around the end of the
+ * address space; @flags has an unknown bit); ``-EEXIST`` (the range overlaps a host, unified or
+ * registered range of this handle); ``-EFAULT`` (the range is not mapped, not writable without
+ * ACCEL_REGISTER_READ_ONLY, or device memory); ``-ENOMEM`` (RLIMIT_MEMLOCK is exceeded, or there is
+ * no memory); ``-ENOSPC`` (the handle has max_host_ranges of struct accel_device_info already); or
+ * a general error.
  */
 int accel_host_register(struct accel_device *dev, void *ptr, size_t size, unsigned int flags);
 
 /**
  * accel_host_unregister() - end a registration
  * @dev: handle that registered it
- * @ptr: address that was given to accel_host_register()
+ * @ptr: address that was given to accel_host_register(), or that accel_host_register_dmabuf()
+ *	returned
  *
- * Copies that still use the memory end first; the call does not wait for them. Thread-safe.
+ * Unpins the memory. The call does not wait for copies that still use the memory: it stays pinned
+ * until they have ended.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (no registration of this handle starts at @ptr); or a
  * general error.
@@ -507,18 +618,61 @@ int accel_host_unregister(struct accel_device *dev, void *ptr);
 /**
  * DOC: Copies
  *
- * A copy takes any length from 1 and any alignment, and is complete on return: the source may be
- * reused, and the destination holds the data for every later operation. Each operand lies wholly
- * inside one allocation, at interior addresses too; host operands may also be pageable memory.
- * "Device memory of @dev" below means device or unified memory that @dev allocated, "host memory"
- * everything else but device memory. One that overlaps itself is ``-EINVAL`` between device memory,
- * and safe between host memory. When a copy fails half-way its destination holds a mixture of old
- * and new bytes. Signals do not interrupt a copy; a fatal one ends the process at once.
+ * A copy takes any length from 1 and any alignment. A few devices are an exception, where
+ * accel_device_info.copy_align is more than 1: device addresses, sizes, widths and pitches of rows
+ * in device memory have to be multiples of it. Each operand lies wholly inside one allocation, at
+ * interior addresses too. Host operands may also be pageable memory. In the descriptions "device
+ * memory of @dev" is device or unified memory that @dev allocated, and "host memory" is all other
+ * memory but device memory. Ranges that overlap are ``-EINVAL`` in device memory, and copied as by
+ * memmove() in host memory. When a copy fails half-way, its destination holds a mixture of old and
+ * new bytes. Signals do not interrupt a copy; a fatal one ends the process at once.
  *
- * All copies and fills can return, besides the general errors: ``-EINVAL`` (NULL, size 0, a range
- * that wraps, device memory that overlaps); ``-EFAULT`` (not wholly inside one live allocation,
- * freed, the wrong kind, another device's or another process's memory; host memory that is not
- * mapped, or not writable where it is written).
+ * A function without stream, or with stream NULL, is *synchronous*: on return the operation is
+ * complete, the source may be reused, and the destination holds the data for every later operation.
+ * A function with a stream orders the operation behind all that was queued there before. It is
+ * *queued*, so that the call returns before it is complete, if
+ *
+ * - one side is device memory of the stream's device, and the other side is host memory that is
+ *   allocated, unified or registered with that device, all of it in one such range;
+ * - both sides are device memory of the stream's device, and not both are unified;
+ * - the source is device memory of the stream's device, and the destination is device memory of
+ *   another one to which it has direct access, without ACCEL_VERIFY; or
+ * - the destination is device memory of the stream's device, the source is any other host memory,
+ *   and at most 64 KiB are copied. The bytes are copied to a staging buffer before the call
+ *   returns. The buffer of a handle holds 1 MiB; while it has no room for the bytes, they are not
+ *   queued.
+ *
+ * In every other case the call waits until the stream has done its work, and the copy is complete
+ * on return.
+ *
+ * All copies and fills can return, besides the general errors: ``-EINVAL`` (NULL; a size is 0; a
+ * range wraps around the end of the address space; ranges of device memory overlap; an address,
+ * size or pitch is no multiple of accel_device_info.copy_align); ``-EFAULT`` (an operand is not
+ * wholly inside one live allocation, is of the wrong kind, or belongs to another device or process;
+ * host memory is not mapped, or not writable where it is written).
+ *
+ * *Thread safety.* The functions that copy and fill may be called from several threads at once, for
+ * the same memory too. Operations of different threads that access the same bytes are not ordered,
+ * unless the program orders them, for example by one stream.
+ *
+ * *Lifetime.* The memory of a synchronous operation is in use until the call returns. The memory of
+ * a queued operation is in use until the operation has ended, as accel_stream_synchronize(), an
+ * event, an eventfd, a fence or a callback reports: until then the source may not be written, and
+ * the destination may not be read. A source whose bytes were staged may be reused on return. Memory
+ * may be freed or unregistered while a queued operation uses it: the driver keeps it until the
+ * operation has ended.
+ *
+ * Example, synchronous and queued copies::
+ *
+ *     accel_memory_copy(ptr, input, size);
+ *
+ *     accel_host_memory_allocate(dev, &host, size);
+ *     accel_async_memory_copy_d2h(dev, stream, host, ptr, size);
+ *     accel_async_device_memory_set(dev, stream, ptr, 0, size);
+ *     accel_stream_synchronize(stream);
+ *
+ * *Examples.* See also examples/roundtrip.c, examples/tile.c (rows) and examples/overlap.c (two
+ * streams) in the sources.
  */
 
 /**
@@ -526,12 +680,13 @@ int accel_host_unregister(struct accel_device *dev, void *ptr);
  *
  * The device computes a checksum (CRC32C) of its memory, and the driver compares it with the
  * checksum of the source, or of the pattern. If they differ the operation fails with ``-EBADMSG``;
- * on a stream, the stream fails. Verification costs a further access to all bytes. It is
- * ``-EOPNOTSUPP`` on a device without ACCEL_CAP_VERIFY, where no device takes part, and for memory
- * of accel_host_register_dmabuf() that the processor cannot access.
+ * on a stream, the stream fails. Verification costs a further access to all bytes. The flag is
+ * ``-EOPNOTSUPP`` on a device without ACCEL_CAP_VERIFY, for what the processor does (copies between
+ * host memory, fills of unified memory), and for memory of accel_host_register_dmabuf() that the
+ * processor cannot access.
  *
  * Between two devices each half of the copy is verified, so it goes through host memory. The module
- * parameter verify of the driver verifies everything that can be, without this flag.
+ * parameter verify of the driver verifies everything that can be verified, without this flag.
  */
 #define ACCEL_VERIFY (1u << 0)
 
@@ -542,7 +697,7 @@ int accel_host_unregister(struct accel_device *dev, void *ptr);
  * @src: host memory
  * @size: bytes, at least 1
  *
- * Thread-safe.
+ * The copy is complete on return, and @src may be reused.
  *
  * Return: 0, or an error of copies.
  */
@@ -555,7 +710,7 @@ int accel_memory_copy_h2d(struct accel_device *dev, void *dst, const void *src, 
  * @src: device memory of @dev
  * @size: bytes, at least 1
  *
- * Thread-safe.
+ * The copy is complete on return, and @dst holds the bytes.
  *
  * Return: 0, or an error of copies.
  */
@@ -568,7 +723,7 @@ int accel_memory_copy_d2h(struct accel_device *dev, void *dst, const void *src, 
  * @src: device memory of @dev, not overlapping @dst
  * @size: bytes, at least 1
  *
- * Thread-safe.
+ * The copy is complete on return. A device without ACCEL_CAP_NATIVE_D2D copies through the host.
  *
  * Return: 0, or an error of copies.
  */
@@ -582,10 +737,11 @@ int accel_memory_copy_d2d(struct accel_device *dev, void *dst, const void *src, 
  * @src: device memory of @src_dev
  * @size: bytes, at least 1
  *
- * Goes directly where the devices reach each other, and through host memory elsewhere: there both
- * devices work at once if 4 MiB can be locked, and each handle has a stream and a host range left,
- * which are kept until a call of the library needs them. Otherwise, and for up to 1 MiB, they take
- * turns. Thread-safe.
+ * The copy is complete on return. It goes directly from device to device if @src_dev has direct
+ * access to the memory of @dst_dev, and otherwise through host memory, in blocks of 1 MiB. For more
+ * than one block both devices work at once. For that the library locks 4 MiB of memory, and uses a
+ * stream and host ranges of each handle. It keeps these for the next copy, until another call needs
+ * them. If they are not available the devices work in turn.
  *
  * Return: 0, or an error of copies.
  */
@@ -601,9 +757,9 @@ int accel_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src
  * @size: bytes, at least 1
  *
  * From host memory that is allocated, unified or registered with @dev, all of it in one range, the
- * copy is queued, and @src is in use until it has ended. From any other memory the program has @src
- * back when the call returns. Up to 64 KiB are copied aside and queued; more, or when 1 MiB of such
- * bytes is on its way, wait for the stream and are complete on return. Thread-safe.
+ * copy is queued, and @src is in use until the copy has ended. From any other memory @src may be
+ * reused on return: up to 64 KiB are copied to a staging buffer and queued; if they are more, or
+ * the staging buffer is full, the call waits for the stream, and the copy is complete on return.
  *
  * Return: 0; ``-EINVAL`` (@stream is not of @dev); an error of copies; or an error of streams.
  */
@@ -619,8 +775,8 @@ int accel_async_memory_copy_h2d(struct accel_device *dev, struct accel_stream *s
  * @size: bytes, at least 1
  *
  * To host memory that is allocated, unified or registered with @dev, all of it in one range, the
- * copy is queued, and @dst holds the bytes when it has ended. To any other the call waits for the
- * stream, and the copy is complete on return. Thread-safe.
+ * copy is queued, and @dst holds the bytes when the copy has ended. To any other memory the call
+ * waits for the stream, and the copy is complete on return.
  *
  * Return: 0; ``-EINVAL`` (@stream is not of @dev); an error of copies; or an error of streams.
  */
@@ -635,8 +791,8 @@ int accel_async_memory_copy_d2h(struct accel_device *dev, struct accel_stream *s
  * @src: device memory of @dev, not overlapping @dst
  * @size: bytes, at least 1
  *
- * Queued; unified memory on both sides is copied by the processor, after the stream and complete on
- * return. Thread-safe.
+ * The copy is queued. Only if both sides are unified memory the processor copies: the call waits
+ * for the stream, and the copy is complete on return.
  *
  * Return: 0; ``-EINVAL`` (@stream is not of @dev); an error of copies; or an error of streams.
  */
@@ -652,9 +808,9 @@ int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *s
  * @src: device memory of @src_dev
  * @size: bytes, at least 1
  *
- * On a stream of @src_dev the copy is queued where the devices reach each other. Elsewhere, and on
- * a stream of @dst_dev, the call waits for the stream, and the copy is complete on return. With the
- * same device twice it is accel_async_memory_copy_d2d(). Thread-safe.
+ * The copy is queued on a stream of @src_dev, if that device has direct access to the memory of
+ * @dst_dev. Otherwise, and on a stream of @dst_dev, the call waits for the stream, and the copy is
+ * complete on return. With the same device twice the call is accel_async_memory_copy_d2d().
  *
  * Return: 0; ``-EINVAL`` (@stream is of neither device); an error of copies; or an error of
  * streams.
@@ -665,64 +821,79 @@ int accel_async_memory_copy_p2p(struct accel_device *dst_dev, struct accel_devic
 
 /**
  * accel_memory_copy() - copy between any two addresses
- * @dst: host memory, or device memory of any device this process has open
- * @src: likewise
+ * @dst: host memory, or device memory of any device that this process has open
+ * @src: host memory, or device memory of any device that this process has open
  * @size: bytes, at least 1
  *
  * Finds the direction from the addresses: host to device, device to host, inside a device, between
- * devices, or host to host, which is memmove(). Thread-safe.
+ * devices, or host to host, which is memmove(). The copy is complete on return.
  *
- * Return: 0; ``-EPERM`` (a device pointer from before a fork()); or an error of copies.
+ * Return: 0; ``-EPERM`` (an operand is a device pointer from before a fork()); or an error of
+ * copies.
  */
 int accel_memory_copy(void *dst, const void *src, size_t size);
 
 /**
  * accel_memory_copy_2d() - copy rows between any two addresses
- * @dst: first byte of the first row; as for accel_memory_copy()
- * @dpitch: bytes from the start of one row of @dst to the next, at least @width; with one row also
- *	0
- * @src: first byte of the first row
- * @spitch: likewise for @src
+ * @dst: first byte of the first row: host memory, or device memory of any device that this process
+ *	has open
+ * @dpitch: bytes from the start of one row of @dst to the start of the next, at least @width; with
+ *	one row also 0
+ * @src: first byte of the first row: host memory, or device memory of any device that this process
+ *	has open
+ * @spitch: bytes from the start of one row of @src to the start of the next, at least @width; with
+ *	one row also 0
  * @width: bytes of each row, at least 1
  * @rows: number of rows, at least 1
  *
- * Bytes between the rows are not touched, but lie inside the same allocation. Rows may not overlap,
- * not in host memory either: with equal pitches rows are compared, otherwise the whole ranges. One
- * row is accel_memory_copy(). Thread-safe.
+ * Copies @rows rows of @width bytes. The direction is found from the addresses, and the copy is
+ * complete on return. Bytes between the rows are not accessed, but have to lie inside the same
+ * allocation. A row of @dst may not overlap a row of @src, not in host memory either. If the
+ * pitches differ, the whole ranges from the first row to the last may not overlap. A copy of one
+ * row is accel_memory_copy().
+ *
+ * On a device where accel_device_info.copy_align is more than 1, @width, the addresses in device
+ * memory and their pitches have to be multiples of it.
  *
  * Example, a tile of a matrix to the device, packed::
  *
  *     accel_memory_copy_2d(tile, TILE, &matrix[y][x], SIDE, TILE, TILE);
  *
- * Return: 0; ``-EINVAL`` (@width, @rows, a pitch, overlap); ``-EPERM`` (as accel_memory_copy()); or
- * an error of copies.
+ * Return: 0; ``-EINVAL`` (@width or @rows is 0; a pitch is less than @width; rows overlap);
+ * ``-EPERM`` (as accel_memory_copy()); or an error of copies.
  */
 int accel_memory_copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
 			 size_t rows);
 
 /**
- * accel_async_memory_copy_2d() - accel_memory_copy_2d() on a stream, verified on request
+ * accel_async_memory_copy_2d() - copy rows on a stream, verified on request
  * @stream: stream of any device; NULL: the copy is complete on return
- * @dst: first byte of the first row; as for accel_memory_copy()
+ * @dst: as for accel_memory_copy_2d()
  * @dpitch: as for accel_memory_copy_2d()
- * @src: first byte of the first row
+ * @src: as for accel_memory_copy_2d()
  * @spitch: as for accel_memory_copy_2d()
  * @width: bytes of each row, at least 1
  * @rows: number of rows, at least 1
  * @flags: 0 or ACCEL_VERIFY
  *
- * Queued, as one operation, where a copy of one row is: see accel_async_memory_copy(). What may be
- * reused on return is the same too; the 64 KiB that are copied aside count the rows without what
- * lies between them. One row is a plain copy. Thread-safe.
+ * Copies rows as accel_memory_copy_2d() does, behind all that was queued on @stream before. The
+ * copy is queued, as one operation, if one side is device memory of the device of @stream, and the
+ * other side is device memory of the same device, or host memory that is allocated, unified or
+ * registered with it. On a stream of a third device, and in most other cases, the call waits for
+ * the stream, and the copy is complete on return. DOC: Copies lists all cases. Where it says 64 KiB
+ * that are @rows times @width, without the bytes between the rows.
+ *
+ * On a device where accel_device_info.copy_align is more than 1, @width, the addresses in device
+ * memory and their pitches have to be multiples of it.
  *
  * Example, a tile of a matrix to the device, on a stream and verified::
  *
  *     accel_async_memory_copy_2d(stream, tile, TILE, &matrix[y][x], SIDE, TILE, TILE,
  *                                ACCEL_VERIFY);
  *
- * Return: 0; ``-EINVAL`` (@width, @rows, a pitch, overlap, @flags); ``-EPERM`` (as
- * accel_memory_copy()); ``-EOPNOTSUPP``, ``-EBADMSG`` (ACCEL_VERIFY); an error of copies; or an
- * error of streams.
+ * Return: 0; ``-EINVAL`` (@width or @rows is 0; a pitch is less than @width; rows overlap; @flags
+ * has an unknown bit); ``-EPERM`` (as accel_memory_copy()); ``-EOPNOTSUPP``, ``-EBADMSG``
+ * (ACCEL_VERIFY); an error of copies; or an error of streams.
  */
 int accel_async_memory_copy_2d(struct accel_stream *stream, void *dst, size_t dpitch,
 			       const void *src, size_t spitch, size_t width, size_t rows,
@@ -735,7 +906,7 @@ int accel_async_memory_copy_2d(struct accel_stream *stream, void *dst, size_t dp
  * @value: every byte gets this value
  * @size: bytes, at least 1
  *
- * Complete on return. Thread-safe.
+ * The fill is complete on return. The processor fills unified memory.
  *
  * Return: 0, or an error of copies.
  */
@@ -749,8 +920,8 @@ int accel_device_memory_set(struct accel_device *dev, void *ptr, unsigned char v
  * @value: every byte gets this value
  * @size: bytes, at least 1
  *
- * Queued; unified memory is filled by the processor, after the stream and complete on return.
- * Thread-safe.
+ * The fill is queued. Only unified memory is filled by the processor: the call waits for the
+ * stream, and the fill is complete on return.
  *
  * Return: 0; ``-EINVAL`` (@stream is not of @dev); an error of copies; or an error of streams.
  */
@@ -760,13 +931,13 @@ int accel_async_device_memory_set(struct accel_device *dev, struct accel_stream 
 /**
  * accel_device_memory_fill() - fill device memory with a pattern
  * @dev: handle
- * @ptr: device memory of @dev, of any alignment
+ * @ptr: device memory of @dev; need not be aligned to @pattern_size
  * @pattern: what is repeated from @ptr on, at least @pattern_size bytes; not used after the call
  * @pattern_size: 1, 2, 4 or 8 bytes
  * @size: bytes to fill, at least 1, a multiple of @pattern_size
  * @flags: 0 or ACCEL_VERIFY
  *
- * Complete on return. Thread-safe.
+ * The fill is complete on return. The processor fills unified memory.
  *
  * Example, a thousand numbers that are all 0.5::
  *
@@ -774,8 +945,9 @@ int accel_async_device_memory_set(struct accel_device *dev, struct accel_stream 
  *
  *     accel_device_memory_fill(dev, ptr, &half, sizeof(half), 1000 * sizeof(half), 0);
  *
- * Return: 0; ``-EINVAL`` (@pattern is NULL, @pattern_size, @size, @flags); ``-EOPNOTSUPP``,
- * ``-EBADMSG`` (ACCEL_VERIFY); or an error of copies.
+ * Return: 0; ``-EINVAL`` (@pattern is NULL; @pattern_size is not 1, 2, 4 or 8; @size is no multiple
+ * of @pattern_size; @flags has an unknown bit); ``-EOPNOTSUPP``, ``-EBADMSG`` (ACCEL_VERIFY); or an
+ * error of copies.
  */
 int accel_device_memory_fill(struct accel_device *dev, void *ptr, const void *pattern,
 			     size_t pattern_size, size_t size, unsigned int flags);
@@ -784,14 +956,14 @@ int accel_device_memory_fill(struct accel_device *dev, void *ptr, const void *pa
  * accel_async_device_memory_fill() - accel_device_memory_fill() on a stream
  * @dev: handle
  * @stream: stream of @dev; NULL: complete on return
- * @ptr: device memory of @dev, of any alignment
+ * @ptr: device memory of @dev; need not be aligned to @pattern_size
  * @pattern: as for accel_device_memory_fill()
  * @pattern_size: 1, 2, 4 or 8 bytes
  * @size: bytes to fill, at least 1, a multiple of @pattern_size
  * @flags: 0 or ACCEL_VERIFY
  *
- * Queued; unified memory is filled by the processor, after the stream and complete on return.
- * Thread-safe.
+ * The fill is queued. Only unified memory is filled by the processor: the call waits for the
+ * stream, and the fill is complete on return.
  *
  * Return: 0; ``-EINVAL`` (as accel_device_memory_fill(); @stream is not of @dev); ``-EOPNOTSUPP``
  * (ACCEL_VERIFY); an error of copies; or an error of streams.
@@ -805,27 +977,50 @@ int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream
 /**
  * DOC: Streams
  *
- * A *stream* is a queue of work of one device: copies, fills, waits, records of events. They run
- * one after the other in the order of the calls; streams run independently of each other. Calls
- * that queue return at once, but wait while the stream has as much queued as the driver takes, and
- * while a callback of the stream is to run.
+ * A *stream* is a queue of work of one device: copies, fills, waits, and records of events. The
+ * operations of one stream run one after another in the order of the calls. Different streams run
+ * independently of each other. Work is submitted by functions that take a stream, such as
+ * accel_async_memory_copy_h2d() or accel_event_record(). They return before the work has ended;
+ * accel_stream_synchronize() waits for it.
  *
- * Memory that queued work uses may be freed or unregistered: the driver keeps it until the work has
- * ended. Its contents are the caller's to leave alone: what is copied from may be written, and what
- * is copied to may be read, when the work has ended. That is when accel_stream_synchronize(),
- * accel_stream_query() or their counterparts for an event have said so to the thread, or an
- * eventfd, fence or callback.
+ * *Waits of submissions.* A function that submits work waits while the stream is full: the driver
+ * takes up to 4096 operations for one stream, and 16384 for all streams of a handle. It also waits
+ * while a callback of the stream has not run.
  *
  * *Failure.* When an operation fails, its stream has failed: what is queued behind it is not done,
- * and later calls that queue are ``-ECANCELED``. Waits and queries return the first error until
+ * and later submissions are ``-ECANCELED``. Waits and queries return the first error until
  * accel_stream_clear(). A stream that waits for an event or fence whose work failed, fails too.
- * Other streams go on.
+ * Other streams are not affected.
  *
  * All functions with a stream, event or batch can return, besides the general errors: ``-EINVAL``
- * (NULL, or a handle that was destroyed, as long as its memory serves no new one);
- * ``-EDEADLK`` (a call into a stream from its own callback, or one that would wait for another
- * callback from a callback). Those that queue: ``-ECANCELED`` (the stream has failed: nothing was
- * queued), ``-ENOMEM``. No function returns ``-EAGAIN``.
+ * (NULL; a stream, event or batch was destroyed); ``-EDEADLK`` (a callback calls into its own
+ * stream, or waits for a stream that has a callback to run). Those that submit work: ``-ECANCELED``
+ * (the stream has failed: nothing was queued), ``-ENOMEM``. No function returns ``-EAGAIN``.
+ *
+ * *Thread safety.* The functions for streams may be called from several threads at once, with the
+ * same stream too. Submissions of different threads are queued in the order in which they reach the
+ * driver. The exception is accel_stream_destroy(): no other thread may use the stream during that
+ * call or later.
+ *
+ * *Lifetime.* A stream is ended by accel_stream_destroy(), or by the last accel_device_close() of
+ * its device. A destroyed stream completes what is queued, a closed device cancels it. The memory
+ * of queued work may be freed or unregistered: the driver keeps it until the work has ended. But
+ * the source of a queued copy may not be written, nor its destination be read, before the work has
+ * ended. That is when accel_stream_synchronize(), accel_stream_query() or their counterparts for an
+ * event have reported it to the thread, or an eventfd, fence or callback has.
+ *
+ * Example, a copy to the device, a fill and a copy back::
+ *
+ *     accel_stream_create(dev, &stream);
+ *     accel_async_memory_copy_h2d(dev, stream, ptr, host, size);
+ *     accel_async_device_memory_set(dev, stream, ptr, 0, size / 2);
+ *     accel_async_memory_copy_d2h(dev, stream, host, ptr, size);
+ *     if (accel_stream_synchronize(stream))
+ *         errx(1, "%s", accel_last_error());
+ *     accel_stream_destroy(stream);
+ *
+ * *Examples.* See also examples/overlap.c (two streams that wait for each other),
+ * examples/pollloop.c (an eventfd) and examples/uring.c (a fence in an io_uring) in the sources.
  */
 
 /**
@@ -833,10 +1028,11 @@ int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream
  * @dev: handle
  * @stream: receives the stream, NULL on failure
  *
- * The stream lives until accel_stream_destroy() or the last close of @dev. Thread-safe.
+ * Makes a queue for copies, fills, waits and events of @dev. Operations of one stream run in order,
+ * those of different streams run independently.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-ENOSPC`` (as many streams as the driver has for one handle, 127
- * on today's; those that are destroyed and still busy count); ``-ENOMEM``; or a general error.
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOSPC`` (the handle has 127 streams, which is the limit of the
+ * driver: a destroyed stream counts until its work has ended); ``-ENOMEM``; or a general error.
  */
 int accel_stream_create(struct accel_device *dev, struct accel_stream **stream);
 
@@ -844,31 +1040,33 @@ int accel_stream_create(struct accel_device *dev, struct accel_stream **stream);
  * accel_stream_destroy() - end a stream
  * @stream: stream
  *
- * Returns at once. What is queued still runs, callbacks too, and events that were recorded stay
- * valid. Thread-safe.
+ * Returns at once. Work that is queued still runs, and so do callbacks. Events that were recorded
+ * on the stream stay valid.
  *
- * Return: 0; ``-EINVAL`` (NULL, destroyed); ``-EDEADLK`` (in its callback); or a general error.
+ * Return: 0; ``-EINVAL`` (NULL; @stream was destroyed); ``-EDEADLK`` (in its callback); or a
+ * general error.
  */
 int accel_stream_destroy(struct accel_stream *stream);
 
 /**
- * accel_stream_query() - whether a stream has done all its work
+ * accel_stream_query() - whether a stream has completed all its work
  * @stream: stream
  *
- * Makes no system call (a program of 32 bits makes one). Thread-safe.
+ * Returns the state of the stream, and does not wait. It makes no system call, except in 32-bit
+ * programs.
  *
- * Return: 0 if all that was queued so far has ended well, and its callbacks have run;
- * ``-EINPROGRESS`` (not done yet: accel_last_error() is left alone); the stream's error if it has
- * failed; ``-EINVAL``, ``-EDEADLK`` as for all streams; or a general error.
+ * Return: 0 if all work that was submitted so far has ended without error, and its callbacks have
+ * run; ``-EINPROGRESS`` (the work has not ended; accel_last_error() is left alone); the stream's
+ * error if it has failed; ``-EINVAL``, ``-EDEADLK`` as for all streams; or a general error.
  */
 int accel_stream_query(struct accel_stream *stream);
 
 /**
- * accel_stream_synchronize() - wait until a stream has done all its work
+ * accel_stream_synchronize() - wait until a stream has completed all its work
  * @stream: stream
  *
- * Waits for all that was queued before the call, and for callbacks. Signals do not end it.
- * Thread-safe.
+ * Waits for all work that was submitted before the call, and for its callbacks. Signals do not end
+ * the wait.
  *
  * Return: 0; the stream's error if it has failed; ``-EINVAL``, ``-EDEADLK`` as for all streams; or
  * a general error.
@@ -878,10 +1076,18 @@ int accel_stream_synchronize(struct accel_stream *stream);
 /**
  * accel_stream_synchronize_until() - accel_stream_synchronize() up to a time
  * @stream: stream
- * @deadline: when to give up: CLOCK_MONOTONIC as this process sees it, in nanoseconds, absolute;
- *	the past does not wait, UINT64_MAX is never
+ * @deadline: when to give up: CLOCK_MONOTONIC as this process sees it, in nanoseconds, absolute; a
+ *	time in the past does not wait, UINT64_MAX is never
  *
- * Thread-safe.
+ * Waits as accel_stream_synchronize() does, but not after @deadline. The work is not affected if
+ * the time is over.
+ *
+ * Example, a wait of at most a second::
+ *
+ *     struct timespec now;
+ *
+ *     clock_gettime(CLOCK_MONOTONIC, &now);
+ *     err = accel_stream_synchronize_until(stream, (now.tv_sec + 1) * 1000000000ull + now.tv_nsec);
  *
  * Return: as accel_stream_synchronize(); ``-ETIME`` (not done by @deadline).
  */
@@ -891,33 +1097,54 @@ int accel_stream_synchronize_until(struct accel_stream *stream, uint64_t deadlin
  * accel_stream_clear() - make a stream that has failed usable again
  * @stream: stream
  *
- * What was cancelled stays so. That work up to now has failed is forgotten, for its events too:
- * they have just happened. Waits until all that was cancelled has ended, which is not before the
- * events and fences have ended for which it waits, until callbacks have been told, and until other
- * streams that wait for @stream have found out. On a stream that has not failed it does nothing.
- * Thread-safe.
+ * Clears the error of a stream that has failed. Work that was cancelled stays cancelled. Events
+ * that were recorded before the call are reported as having happened, without error. The call waits
+ * until all that was cancelled has ended. This includes the events and fences that the stream waits
+ * for, its callbacks, and waits of other streams for @stream, which fail first. On a stream that
+ * has not failed the call does nothing.
+ *
+ * Example, a step that is repeated after an error::
+ *
+ *     if (accel_stream_synchronize(stream)) {
+ *         fprintf(stderr, "step failed: %s\n", accel_last_error());
+ *         accel_stream_clear(stream);
+ *         submit_step(stream);
+ *     }
  *
  * Return: 0; ``-EINVAL``, ``-EDEADLK`` as for all streams; or a general error.
  */
 int accel_stream_clear(struct accel_stream *stream);
 
 /**
- * accel_stream_add_callback() - call a function when a stream has come so far
+ * accel_stream_add_callback() - call a function after the work of a stream
  * @stream: stream
  * @fn: called with @data, and with 0 or the error of the work before it
- * @data: passed on
+ * @data: passed on; has to stay valid until @fn has returned
  *
- * @fn runs exactly once, after all that was queued before and before all that is queued later:
- * calls that queue wait until it has run. It also runs when the stream fails, or has failed before,
- * when the device is removed, and when the handle is closed (``-ECANCELED``). Callbacks run in
- * threads of the library, which block all signals and end with the last close of the devices that
- * had callbacks. Those of one stream run one after the other, those of different streams may run at
- * the same time. So @fn may block, which holds @stream only, unless the process can start no further
- * thread; but it must not call into @stream, nor wait for a stream that has a callback to run. Thread-safe.
+ * Lets the library call @fn with @data. @fn runs exactly once, after all work that was submitted to
+ * @stream before and ahead of all that is submitted later: later submissions wait until it has run.
+ * It also runs when the stream fails or has failed before, when the device is removed, and when the
+ * handle is closed (with ``-ECANCELED``).
  *
- * Return: 0; ``-EINVAL`` (NULL, destroyed); ``-EDEADLK`` (in a callback of @stream); ``-ENOMEM``,
- * ``-EMFILE``, ``-ENFILE`` (the thread cannot be started); or a general error. @fn is not called if
- * the call fails.
+ * Callbacks run in threads of the library, which block all signals and end with the last close of
+ * the devices that had callbacks. Those of one stream run one after another, those of different
+ * streams may run at the same time. So @fn may block, which holds up @stream only, unless the
+ * process can start no further thread. @fn must not call into @stream, nor wait for a stream that
+ * has a callback to run.
+ *
+ * Example, a buffer that is free again when it has been copied::
+ *
+ *     static void copied(void *data, int status)
+ *     {
+ *         buffer_put(data, status);
+ *     }
+ *
+ *     accel_async_memory_copy_h2d(dev, stream, ptr, buffer->host, buffer->size);
+ *     accel_stream_add_callback(stream, copied, buffer);
+ *
+ * Return: 0; ``-EINVAL`` (NULL; @stream was destroyed); ``-EDEADLK`` (in a callback of @stream);
+ * ``-ENOMEM``, ``-EMFILE``, ``-ENFILE`` (the thread cannot be started); or a general error. @fn is
+ * not called if the call fails.
  */
 int accel_stream_add_callback(struct accel_stream *stream, void (*fn)(void *data, int status),
 			      void *data);
@@ -927,8 +1154,15 @@ int accel_stream_add_callback(struct accel_stream *stream, void (*fn)(void *data
  * @stream: stream
  * @event: event of any device; one that was never recorded has happened
  *
- * What is queued later on @stream does not start before the event as it is recorded now has
- * happened. The caller does not wait. Thread-safe.
+ * Work that is submitted to @stream later does not start before @event, as it is recorded now, has
+ * happened. The caller does not wait for the event. It may be recorded again, or destroyed, after
+ * the call.
+ *
+ * Example, a stream that uses the result of another one::
+ *
+ *     accel_event_record(event, producer);
+ *     accel_stream_wait_event(consumer, event);
+ *     accel_async_memory_copy_d2h(dev, consumer, host, ptr, size);
  *
  * Return: 0; the error of @event, if it has failed and its stream was destroyed; or an error of
  * streams.
@@ -936,28 +1170,31 @@ int accel_stream_add_callback(struct accel_stream *stream, void (*fn)(void *data
 int accel_stream_wait_event(struct accel_stream *stream, struct accel_event *event);
 
 /**
- * accel_stream_eventfd() - signal an eventfd when a stream has come so far
+ * accel_stream_eventfd() - signal an eventfd after the work of a stream
  * @stream: stream
  * @fd: eventfd; may be closed after the call
  *
- * Adds 1 to @fd when all that was queued before has ended, also when it fails or has failed before:
- * accel_stream_query() then tells. So a stream that has failed does not refuse this. Thread-safe.
+ * Adds 1 to @fd when all work that was submitted before has ended, also when it fails or has failed
+ * before: accel_stream_query() then returns the error. So a stream that has failed does not refuse
+ * this call.
  *
  * Return: 0; ``-EINVAL`` (@fd is no eventfd); or an error of streams.
  */
 int accel_stream_eventfd(struct accel_stream *stream, int fd);
 
 /**
- * accel_stream_export_fence() - a sync_file of all that is queued
+ * accel_stream_export_fence() - a sync_file of the work of a stream
  * @stream: stream
  * @fd: receives a file descriptor, close-on-exec, the caller's to close; -1 on failure
  *
- * It is signalled, with the error if there is one, when all that was queued before has ended.
- * poll() works on it, and other drivers take it. Thread-safe.
+ * Makes a sync_file that is signalled, with the error if there is one, when all work that was
+ * submitted before has ended. It works with poll(), and other drivers accept it. It stays valid
+ * after @stream was destroyed or its device was closed.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-EMFILE`` (no file descriptor is left); ``-ENOMEM`` and
- * ``-ENOSPC`` as accel_event_record(), if nothing was ever queued on @stream; or an error of
- * streams.
+ * Return: 0; ``-EINVAL`` (NULL); ``-EMFILE`` (no file descriptor is left); ``-ENOMEM``
+ * (RLIMIT_MEMLOCK is exceeded, and nothing was ever queued on @stream); ``-ENOSPC`` (the handle has
+ * max_host_ranges of struct accel_device_info already, and nothing was ever queued on @stream); or
+ * an error of streams.
  */
 int accel_stream_export_fence(struct accel_stream *stream, int *fd);
 
@@ -966,8 +1203,8 @@ int accel_stream_export_fence(struct accel_stream *stream, int *fd);
  * @stream: stream
  * @fd: sync_file of any driver; may be closed after the call
  *
- * What is queued later on @stream does not start before @fd is signalled; if it is with an error,
- * the stream fails. The caller does not wait. Thread-safe.
+ * Work that is submitted to @stream later does not start before the fence is signalled. If it is
+ * signalled with an error, the stream fails. The caller does not wait for the fence.
  *
  * Return: 0; ``-EINVAL`` (@fd is no sync_file); or an error of streams.
  */
@@ -977,13 +1214,14 @@ int accel_stream_wait_fence(struct accel_stream *stream, int fd);
  * accel_device_synchronize() - wait for all streams of this process on a device
  * @dev: handle
  *
- * Also for those that are destroyed and still busy, and for callbacks.
+ * Waits for the work and the callbacks of all streams of @dev, including those that were destroyed
+ * and have work left.
  *
  * All layers of a process share one handle of a device, so the call waits for streams of other
- * layers too. It does not report their errors: an error belongs to its stream. It reports errors
- * of the caller's own streams, which are the live streams that the calling thread has created. A
- * program that creates streams in several threads calls accel_stream_query() for each stream,
- * which does not wait after this call. Thread-safe.
+ * layers too. It does not report their errors: an error belongs to its stream. It reports errors of
+ * the caller's own streams, which are the live streams that the calling thread has created. A
+ * program that creates streams in several threads calls accel_stream_query() for each stream, which
+ * does not wait after this call.
  *
  * Return: 0; the error of a stream of the calling thread that has failed (the one with the lowest
  * number); ``-EDEADLK`` (in a callback); or a general error.
@@ -993,11 +1231,42 @@ int accel_device_synchronize(struct accel_device *dev);
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 /**
+ * DOC: Events
+ *
+ * An *event* marks a position in a stream. accel_event_record() places it behind all work that was
+ * submitted to the stream so far, and it *happens* when that work has ended. The driver takes the
+ * time then. An event that was never recorded counts as having happened. A recorded event can be
+ * waited for by other streams (accel_stream_wait_event()) and by the program.
+ *
+ * *Thread safety.* The functions for events may be called from several threads at once, with the
+ * same event too. The exception is accel_event_destroy(): no other thread may use the event during
+ * that call or later.
+ *
+ * *Lifetime.* An event is ended by accel_event_destroy(), or by the last accel_device_close() of
+ * its device. It may be destroyed before it has happened: streams that wait for it still do. It
+ * stays valid when the stream on which it was recorded is destroyed.
+ *
+ * Example, the time that a copy takes::
+ *
+ *     int64_t ns;
+ *
+ *     accel_event_record(start, stream);
+ *     accel_async_memory_copy_h2d(dev, stream, ptr, host, size);
+ *     accel_event_record(end, stream);
+ *     accel_event_synchronize(end);
+ *     accel_event_elapsed_time(start, end, &ns);
+ *
+ * *Examples.* See also examples/overlap.c in the sources: two streams that wait for events of each
+ * other.
+ */
+
+/**
  * accel_event_create() - make an event
  * @dev: handle
  * @event: receives the event, NULL on failure
  *
- * The event lives until accel_event_destroy() or the last close of @dev. Thread-safe.
+ * Makes an event that can be recorded on every stream of @dev, any number of times. It counts as
+ * having happened until then.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-ENOMEM``; or a general error.
  */
@@ -1007,24 +1276,24 @@ int accel_event_create(struct accel_device *dev, struct accel_event **event);
  * accel_event_destroy() - end an event
  * @event: event
  *
- * Returns at once, also if the event has not happened; streams that wait for it still do.
- * Thread-safe.
+ * Returns at once, also if the event has not happened. Streams that wait for it still do.
  *
- * Return: 0; ``-EINVAL`` (NULL, destroyed); or a general error.
+ * Return: 0; ``-EINVAL`` (NULL; @event was destroyed); or a general error.
  */
 int accel_event_destroy(struct accel_event *event);
 
 /**
- * accel_event_record() - mark the point that a stream has come to
+ * accel_event_record() - mark the current end of a stream
  * @event: event
  * @stream: stream of the same device
  *
- * The event happens when all that was queued before on @stream has ended. An event that is recorded
- * again stands for the new point alone; who waits for the old one still does. Thread-safe.
+ * Records the event at the current end of @stream: it happens when all work that was submitted to
+ * @stream before has ended. An event that is recorded again stands for its new position only. What
+ * waits already for its old position still waits for that.
  *
- * Return: 0; ``-EINVAL`` (@stream is of another device); ``-ENOMEM`` (times lie in locked memory, a
- * page for some 500 events: RLIMIT_MEMLOCK); ``-ENOSPC`` as accel_host_memory_allocate(); or an
- * error of streams.
+ * Return: 0; ``-EINVAL`` (@stream is of another device); ``-ENOMEM`` (RLIMIT_MEMLOCK is exceeded:
+ * the driver writes the times of events into locked memory, of which the library allocates a page
+ * for 512 events); ``-ENOSPC`` as accel_host_memory_allocate(); or an error of streams.
  */
 int accel_event_record(struct accel_event *event, struct accel_stream *stream);
 
@@ -1032,12 +1301,13 @@ int accel_event_record(struct accel_event *event, struct accel_stream *stream);
  * accel_event_query() - whether an event has happened
  * @event: event
  *
- * Makes no system call (a program of 32 bits makes one). Thread-safe.
+ * Returns the state of the event, and does not wait. It makes no system call, except in 32-bit
+ * programs.
  *
- * Return: 0 if it has, or was never recorded; ``-EINPROGRESS`` (it has not: accel_last_error() is
- * left alone); the error of the stream, if that failed before the event, until the stream is
- * cleared, or destroyed and a new one has its place; ``-EINVAL`` (NULL, destroyed); or a general
- * error.
+ * Return: 0 if it has happened, or was never recorded; ``-EINPROGRESS`` (it has not happened yet;
+ * accel_last_error() is left alone); the error of the stream if that failed before the event (until
+ * the stream is cleared, or destroyed and its number used by a new stream); ``-EINVAL`` (NULL;
+ * @event was destroyed); or a general error.
  */
 int accel_event_query(struct accel_event *event);
 
@@ -1045,7 +1315,8 @@ int accel_event_query(struct accel_event *event);
  * accel_event_synchronize() - wait for an event
  * @event: event
  *
- * Signals do not end it. Thread-safe.
+ * Waits until the event, as it is recorded at the time of the call, has happened. Signals do not
+ * end the wait.
  *
  * Return: 0; or as accel_event_query(), but never ``-EINPROGRESS``.
  */
@@ -1056,7 +1327,7 @@ int accel_event_synchronize(struct accel_event *event);
  * @event: event
  * @deadline: as for accel_stream_synchronize_until()
  *
- * Thread-safe.
+ * Waits as accel_event_synchronize() does, but not after @deadline.
  *
  * Return: as accel_event_synchronize(); ``-ETIME`` (it has not happened by @deadline).
  */
@@ -1068,10 +1339,12 @@ int accel_event_synchronize_until(struct accel_event *event, uint64_t deadline);
  * @end: event, of any device
  * @ns: receives nanoseconds; negative if @end happened first
  *
- * The driver takes the times as it completes the work, by CLOCK_MONOTONIC. Thread-safe.
+ * Subtracts the times at which two events have happened. The driver takes them as it completes the
+ * work, by CLOCK_MONOTONIC. Both events have to be recorded and to have happened.
  *
- * Return: 0; ``-EINVAL`` (NULL, destroyed, never recorded); ``-EINPROGRESS`` (one has not
- * happened); the error of a stream that failed before the event; or a general error.
+ * Return: 0; ``-EINVAL`` (NULL; an event was destroyed, or was never recorded); ``-EINPROGRESS``
+ * (one of them has not happened); the error of a stream that failed before the event; or a general
+ * error.
  */
 int accel_event_elapsed_time(struct accel_event *start, struct accel_event *end, int64_t *ns);
 
@@ -1080,9 +1353,31 @@ int accel_event_elapsed_time(struct accel_event *start, struct accel_event *end,
 /**
  * DOC: Batches
  *
- * A *batch* collects operations and queues all of them with one system call: all or none.
- * Operations are counted from 0 in the order in which they were added. Events that a batch records
- * happen when the whole batch has ended, though their times are those of their places in it.
+ * A *batch* collects operations, and accel_batch_submit() queues them in a stream with one system
+ * call: all or none. Operations are counted from 0 in the order in which they were added. Events
+ * that a batch records happen when the whole batch has ended, though their times are those of their
+ * places in it. A batch has at most 1024 operations.
+ *
+ * *Thread safety.* The functions for batches may be called from several threads at once, with the
+ * same batch too. The exception is accel_batch_destroy(): no other thread may use the batch during
+ * that call or later.
+ *
+ * *Lifetime.* A batch is ended by accel_batch_destroy(), or by the last accel_device_close() of its
+ * device; what was submitted still runs. The memory, events and eventfds that an operation names
+ * have to stay until the batch is submitted (after accel_batch_keep(): for the last time). From
+ * then on the rules of the stream hold: the driver keeps the memory, and the program leaves its
+ * contents alone until the work has ended. accel_stream_synchronize(), or an event, tells when.
+ *
+ * Example, two fills and the time that they took, with one system call::
+ *
+ *     accel_batch_create(dev, &batch);
+ *     accel_batch_record_event(batch, start);
+ *     accel_batch_device_memory_set(batch, a, 0, size);
+ *     accel_batch_device_memory_set(batch, b, 0xff, size);
+ *     accel_batch_record_event(batch, end);
+ *     accel_batch_submit(batch, stream, NULL);
+ *     accel_stream_synchronize(stream);
+ *     accel_batch_destroy(batch);
  */
 
 /**
@@ -1090,7 +1385,7 @@ int accel_event_elapsed_time(struct accel_event *start, struct accel_event *end,
  * @dev: handle
  * @batch: receives the batch, NULL on failure
  *
- * The batch lives until accel_batch_destroy() or the last close of @dev. Thread-safe.
+ * Makes an empty batch for operations of @dev.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-ENOMEM``; or a general error.
  */
@@ -1100,12 +1395,11 @@ int accel_batch_create(struct accel_device *dev, struct accel_batch **batch);
  * accel_batch_keep() - keep the operations of a batch when it is submitted
  * @batch: batch
  *
- * From now on accel_batch_submit() leaves the operations in @batch, so that it can be submitted again,
- * on any stream of the device: recorded once, replayed with one system call each time. Further
- * operations can be added. Until the last submission, the memory, events and eventfds that the
- * operations name have to stay; a wait for an event is for the point that was recorded when the wait
- * was added, and an event that the batch records stands for the latest submission. Undone by
- * accel_batch_destroy() only. Thread-safe.
+ * After this call accel_batch_submit() leaves the operations in @batch, so that it can be submitted
+ * again, on any stream of the device: recorded once, replayed with one system call each time.
+ * Further operations can be added. A wait for an event is for the position that was recorded when
+ * the wait was added, and an event that the batch records stands for the latest submission. Only
+ * accel_batch_destroy() undoes the call.
  *
  * Example, a step that is recorded once and replayed::
  *
@@ -1118,7 +1412,7 @@ int accel_batch_create(struct accel_device *dev, struct accel_batch **batch);
  *         accel_stream_synchronize(stream);
  *     }
  *
- * Return: 0; ``-EINVAL`` (NULL, destroyed); or a general error.
+ * Return: 0; ``-EINVAL`` (NULL; @batch was destroyed); or a general error.
  */
 int accel_batch_keep(struct accel_batch *batch);
 
@@ -1126,30 +1420,30 @@ int accel_batch_keep(struct accel_batch *batch);
  * accel_batch_destroy() - end a batch
  * @batch: batch
  *
- * What it holds is forgotten; what was submitted runs. Thread-safe.
+ * Discards the operations in the batch. Operations that were submitted still run.
  *
- * Return: 0; ``-EINVAL`` (NULL, destroyed); or a general error.
+ * Return: 0; ``-EINVAL`` (NULL; @batch was destroyed); or a general error.
  */
 int accel_batch_destroy(struct accel_batch *batch);
 
 /**
- * accel_batch_copy() - add a copy
+ * accel_batch_copy() - add a copy to a batch
  * @batch: batch
  * @dst: device memory of the batch's device, or host memory that is allocated, unified or
  *	registered with it
- * @src: likewise; one of the two is device memory
+ * @src: as @dst; one of the two is device memory
  * @size: bytes, at least 1
  *
- * Thread-safe.
+ * The copy runs when the batch is submitted, after the operations that were added before.
  *
- * Return: 0; ``-EINVAL`` (neither is device memory); ``-EFAULT`` (pageable host memory, memory of
- * another device); ``-E2BIG`` (the batch is full: accel_last_error() says with how many); an error
- * of copies; or an error of streams.
+ * Return: 0; ``-EINVAL`` (neither @dst nor @src is device memory); ``-EFAULT`` (an operand is
+ * pageable host memory, or memory of another device); ``-E2BIG`` (the batch is full:
+ * accel_last_error() says with how many); an error of copies; or an error of streams.
  */
 int accel_batch_copy(struct accel_batch *batch, void *dst, const void *src, size_t size);
 
 /**
- * accel_batch_copy_2d() - add a copy of rows
+ * accel_batch_copy_2d() - add a copy of rows to a batch
  * @batch: batch
  * @dst: as for accel_batch_copy()
  * @dpitch: as for accel_memory_copy_2d()
@@ -1160,21 +1454,22 @@ int accel_batch_copy(struct accel_batch *batch, void *dst, const void *src, size
  * @flags: 0 or ACCEL_VERIFY; accel_batch_submit() is ``-EOPNOTSUPP`` where the device does not
  *	verify
  *
- * One operation. Thread-safe.
+ * Adds a copy of rows as accel_memory_copy_2d() makes it, as one operation.
  *
- * Return: as accel_batch_copy(); ``-EINVAL`` (@width, @rows, a pitch, overlap, @flags).
+ * Return: as accel_batch_copy(); ``-EINVAL`` (@width or @rows is 0; a pitch is less than @width;
+ * rows overlap; @flags has an unknown bit).
  */
 int accel_batch_copy_2d(struct accel_batch *batch, void *dst, size_t dpitch, const void *src,
 			size_t spitch, size_t width, size_t rows, unsigned int flags);
 
 /**
- * accel_batch_device_memory_set() - add a fill
+ * accel_batch_device_memory_set() - add a fill to a batch
  * @batch: batch
  * @ptr: device memory of the batch's device, not unified memory
  * @value: every byte gets this value
  * @size: bytes, at least 1
  *
- * Thread-safe.
+ * The fill runs when the batch is submitted, after the operations that were added before.
  *
  * Return: 0; ``-E2BIG`` (the batch is full); an error of copies; or an error of streams.
  */
@@ -1182,7 +1477,7 @@ int accel_batch_device_memory_set(struct accel_batch *batch, void *ptr, unsigned
 				  size_t size);
 
 /**
- * accel_batch_device_memory_fill() - add a fill with a pattern
+ * accel_batch_device_memory_fill() - add a fill with a pattern to a batch
  * @batch: batch
  * @ptr: device memory of the batch's device, not unified memory
  * @pattern: as for accel_device_memory_fill()
@@ -1190,20 +1485,21 @@ int accel_batch_device_memory_set(struct accel_batch *batch, void *ptr, unsigned
  * @size: bytes to fill, at least 1, a multiple of @pattern_size
  * @flags: as for accel_batch_copy_2d()
  *
- * Thread-safe.
+ * The fill runs when the batch is submitted, after the operations that were added before.
  *
- * Return: as accel_batch_device_memory_set(); ``-EINVAL`` (@pattern is NULL, @pattern_size, @size,
- * @flags).
+ * Return: as accel_batch_device_memory_set(); ``-EINVAL`` (@pattern is NULL; @pattern_size is not
+ * 1, 2, 4 or 8; @size is no multiple of @pattern_size; @flags has an unknown bit).
  */
 int accel_batch_device_memory_fill(struct accel_batch *batch, void *ptr, const void *pattern,
 				   size_t pattern_size, size_t size, unsigned int flags);
 
 /**
- * accel_batch_wait_event() - add a wait for an event
+ * accel_batch_wait_event() - add a wait for an event to a batch
  * @batch: batch
  * @event: event of the same device, as it is recorded now
  *
- * Thread-safe.
+ * Operations that are added later do not start before the event has happened. The event may be
+ * recorded again after the call: the batch waits for the old position.
  *
  * Return: 0; ``-EINVAL`` (@event is of another device); ``-E2BIG`` (the batch is full); or an error
  * of streams.
@@ -1211,74 +1507,111 @@ int accel_batch_device_memory_fill(struct accel_batch *batch, void *ptr, const v
 int accel_batch_wait_event(struct accel_batch *batch, struct accel_event *event);
 
 /**
- * accel_batch_record_event() - add the record of an event
+ * accel_batch_record_event() - add the record of an event to a batch
  * @batch: batch
  * @event: event of the same device, which must live until the batch is submitted
  *
- * Recorded by accel_batch_submit(): until then @event stands for what it stood before. Thread-safe.
+ * The event is recorded by accel_batch_submit(): until then @event stands for what it stood for
+ * before.
  *
  * Return: as accel_batch_wait_event().
  */
 int accel_batch_record_event(struct accel_batch *batch, struct accel_event *event);
 
 /**
- * accel_batch_eventfd() - add a signal of an eventfd
+ * accel_batch_eventfd() - add a signal of an eventfd to a batch
  * @batch: batch
  * @fd: eventfd; must stay open until the batch is submitted, which also checks it
  *
- * Adds 1 when what stands before it has ended, also when the stream fails. Thread-safe.
+ * Adds 1 to the eventfd when the operations that were added before have ended, also when the stream
+ * fails.
  *
  * Return: 0; ``-E2BIG`` (the batch is full); or an error of streams.
  */
 int accel_batch_eventfd(struct accel_batch *batch, int fd);
 
 /**
- * accel_batch_submit() - queue a batch
+ * accel_batch_submit() - queue the operations of a batch
  * @batch: batch; empty afterwards, unless accel_batch_keep() was called
  * @stream: stream of the same device
- * @failed: NULL, or receives which operation was wrong, if the call fails: from 0, or as many as
- *	the batch has if it was none of them; 0 if @batch is no batch. Not written on success
+ * @failed: NULL, or receives the number of the operation that is wrong, from 0, if the call fails.
+ *	It receives the number of operations in the batch if none of them is wrong, and 0 if @batch
+ *	is not valid. Not written on success
  *
- * If it fails nothing is queued, and @batch is as before. The call waits for callbacks of @stream
- * and for room in it, as every submission does. Meanwhile other threads and callbacks can add to
- * @batch: what they add is not part of this submission, and stays in @batch. The operations that
- * are being submitted still count as those of @batch, but no other call submits them.
- * Thread-safe.
+ * Queues all operations of @batch in @stream, or none: if the call fails, @batch is as before. The
+ * work has ended when accel_stream_synchronize() returns, when an event that the batch records
+ * behind it has happened, or when the eventfd of an operation behind it is signalled.
  *
- * Example, two fills and the time that they took, with one system call::
+ * The call waits for callbacks of @stream, and while @stream has no room for all operations of the
+ * batch (the driver takes 4096 operations for one stream). During the wait other threads and
+ * callbacks can add to @batch: what they add is not part of this submission, and stays in @batch.
+ * Operations that are being submitted count as part of @batch, and no other call submits them.
  *
- *     accel_batch_record_event(batch, start);
- *     accel_batch_device_memory_set(batch, a, 0, size);
- *     accel_batch_device_memory_set(batch, b, 0xff, size);
- *     accel_batch_record_event(batch, end);
- *     accel_batch_submit(batch, stream, NULL);
- *
- * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another device; an operation: no eventfd,
- * an event that was destroyed); ``-EFAULT`` (an operation: memory that was freed since);
- * ``-EOPNOTSUPP`` (an operation: ACCEL_VERIFY, and the device does not verify it); ``-ENOMEM`` and
- * ``-ENOSPC`` as accel_event_record(); the error of an event that is waited for, if it has failed
- * and its stream was destroyed; or an error of streams.
+ * Return: 0; ``-EINVAL`` (the batch is empty; @stream is of another device; an operation signals a
+ * file descriptor that is no eventfd; an operation names an event that was destroyed); ``-EFAULT``
+ * (an operation uses memory that was freed since it was added); ``-EOPNOTSUPP`` (an operation has
+ * ACCEL_VERIFY, and the device does not verify it); ``-ENOMEM`` and ``-ENOSPC`` as
+ * accel_event_record(); the error of an event that is waited for, if it has failed and its stream
+ * was destroyed; or an error of streams.
  */
 int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, size_t *failed);
 
 /* ---- Sharing --------------------------------------------------------------------------------- */
 
 /**
- * accel_memory_export() - a dma-buf of an allocation
+ * DOC: Sharing
+ *
+ * Memory is shared between processes and drivers as a dma-buf, a file descriptor that can be passed
+ * over a socket. accel_memory_export() makes one of an allocation. accel_memory_import() gives
+ * another process, which has the same device open, the same device memory.
+ * accel_host_register_dmabuf() lets a device copy from and to memory of any other driver.
+ *
+ * *Thread safety.* The functions that share memory may be called from several threads at once. The
+ * order of accesses to shared memory is up to the processes that share it:
+ * accel_stream_export_fence() and accel_stream_wait_fence() order work of devices.
+ *
+ * *Lifetime.* Memory that is shared is freed when nothing uses it any more: not the allocation, no
+ * open dma-buf, no import, no queued work. Each of these is ended on its own: the allocation by its
+ * deallocate function, the file descriptor by close(), an import by
+ * accel_device_memory_deallocate(), a registration by accel_host_unregister(); imports and
+ * registrations also by the last accel_device_close() of their handle. The file descriptor may be
+ * closed as soon as it was imported.
+ *
+ * Example, device memory for another process::
+ *
+ *     accel_device_memory_allocate(dev, &ptr, size);
+ *     accel_memory_export(dev, ptr, &fd);
+ *     send_fd(socket, fd);
+ *     close(fd);
+ *
+ * Example, the other process::
+ *
+ *     fd = receive_fd(socket);
+ *     accel_memory_import(dev, fd, &ptr, &size);
+ *     close(fd);
+ *     accel_memory_copy(ptr, data, size);
+ *     accel_device_memory_deallocate(dev, ptr, size);
+ *
+ * *Examples.* See also examples/share.c in the sources, the whole program.
+ */
+
+/**
+ * accel_memory_export() - make a dma-buf of an allocation
  * @dev: handle that allocated it
  * @ptr: what accel_device_memory_allocate(), accel_host_memory_allocate(),
  *	accel_unified_memory_allocate(), accel_memory_import() or accel_pool_allocate_exportable()
  *	returned
  * @fd: receives a file descriptor, close-on-exec, the caller's to close; -1 on failure
  *
- * Holds the memory until it is closed, whatever becomes of the allocation and of the process, which
- * goes on paying for it (quota, RLIMIT_MEMLOCK). Device memory can be imported by a process that
- * has the same device open, not by other drivers. Host and unified memory can be attached by every
- * driver and mapped by every process. Other memory of a pool is refused, because other blocks would be
- * exported with it. Thread-safe.
+ * The dma-buf stands for the whole allocation, and keeps the memory until it is closed, also if the
+ * allocation is freed or the process ends. The memory stays charged to the exporting user (quota,
+ * RLIMIT_MEMLOCK). Device memory can be imported by a process that has the same device open, not by
+ * other drivers. Host and unified memory can be attached by every driver and mapped by every
+ * process. Other memory of a pool is refused, because other blocks would be exported with it.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (no such allocation of this handle starts at @ptr, or a
- * pool has memory in it); ``-ENOMEM``; ``-EMFILE`` (no file descriptor is left); or a general error.
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (no such allocation of this handle starts at @ptr, or
+ * a pool has memory in it); ``-ENOMEM``; ``-EMFILE`` (no file descriptor is left); or a general
+ * error.
  */
 int accel_memory_export(struct accel_device *dev, void *ptr, int *fd);
 
@@ -1289,12 +1622,13 @@ int accel_memory_export(struct accel_device *dev, void *ptr, int *fd);
  * @ptr: receives the device pointer, NULL on failure
  * @size: receives the bytes that were allocated; 0 on failure
  *
- * The same memory, for as long as somebody has it. What this handle has already, by allocation or
- * import, comes back at the same address, and has to be freed once more. To be freed by
- * accel_device_memory_deallocate(). Costs no quota. Thread-safe.
+ * Gives the handle the memory that the other process has exported: both access the same bytes.
+ * Memory that this handle has already, by allocation or import, has the same address again, and has
+ * to be freed once more. The memory costs no quota of this process.
  *
- * Return: 0; ``-EINVAL`` (NULL, @fd is no dma-buf); ``-EXDEV`` (not device memory of this device);
- * ``-ESTALE`` (a reset has lost what was in it); ``-ENOMEM``; or a general error.
+ * Return: 0; ``-EINVAL`` (NULL; @fd is no dma-buf); ``-EXDEV`` (@fd is not device memory of this
+ * device); ``-ESTALE`` (a reset has lost the contents of the memory); ``-ENOMEM``; or a general
+ * error.
  */
 int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *size);
 
@@ -1307,14 +1641,21 @@ int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *si
  * @ptr: receives an address that stands for the first byte, NULL on failure
  *
  * Copies between @dev and the memory take the address as that of registered memory. The processor
- * cannot access it there: map @fd for that. Nothing is charged. Do not rely on implicit fences of
- * the dma-buf: order accesses with accel_stream_wait_fence() and accel_stream_export_fence(). Ended
- * by accel_host_unregister(). Thread-safe.
+ * cannot access the memory at this address: map @fd for that. Nothing is charged. Implicit fences
+ * of the dma-buf are ignored: order accesses with accel_stream_wait_fence() and
+ * accel_stream_export_fence().
  *
- * Return: 0; ``-EINVAL`` (NULL, size, @flags, @fd is no dma-buf or too short); ``-EACCES`` (@fd is
- * read-only, without ACCEL_REGISTER_READ_ONLY); ``-EOPNOTSUPP`` (its driver gives neither pages
- * that the device reaches nor a mapping for the processor; device memory of this driver);
- * ``-ENOMEM``; ``-ENOSPC`` (max_host_ranges of struct accel_device_info in use); or a general error.
+ * Example, a frame of a camera driver::
+ *
+ *     accel_host_register_dmabuf(dev, camera_fd, size, ACCEL_REGISTER_READ_ONLY, &frame);
+ *     accel_memory_copy(ptr, frame, size);
+ *     accel_host_unregister(dev, frame);
+ *
+ * Return: 0; ``-EINVAL`` (NULL; @size is 0 or more than @fd has; @flags has an unknown bit; @fd is
+ * no dma-buf); ``-EACCES`` (@fd is read-only, without ACCEL_REGISTER_READ_ONLY); ``-EOPNOTSUPP``
+ * (the driver of @fd gives neither pages that the device reaches nor a mapping for the processor;
+ * @fd is device memory of this driver); ``-ENOMEM``; ``-ENOSPC`` (the handle has max_host_ranges of
+ * struct accel_device_info already); or a general error.
  */
 int accel_host_register_dmabuf(struct accel_device *dev, int fd, size_t size, unsigned int flags,
 			       void **ptr);
@@ -1322,85 +1663,119 @@ int accel_host_register_dmabuf(struct accel_device *dev, int fd, size_t size, un
 /* ---- Information ----------------------------------------------------------------------------- */
 
 /**
- * accel_device_memory_stats() - how much memory a device has
+ * DOC: Information
+ *
+ * *Thread safety.* These functions may be called from several threads at once.
+ *
+ * *Lifetime.* The functions fill structures of the caller and keep nothing. Strings that they
+ * return belong to the library and are not freed: that of accel_last_error() is valid until the
+ * next call of this thread that fails, the others as long as the library is loaded.
+ *
+ * Example, the memory of a device, and what an address is::
+ *
+ *     size_t total, free;
+ *     struct accel_pointer_info info;
+ *
+ *     if (accel_device_memory_stats(dev, &total, &free))
+ *         errx(1, "%s", accel_last_error());
+ *     printf("%zu of %zu bytes are free\n", free, total);
+ *     if (!accel_pointer_get_info(ptr, &info) && info.kind == ACCEL_MEMORY_DEVICE)
+ *         printf("%zu bytes from %p\n", info.size, info.base);
+ */
+
+/**
+ * accel_device_memory_stats() - size and free bytes of the memory of a device
  * @dev: handle
  * @total: receives the bytes of the device
  * @free: receives the bytes that an allocation can get, with those that are being cleared; at most
  *	@total
  *
- * Other processes allocate too: what is free now may not be free at the next call. It need not be
- * contiguous: accel_memory_stats_full() gives the longest part. Thread-safe.
+ * Returns what the driver counts for all processes. Other processes allocate too: what is free now
+ * may not be free at the next call. Free memory need not be contiguous: accel_memory_stats_full()
+ * gives the longest part.
  *
  * Return: 0; ``-EINVAL`` (NULL); or a general error.
  */
 int accel_device_memory_stats(struct accel_device *dev, size_t *total, size_t *free);
 
 /**
- * accel_memory_stats_full() - all that a device counts
+ * accel_memory_stats_full() - all counters of the memory of a device
  * @dev: handle
  * @stats: filled whole; one consistent snapshot for total to largest_free
  *
- * Thread-safe.
+ * Fills @stats with the memory of the device by its state, the use of this handle and user, and the
+ * operations of all processes since the driver was bound to the device.
  *
  * Return: 0; ``-EINVAL`` (NULL); or a general error.
  */
 int accel_memory_stats_full(struct accel_device *dev, struct accel_memory_stats *stats);
 
 /**
- * accel_pointer_get_info() - what an address is
+ * accel_pointer_get_info() - what memory an address belongs to
  * @ptr: any address, never accessed
  * @info: filled whole
  *
- * Interior addresses give their allocation. Memory registered with several devices gives the one
- * that was opened first. An address that the library does not know is pageable, also if nothing is
- * mapped there. Thread-safe.
+ * Finds the allocation or registration that an address lies in; interior addresses give their
+ * allocation. Memory registered with several devices gives the one that was opened first. An
+ * address that the library does not know is pageable, also if nothing is mapped there.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (in the window of a device, but in no live
+ * Return: 0; ``-EINVAL`` (NULL); ``-ENOENT`` (the address is a device pointer, but in no live
  * allocation).
  */
 int accel_pointer_get_info(const void *ptr, struct accel_pointer_info *info);
 
 /**
- * accel_strerror() - what an error of this library means
+ * accel_strerror() - a sentence for an error number of this library
  * @err: what a function returned; the sign does not matter
  *
- * Return: a sentence that lives as long as the program, never NULL. Thread-safe.
+ * Explains what the number means for the functions of this library, where strerror() has only a
+ * general text. accel_last_error() says more about the last failure.
+ *
+ * Example, an error that a callback is given::
+ *
+ *     static void done(void *data, int status)
+ *     {
+ *         if (status)
+ *             fprintf(stderr, "%s\n", accel_strerror(status));
+ *     }
+ *
+ * Return: a sentence that lives as long as the program, never NULL.
  */
 const char *accel_strerror(int err);
 
 /**
- * accel_last_error() - what was wrong with the last call that failed in this thread
+ * accel_last_error() - a sentence about the last call that failed in this thread
  *
- * Example, the message "/dev/paccel0: no 5000 contiguous bytes are free: 4032 of 4032 bytes are, the
- * longest part has 4032"::
+ * Returns a sentence that names the argument, what is allowed, and what to do. Calls that succeed
+ * leave it alone. Each thread has its own.
+ *
+ * Example, the message "/dev/paccel0: no 5000 contiguous bytes are free: 4032 of 4032 bytes are,
+ * the longest part has 4032"::
  *
  *     if (accel_device_memory_allocate(dev, &ptr, 5000))
  *         fprintf(stderr, "%s\n", accel_last_error());
  *
- * Return: a sentence with the argument, what is allowed and what to do; empty when no call of this
- * thread has failed. Never NULL. Calls that succeed leave it alone; it is valid until the next one
- * that fails in this thread, or until the thread ends. Thread-safe.
+ * Return: the sentence; empty when no call of this thread has failed. Never NULL. It is valid until
+ * the next call that fails in this thread, or until the thread ends.
  */
 const char *accel_last_error(void);
+
+/* ---- Versions -------------------------------------------------------------------------------- */
 
 /**
  * accel_version() - version of the library that runs
  *
- * Return: ``"MAJOR.MINOR.PATCH"``, for people; accel_version_number() is for comparisons.
- * Thread-safe.
+ * The version as text, for people; accel_version_number() is for comparisons.
+ *
+ * Return: ``"MAJOR.MINOR.PATCH"``.
  */
 const char *accel_version(void);
 
 /**
  * accel_version_number() - version of the library that runs, as a number
  *
- * Compare it with ACCEL_VERSION, the version of the header that the program was compiled with. Before
- * version 1.0 releases with different minor versions are not compatible. Thread-safe.
- *
- * Example, a check that the library is not older than the header::
- *
- *     if (accel_version_number() < ACCEL_VERSION)
- *         errx(1, "libaccel %s is too old", accel_version());
+ * Compare it with ACCEL_VERSION, the version of the header that the program was compiled with.
+ * Before version 1.0 releases with different minor versions are not compatible.
  *
  * Return: what ACCEL_MAKE_VERSION() makes of the version; never negative.
  */

@@ -15,18 +15,35 @@ extern "C" {
  * DOC: DRM
  *
  * A GPU, or anything else that has a DRM driver, shares memory and completion with a device through
- * the kernel's own objects: memory is a GEM handle there, work that has to end is a syncobj. These
- * functions turn one into the other. They keep no state: every file descriptor in between is closed
- * again, and what comes out is ended with the functions of its own library.
+ * the kernel's own objects: memory is a GEM handle there, and the completion of work is a syncobj.
+ * These functions turn one into the other.
  *
- * Do not rely on implicit fences. The caller orders accesses to shared memory, with syncobjs for
+ * Implicit fences are ignored. The caller orders accesses to shared memory, with syncobjs for
  * example.
  *
  * *drm* is always an open node of a DRM driver (``/dev/dri/renderD128``), the caller's.
  *
- * All functions are thread-safe and return 0 (accel_drm_list(): a number) or a negative errno, with
- * errno itself left alone. accel_strerror() explains it; accel_last_error() has a sentence if it
- * was libaccel that refused, and not the DRM driver.
+ * All functions return 0 (accel_drm_list(): a number) or a negative errno, with errno itself left
+ * alone. accel_strerror() explains it; accel_last_error() has a sentence if libaccel refused the
+ * call, and not the DRM driver.
+ *
+ * *Thread safety.* These functions may be called from several threads at once.
+ *
+ * *Lifetime.* The functions keep no state: every file descriptor that they use in between is closed
+ * again. What they return is ended by the functions of its own library: a GEM handle by
+ * drmCloseBufferHandle(), registered memory by accel_host_unregister() or the last
+ * accel_device_close(). Each side holds the memory on its own, so one may be freed or closed before
+ * the other.
+ *
+ * Example, a copy from a buffer of a DRM driver that waits for the work that writes it::
+ *
+ *     accel_drm_memory_import(dev, drm, gem, size, ACCEL_REGISTER_READ_ONLY, &frame);
+ *     accel_drm_stream_wait(stream, drm, syncobj, 0);
+ *     accel_async_memory_copy_h2d(dev, stream, ptr, frame, size);
+ *     accel_stream_synchronize(stream);
+ *     accel_host_unregister(dev, frame);
+ *
+ * *Examples.* See also examples/vgem.c in the sources.
  */
 
 /**
@@ -61,9 +78,11 @@ struct accel_drm_info {
 };
 
 /**
- * accel_drm_list() - the DRM devices that this process may open
+ * accel_drm_list() - list the DRM devices that this process may open
  * @infos: receives the first @count of them; may be NULL if @count is 0
- * @count: how many fit
+ * @count: number of entries of @infos
+ *
+ * Opens every DRM device for a moment, and reports its node, its driver and what it can share.
  *
  * Return: how many there are, also if that is more than @count; ``-EINVAL`` (NULL); ``-ENOMEM``.
  */
@@ -76,11 +95,11 @@ int accel_drm_list(struct accel_drm_info *infos, unsigned int count);
  * @drm: node of the DRM driver that will use it
  * @gem: receives the GEM handle, 0 on failure
  *
- * A new handle with each call, ended by drmCloseBufferHandle(). It holds the memory, as
- * accel_memory_export() does.
+ * Makes a new GEM handle with each call. It holds the memory, as the dma-buf of
+ * accel_memory_export() does, until drmCloseBufferHandle().
  *
- * Return: 0; an error of accel_memory_export(); ``-EOPNOTSUPP`` (device memory, or the driver takes
- * none); or an error of drmPrimeFDToHandle().
+ * Return: 0; an error of accel_memory_export(); ``-EOPNOTSUPP`` (@ptr is device memory, or the DRM
+ * driver imports no memory); or an error of drmPrimeFDToHandle().
  */
 int accel_drm_memory_export(struct accel_device *dev, void *ptr, int drm, uint32_t *gem);
 
@@ -93,26 +112,29 @@ int accel_drm_memory_export(struct accel_device *dev, void *ptr, int drm, uint32
  * @flags: 0 or ACCEL_REGISTER_READ_ONLY
  * @ptr: receives an address that stands for the first byte, NULL on failure
  *
- * As accel_host_register_dmabuf(); ended by accel_host_unregister().
+ * Copies of @dev take the address as that of registered memory, as with
+ * accel_host_register_dmabuf(). The processor cannot access the memory at this address.
+ * accel_host_unregister() ends the registration.
  *
- * Return: 0; an error of accel_host_register_dmabuf(); ``-ENOENT`` (no such GEM handle); or another
- * error of drmPrimeHandleToFD().
+ * Return: 0; an error of accel_host_register_dmabuf(); ``-ENOENT`` (@gem does not exist); or
+ * another error of drmPrimeHandleToFD().
  */
 int accel_drm_memory_import(struct accel_device *dev, int drm, uint32_t gem, size_t size,
 			    unsigned int flags, void **ptr);
 
 /**
- * accel_drm_stream_signal() - let a syncobj stand for all that is queued in a stream
+ * accel_drm_stream_signal() - let a syncobj stand for the work of a stream
  * @stream: stream
  * @drm: node of the DRM driver
  * @syncobj: its syncobj
  * @point: point of a timeline, above all that it has; 0: the syncobj is binary, and what it stood
- *	for is forgotten
+ *	for is replaced
  *
- * Who waits for @syncobj waits for what is queued in @stream now.
+ * Makes @syncobj stand for the completion of all that is queued in @stream now: work of the DRM
+ * driver that waits for it starts after that.
  *
- * Return: 0; an error of accel_stream_export_fence(); ``-ENOENT`` (no such syncobj);
- * ``-EOPNOTSUPP`` (the driver has none, or no timelines); ``-ENOMEM``.
+ * Return: 0; an error of accel_stream_export_fence(); ``-ENOENT`` (@syncobj does not exist);
+ * ``-EOPNOTSUPP`` (the driver has no syncobjs, or no timelines); ``-ENOMEM``.
  */
 int accel_drm_stream_signal(struct accel_stream *stream, int drm, uint32_t syncobj,
 			    uint64_t point);
@@ -124,12 +146,13 @@ int accel_drm_stream_signal(struct accel_stream *stream, int drm, uint32_t synco
  * @syncobj: its syncobj
  * @point: point of a timeline, or 0 for what a binary one stands for now
  *
- * What is queued later in @stream does not start before. The work must have been submitted by then:
- * a stream never waits for what may never come.
+ * Work that is submitted to @stream later does not start before @syncobj is signalled. The work
+ * that signals it must have been submitted to the DRM driver before the call: a stream never waits
+ * for something that may never be submitted.
  *
- * Return: 0; ``-EINVAL`` (nothing was submitted for it yet); ``-ENOENT`` (no such syncobj);
- * ``-EOPNOTSUPP`` (the driver has none, or no timelines); ``-ENOMEM``; or an error of
- * accel_stream_wait_fence().
+ * Return: 0; ``-EINVAL`` (no work that signals @syncobj was submitted yet); ``-ENOENT`` (@syncobj
+ * does not exist); ``-EOPNOTSUPP`` (the driver has no syncobjs, or no timelines); ``-ENOMEM``; or
+ * an error of accel_stream_wait_fence().
  */
 int accel_drm_stream_wait(struct accel_stream *stream, int drm, uint32_t syncobj, uint64_t point);
 

@@ -15,19 +15,47 @@ extern "C" {
 /**
  * DOC: Pools
  *
- * A *pool* takes memory from a resource in large pieces, its *chunks*, and gives it out in *blocks* of
- * any size. All that it knows about them lies in ordinary memory of the process; it never touches
- * what it gives out, unless it is asked to (ACCEL_POOL_DEBUG). A block is the smallest free piece
- * that serves; what is left over stays free, and free neighbours become one.
+ * A *pool* allocates *blocks* of any size out of a few large allocations, its *chunks*. It takes
+ * chunks from a resource, its *upstream*, and makes no system call for a block as long as it need
+ * not grow. Its tables lie in ordinary memory of the process: the pool does not access the memory
+ * of its blocks, unless ACCEL_POOL_DEBUG is set. Sizes are rounded up to the granule of the pool,
+ * to which every block is aligned. An allocation takes the smallest free block that serves; what is
+ * left over stays free, and adjacent free blocks are merged.
  *
- * Blocks are ordered by streams. One that was freed on a stream can be had on the same stream at
- * once: its new work runs behind the old. Another stream gets it when the work that was queued before
- * the free has ended. Only where nothing else serves does an allocation take memory that is not
- * that far: then its stream waits for that work, or, with stream NULL, the caller does. A stream that
- * waits so for one that fails, fails too.
+ * *Streams.* Allocations are ordered by streams. A block that was freed on a stream is available on
+ * the same stream at once, because its new work runs behind the old. It is available to all others
+ * when the work that was queued on the stream before the free has ended. If nothing else serves, an
+ * allocation takes a block whose work has not ended. Then its stream waits for that work or, with
+ * stream NULL, the caller does. A stream that waits so for work that fails, fails too.
  *
  * Every use of a block has to be ordered behind its allocation and before its free, as with
  * accel_stream_wait_event() where another stream than that of the allocation uses or frees it.
+ *
+ * *Thread safety.* The functions for pools may be called from several threads at once, with the
+ * same pool too. The exception is accel_pool_destroy(): no other thread may use the pool during
+ * that call or later.
+ *
+ * *Lifetime.* A block is freed by accel_pool_deallocate() and by nothing else: a pool with blocks
+ * that are allocated cannot be destroyed. The pool holds its device open until
+ * accel_pool_destroy(). What the context of upstream points to has to exist until then too. Streams
+ * that blocks were allocated and freed on may be destroyed earlier. After fork() the pool is the
+ * parent's: in the child its functions return ``-EPERM``, but accel_pool_destroy() works.
+ *
+ * Example, blocks of device memory that are used by one stream::
+ *
+ *     struct accel_pool_options options = { .initial_size = 64 << 20 };
+ *
+ *     accel_pool_create(dev, NULL, &options, &pool);
+ *     for (int i = 0; i < steps; i++) {
+ *         accel_pool_allocate(pool, stream, size, 1, &ptr);
+ *         accel_async_memory_copy_h2d(dev, stream, ptr, input[i], size);
+ *         submit_step(stream, ptr);
+ *         accel_pool_deallocate(pool, stream, ptr, size, 1);
+ *     }
+ *     accel_stream_synchronize(stream);
+ *     accel_pool_destroy(pool);
+ *
+ * *Examples.* See also examples/pool.c in the sources, with a resource, an adaptor and a buffer.
  */
 
 /** struct accel_pool - a suballocator; opaque */
@@ -36,14 +64,14 @@ struct accel_pool;
 /**
  * enum accel_pool_flag - bits of accel_pool_options.flags
  * @ACCEL_POOL_DEBUG: look for misuse. Each block has room behind it that is filled with a pattern,
- *	and so is all that is free. A free finds what was written behind its block, and an allocation
- *	what was written after a free; both wait for the stream. Slow: it writes and reads all memory
- *	that changes hands. The memory has to be device memory, or memory that the
- *	processor can access
- * @ACCEL_POOL_RELEASE: give memory back to the resource: when a free leaves a chunk wholly free, it is
- *	given back if as many bytes as @release_threshold are free without it. What waits for the work
- *	of a stream is not free: the first free after that work gives it back, on any stream.
- *	Otherwise only accel_pool_trim() gives memory back
+ *	and so is all free memory. A free detects what was written behind its block, and an
+ *	allocation what was written after a free; both wait for the stream. Slow: all memory is
+ *	written and read when it is allocated and freed. The memory has to be device memory, or
+ *	memory that the processor can access
+ * @ACCEL_POOL_RELEASE: give memory back to upstream: when a free leaves a chunk wholly free, the
+ *	chunk is given back if at least @release_threshold bytes are free without it. A block that
+ *	waits for the work of a stream is not free: the first free after that work, on any stream,
+ *	gives its chunk back. Without this flag only accel_pool_trim() gives memory back
  */
 enum accel_pool_flag {
 	ACCEL_POOL_DEBUG = 1 << 0,
@@ -51,20 +79,20 @@ enum accel_pool_flag {
 };
 
 /**
- * struct accel_pool_options - how a pool behaves
+ * struct accel_pool_options - size, growth and checks of a pool
  * @flags: bits of enum accel_pool_flag
- * @granule: unit of blocks in bytes, a power of two from 16 to 2 MiB; 0: 256, and that of the
- *	device if it is less and the device has less than 1 MiB
- * @initial_size: bytes that accel_pool_create() takes; 0: none until they are needed
- * @growth_size: bytes that are taken at least, when more are needed; 0: a 32nd of the device's
+ * @granule: unit of blocks in bytes, a power of two from 16 to 2 MiB; 0: 256, or the granule of the
+ *	device if that is less and the device has less than 1 MiB
+ * @initial_size: bytes that accel_pool_create() takes from upstream; 0: none until they are needed
+ * @growth_size: least bytes of a chunk when more memory is needed; 0: a 32nd of the device's
  *	memory, and without a device 64 MiB
- * @maximum_size: bytes that are taken at most in all; 0: as many as there are
+ * @maximum_size: most bytes that the pool has from upstream at any time; 0: no limit
  * @release_threshold: with ACCEL_POOL_RELEASE, the free bytes to keep; 0: none
- * @reserve_blocks: blocks to have room for from the beginning, so that the first allocations need no
- *	memory of the process
+ * @reserve_blocks: number of blocks for which accel_pool_create() makes room in the tables, so that
+ *	the first allocations need no memory of the process
  * @reserved: 0
  *
- * Whatever is 0 is a default.
+ * A field that is 0 stands for the default.
  */
 struct accel_pool_options {
 	uint32_t flags;
@@ -79,26 +107,28 @@ struct accel_pool_options {
 
 /**
  * struct accel_pool_stats - what a pool has, and what was done with it
- * @chunk_bytes: bytes that it has from its resource: @used_bytes + @free_bytes
- * @peak_chunk_bytes: most that it had at a time
- * @used_bytes: bytes in blocks that are allocated, in whole granules
- * @free_bytes: the others
- * @waiting_bytes: those of @free_bytes that only one stream can have at once
- * @largest_free: longest block that any stream can have at once, in bytes. Blocks that wait for a
- *	stream are not in it, although one of them and its neighbours may be longer together
- * @bytes: bytes that are allocated, as they were asked for
- * @peak_bytes: most that were at a time
- * @total_bytes: all that were ever allocated
+ * @chunk_bytes: bytes that it has from upstream: @used_bytes + @free_bytes
+ * @peak_chunk_bytes: largest value of @chunk_bytes so far
+ * @used_bytes: bytes of allocated blocks, in whole granules
+ * @free_bytes: bytes that are not allocated
+ * @waiting_bytes: those of @free_bytes that are available to one stream only, until its work has
+ *	ended
+ * @largest_free: size of the largest block that is available to every stream, in bytes. Blocks that
+ *	wait for a stream do not count, although one of them and its neighbours may be larger
+ *	together
+ * @bytes: bytes that are allocated, as they were requested
+ * @peak_bytes: largest value of @bytes so far
+ * @total_bytes: sum of the sizes of all allocations so far
  * @count: blocks that are allocated
- * @total_count: all that were ever allocated
- * @failures: allocations for which there was no memory
- * @free_blocks: pieces that @free_bytes consist of
- * @chunks: chunks
- * @grown: chunks that were ever taken
- * @taken_over: how often a stream, or the caller, had to wait for another one's work
- * @corruptions: what ACCEL_POOL_DEBUG found
- * @metadata_bytes: bytes of the process that all this takes
- * @fragmentation: 1 - @largest_free / @free_bytes; 0 without any
+ * @total_count: number of allocations so far
+ * @failures: allocations that failed for want of memory
+ * @free_blocks: number of blocks that @free_bytes consist of
+ * @chunks: chunks, and exportable blocks, each of which is an allocation of upstream too
+ * @grown: chunks and exportable blocks that were taken from upstream so far
+ * @taken_over: how often a stream, or the caller, had to wait for the work of another stream
+ * @corruptions: number of writes outside of blocks that ACCEL_POOL_DEBUG has found
+ * @metadata_bytes: bytes of process memory that the tables of the pool occupy
+ * @fragmentation: 1 - @largest_free / @free_bytes; 0 if nothing is free
  * @reserved: 0
  */
 struct accel_pool_stats {
@@ -126,16 +156,16 @@ struct accel_pool_stats {
 
 /**
  * accel_pool_create() - make a pool
- * @dev: device whose streams order the blocks, kept open until the pool ends; NULL: no device, and
- *	every stream has to be NULL
+ * @dev: device whose streams order the blocks, held open until the pool is destroyed; NULL: no
+ *	device, and every stream has to be NULL
  * @upstream: where chunks come from, copied; NULL: device memory of @dev
- * @options: how it behaves, copied; NULL: the defaults
+ * @options: copied; NULL: the defaults
  * @pool: receives the pool, NULL on failure
  *
- * Thread-safe.
+ * Makes a pool, and takes the first chunk from upstream if options.initial_size is not 0.
  *
- * Return: 0; ``-EINVAL`` (@pool is NULL, neither @dev nor @upstream, an option); ``-ENOMEM``; what
- * upstream says about @initial_size; or a general error.
+ * Return: 0; ``-EINVAL`` (@pool is NULL; neither @dev nor @upstream is given; an option is out of
+ * its range); ``-ENOMEM``; what upstream returns for options.initial_size; or a general error.
  */
 int accel_pool_create(struct accel_device *dev, const struct accel_resource *upstream,
 		      const struct accel_pool_options *options, struct accel_pool **pool);
@@ -144,97 +174,113 @@ int accel_pool_create(struct accel_device *dev, const struct accel_resource *ups
  * accel_pool_destroy() - end a pool
  * @pool: pool
  *
- * Waits for work that was queued before a free, and gives all chunks back. In the child of a fork()
- * it only forgets them. No other thread may use the pool at the same time, or later.
+ * Waits for work that was queued before a free, and gives all chunks back to upstream. In the child
+ * of a fork() it only frees the tables.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-EBUSY`` (blocks are allocated) and ``-EDEADLK`` (in a callback, if
- * only the pool keeps the device open): the pool stays as it is.
+ * Return: 0; ``-EINVAL`` (NULL); ``-EBUSY`` (blocks are allocated: the pool stays as it is);
+ * ``-EDEADLK`` (in a callback, if only the pool holds the device open: the pool stays as it is).
  */
 int accel_pool_destroy(struct accel_pool *pool);
 
 /**
- * accel_pool_allocate() - have a block
+ * accel_pool_allocate() - allocate a block from a pool
  * @pool: pool
- * @stream: whose work will use it first, of the pool's device; NULL: the program, or several
- *	streams
+ * @stream: stream of the pool's device whose work is the first to use the block; NULL: the program
+ *	is, or the work of several streams
  * @size: bytes, at least 1
- * @alignment: bytes, a power of two; the granule is had without asking. Where no free block is
- *	aligned so, upstream is asked for a chunk that is; if its answer is ``-EINVAL``, for one that
- *	is longer by @alignment and has such an address, and so are all later calls with this
- *	@alignment or more
+ * @alignment: bytes, a power of two. Every block is aligned to the granule of the pool, so 1 asks
+ *	for no more than that. If no free block has a larger @alignment, the pool requests a chunk
+ *	with that alignment from upstream, or, if upstream refuses it with ``-EINVAL``, a chunk that
+ *	is longer by @alignment. All later calls with this @alignment or more request the longer
+ *	chunk at once
  * @ptr: receives the address, NULL on failure
  *
- * Makes no system call, unless the pool has to grow, wait, double its tables, or sleep until another
- * thread gives its lock. A failure takes no longer than a success, except for an @alignment above the
- * granule: before that fails, all free pieces from @size up to @size + @alignment are looked at. What
- * upstream has refused is not requested again for 100 ms, unless something was given back. The bytes
- * are not initialized. Thread-safe.
+ * Allocates a block, whose bytes are not initialised. The caller frees it with
+ * accel_pool_deallocate(). The call makes no system call, unless the pool has to grow, to wait for
+ * the work of a stream, to enlarge its tables, or to sleep because another thread holds its lock.
  *
- * While another thread takes a chunk from upstream or gives one back, and there may be enough when
- * it has, the call waits for that instead of failing; but not in a callback of a stream, or in one
- * that upstream makes. So upstream must not wait for a thread that may be in this call. A call waits
- * once, for the chunks that move when it has found nothing, and not for exportable blocks that are
- * being allocated. It requests a chunk from upstream before and after that, each time of
- * accel_pool_options.growth_size bytes and then of what it needs. So it returns whatever other threads
- * do, if upstream does.
+ * A failure takes no longer than a success, except with an @alignment above the granule: then all
+ * free blocks from @size up to @size + @alignment bytes are examined. A request that upstream has
+ * refused is not repeated for 100 ms, unless the pool has given memory back to upstream since.
  *
- * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another device or was destroyed);
- * ``-ENOMEM`` (no such block is free, and the pool cannot grow enough for it; or the host has no
- * memory for the tables of the pool: accel_last_error() says which); ``-EFAULT`` (ACCEL_POOL_DEBUG:
- * the block was written to after it had been freed); ``-EDEADLK`` (in a callback of @stream);
- * ``-EPERM`` (from before a fork); ``-ENODEV``, ``-ESTALE`` (the device of @stream was removed, or
- * has lost its memory in a reset).
+ * If another thread takes a chunk from upstream or gives one back at the time of the call, and the
+ * pool may have enough memory afterwards, the call waits for that thread before it fails. In a
+ * callback of a stream, and in a callback of the application from upstream, it does not wait. So
+ * upstream must not wait for a thread that may be in this call. A call waits once, for the chunks
+ * that are being taken or given back when it has found no block, and not for exportable blocks that
+ * are being allocated. Before and after the wait it requests a chunk from upstream, each time first
+ * of accel_pool_options.growth_size bytes and then of what it needs. So the call returns whatever
+ * other threads do, if upstream does.
+ *
+ * Return: 0; ``-EINVAL`` (NULL; @size is 0; @alignment is not a power of two; @stream is of another
+ * device or was destroyed); ``-ENOMEM`` (no such block is free, and the pool cannot grow enough for
+ * it; the host has no memory for the tables of the pool: accel_last_error() says which);
+ * ``-EFAULT`` (ACCEL_POOL_DEBUG: the block was written to after it had been freed); ``-EDEADLK``
+ * (in a callback of @stream); ``-EPERM`` (the pool is from before a fork()); ``-ENODEV``,
+ * ``-ESTALE`` (the device of @stream was removed, or has lost its memory in a reset).
  */
 int accel_pool_allocate(struct accel_pool *pool, struct accel_stream *stream, size_t size,
 			size_t alignment, void **ptr);
 
 /**
- * accel_pool_allocate_exportable() - have a block that other processes can import
+ * accel_pool_allocate_exportable() - allocate a block that other processes can import
  * @pool: pool
- * @stream: as in accel_pool_allocate()
+ * @stream: as for accel_pool_allocate()
  * @size: bytes, at least 1
  * @alignment: bytes, a power of two that upstream aligns to: device memory to at most
  *	accel_device_info.max_alignment
  * @ptr: receives the address, NULL on failure
  *
- * The block is an allocation of upstream of its own. So accel_memory_export() makes a dma-buf of it
- * alone, in whole pages, where it refuses the other blocks of pools. It takes as long as an allocation of
- * upstream, and counts in maximum_size and in all statistics; ACCEL_POOL_DEBUG leaves it out. If
- * upstream has no memory, the pool gives back its wholly free chunks first. It does not wait for
- * chunks that other threads move. Thread-safe.
+ * The block is an allocation of upstream of its own. So accel_memory_export() makes a dma-buf of
+ * this block alone, in whole pages, whereas it refuses the other blocks of pools. The call takes as
+ * long as an allocation of upstream. The block counts for maximum_size and in all statistics;
+ * ACCEL_POOL_DEBUG does not check it. If upstream has no memory, the pool gives back its wholly
+ * free chunks and asks again. It does not wait for other threads that take or give back chunks.
  *
  * accel_pool_deallocate() gives the block back to upstream, and no other block gets its memory.
  * Importers are not notified. They have the memory until all of them have freed it and every
- * descriptor of it is closed. Until then this process is charged for it, and the driver neither reuses
- * nor clears it. So no importer depends on the block, the pool or the process. An upstream of the
- * application's own must not keep such memory for other allocations: importers would have these.
- * The order of accesses is up to the processes, for example with accel_stream_export_fence().
+ * descriptor of it is closed. Until then this process is charged for it, and the driver neither
+ * reuses nor clears it. So no importer depends on the block, the pool or the process. An upstream
+ * of the application's own must not keep such memory for other allocations: importers would have
+ * these. The order of accesses is up to the processes, for example with
+ * accel_stream_export_fence().
  *
- * Return: 0; ``-EINVAL`` (NULL, @size, @alignment, @stream is of another device or was destroyed);
- * ``-ENOMEM`` (maximum_size, more than the granule allows in a chunk, or the host has no memory for
- * the tables of the pool); ``-EOPNOTSUPP`` (upstream gave something else than a whole allocation of the
- * driver: memory of the process, a block of a pool); ``-EPERM`` (from before a fork); or what upstream
- * says.
+ * Example, a block for another process::
+ *
+ *     accel_pool_allocate_exportable(pool, NULL, size, 1, &ptr);
+ *     accel_memory_export(dev, ptr, &fd);
+ *     send_fd(socket, fd);
+ *     close(fd);
+ *     accel_pool_deallocate(pool, NULL, ptr, size, 1);
+ *
+ * Return: 0; ``-EINVAL`` (NULL; @size is 0; @alignment is not a power of two; @stream is of another
+ * device or was destroyed); ``-ENOMEM`` (maximum_size; more than the granule allows in a chunk; the
+ * host has no memory for the tables of the pool); ``-EOPNOTSUPP`` (upstream gave something else
+ * than a whole allocation of the driver: memory of the process, a block of a pool); ``-EPERM`` (the
+ * pool is from before a fork()); or what upstream returns.
  */
 int accel_pool_allocate_exportable(struct accel_pool *pool, struct accel_stream *stream, size_t size,
 				   size_t alignment, void **ptr);
 
 /**
  * accel_pool_deallocate() - free a block
- * @pool: pool
- * @stream: whose work was the last to use it; NULL: no work that is queued uses it
- * @ptr: what accel_pool_allocate() or accel_pool_allocate_exportable() gave
- * @size: as it was asked for
- * @alignment: likewise
+ * @pool: pool that allocated it
+ * @stream: stream whose work is the last to use the block; NULL: no work that is queued uses it
+ * @ptr: what accel_pool_allocate() or accel_pool_allocate_exportable() returned
+ * @size: as it was given to the allocation
+ * @alignment: as it was given to the allocation
  *
- * Waits only for callbacks that @stream has to run, as calls that queue do. Makes no system call,
- * unless a chunk is given back (ACCEL_POOL_RELEASE) or the block is an exportable one. A call that
- * fails has freed nothing, but see ``-EFAULT``. Thread-safe.
+ * Frees a block. Work that is queued on @stream may still use it; work of other streams has to be
+ * ordered before, with accel_stream_wait_event(). The call waits only for callbacks that @stream
+ * has to run, as submissions do. It makes no system call, unless a chunk is given back
+ * (ACCEL_POOL_RELEASE) or the block is an exportable one. A call that fails has freed nothing,
+ * except for ``-EFAULT``.
  *
- * Return: 0; ``-EINVAL`` (NULL, @size or @alignment is not that of the block, @stream is of another
- * device or was destroyed); ``-ENOENT`` (no block starts at @ptr: freed, interior, not of this
- * pool); ``-EFAULT`` (ACCEL_POOL_DEBUG: bytes behind the block were written; it is freed all the
- * same); ``-EDEADLK``, ``-EPERM`` as accel_pool_allocate().
+ * Return: 0; ``-EINVAL`` (NULL; @size is not that of the block; @alignment is not a power of two,
+ * or @ptr is not aligned to it; @stream is of another device or was destroyed); ``-ENOENT`` (no
+ * block starts at @ptr: freed, interior, not of this pool); ``-EFAULT`` (ACCEL_POOL_DEBUG: bytes
+ * behind the block were written; it is freed all the same); ``-EDEADLK``, ``-EPERM`` as
+ * accel_pool_allocate().
  */
 int accel_pool_deallocate(struct accel_pool *pool, struct accel_stream *stream, void *ptr,
 			  size_t size, size_t alignment);
@@ -244,46 +290,48 @@ int accel_pool_deallocate(struct accel_pool *pool, struct accel_stream *stream, 
  * @pool: pool
  * @resource: receives the resource, zeroed on failure
  *
- * Thread-safe.
+ * Makes a resource whose memory is blocks of the pool, for adaptors, buffers, other pools, and
+ * everything else that takes a struct accel_resource. It is valid until the pool is destroyed.
  *
  * Return: 0; ``-EINVAL`` (NULL).
  */
 int accel_pool_resource(struct accel_pool *pool, struct accel_resource *resource);
 
 /**
- * accel_pool_trim() - give back what is not needed
+ * accel_pool_trim() - give free chunks back
  * @pool: pool
  * @keep: bytes that shall stay free
  *
- * Gives wholly free chunks back, largest first, as long as at least @keep bytes stay free.
- * Thread-safe.
+ * Gives wholly free chunks back to upstream, largest first, as long as at least @keep bytes stay
+ * free.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-EPERM`` (from before a fork).
+ * Return: 0; ``-EINVAL`` (NULL); ``-EPERM`` (the pool is from before a fork()).
  */
 int accel_pool_trim(struct accel_pool *pool, size_t keep);
 
 /**
- * accel_pool_get_stats() - what a pool has
+ * accel_pool_get_stats() - statistics of a pool
  * @pool: pool
  * @stats: filled whole; one consistent snapshot
  *
- * Reads counters. Blocks whose streams have passed the free are released first, which takes longer the
- * more there are. Thread-safe.
+ * Reads the counters of the pool. Blocks whose work has ended since their free become available to
+ * all streams first, which takes longer the more there are.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-EPERM`` (from before a fork).
+ * Return: 0; ``-EINVAL`` (NULL); ``-EPERM`` (the pool is from before a fork()).
  */
 int accel_pool_get_stats(struct accel_pool *pool, struct accel_pool_stats *stats);
 
 /**
- * accel_pool_check() - look whether all is in order
+ * accel_pool_check() - check the tables and patterns of a pool
  * @pool: pool
  *
- * Goes through all that the pool knows, and with ACCEL_POOL_DEBUG through all memory that it does
- * not expect anybody to have written. For tests: it takes long, and all threads wait. Thread-safe.
+ * Checks that the tables of the pool are consistent, and with ACCEL_POOL_DEBUG that the patterns in
+ * all free memory and behind all blocks are intact. For tests: the call takes long, and all other
+ * threads that use the pool wait.
  *
- * Return: 0; ``-EINVAL`` (NULL); ``-EFAULT`` (ACCEL_POOL_DEBUG: something was written behind a block
- * or after a free); ``-EUCLEAN`` (the tables of the pool are wrong: overwritten, or a bug of the
- * library); ``-EPERM`` (from before a fork).
+ * Return: 0; ``-EINVAL`` (NULL); ``-EFAULT`` (ACCEL_POOL_DEBUG: something was written behind a
+ * block or after a free); ``-EUCLEAN`` (the tables of the pool are wrong: overwritten, or a bug of
+ * the library); ``-EPERM`` (the pool is from before a fork()).
  */
 int accel_pool_check(struct accel_pool *pool);
 

@@ -51,20 +51,40 @@ extern "C" {
  * ``SUN_ERR_ARG_OUTOFRANGE`` no type of memory
  * ========================== ======================================================
  *
- * *Threads.* All operations of one helper may be called from several threads at once, but for its
- * SUNMemoryHelper_Destroy() and SUNMemoryHelper_SetDefaultQueue(). One block of memory belongs to
- * one thread at a time, as everywhere; so does a context, says SUNDIALS, whose generic functions look
- * at it where they check errors. After fork() helpers of the parent are of no use to a child,
- * but can be destroyed there (``SUN_ERR_EXT_FAIL`` from what needs the device).
+ * *Thread safety.* All operations of one helper may be called from several threads at once, but for
+ * its SUNMemoryHelper_Destroy() and SUNMemoryHelper_SetDefaultQueue(). One block of memory may be
+ * used by one thread at a time. So may a context of SUNDIALS, which the generic functions access
+ * where they check errors. After fork() helpers of the parent are of no use to a child, but can be
+ * destroyed there (``SUN_ERR_EXT_FAIL`` from what needs the device).
+ *
+ * *Lifetime.* A helper is ended by SUNMemoryHelper_Destroy(), and each clone of it too, in any
+ * order. Memory is freed by SUNMemoryHelper_Dealloc() before the last of them is destroyed: a
+ * device that SUNMemoryHelper_Accel() has opened is closed then, and with the last handle of the
+ * process its memory is freed. A device or resource that the program gives to a helper has to exist
+ * until the helper and all its clones are destroyed. Memory may be freed while queued copies use
+ * it.
+ *
+ * Example, a vector on the device::
+ *
+ *     SUNMemoryHelper helper = SUNMemoryHelper_Accel(sunctx);
+ *     SUNMemory host, device;
+ *
+ *     SUNMemoryHelper_Alloc(helper, &device, bytes, SUNMEMTYPE_DEVICE, NULL);
+ *     host = SUNMemoryHelper_Wrap(helper, array, SUNMEMTYPE_HOST);
+ *     SUNMemoryHelper_Copy(helper, device, host, bytes, NULL);
+ *     SUNMemoryHelper_Dealloc(helper, host, NULL);
+ *     SUNMemoryHelper_Dealloc(helper, device, NULL);
+ *     SUNMemoryHelper_Destroy(helper);
+ *
+ * *Examples.* See also examples/sundials_checkpoint.c in the sources.
  */
 
 /**
- * SUNMemoryHelper_Accel() - helper for the first device
+ * SUNMemoryHelper_Accel() - make a helper for the first device
  * @sunctx: context of SUNDIALS
  *
  * Opens the device with index 0, which stays open until the helper and all its clones are
- * destroyed. Memory that has not been freed by then is gone with the last user of the device in the
- * process. Thread-safe.
+ * destroyed.
  *
  * Return: the helper, ended by SUNMemoryHelper_Destroy(); NULL if @sunctx is NULL, if there is no
  * memory, if the device cannot be opened (accel_last_error() says why), or if the SUNDIALS that
@@ -74,28 +94,29 @@ extern "C" {
 SUNMemoryHelper SUNMemoryHelper_Accel(SUNContext sunctx);
 
 /**
- * SUNMemoryHelper_AccelWithDevice() - helper for a device of the program's choice
+ * SUNMemoryHelper_AccelWithDevice() - make a helper for a device of the program's choice
  * @sunctx: context of SUNDIALS
  * @dev: handle, the caller's to close, after the helper and all its clones are destroyed
  *
- * Thread-safe.
+ * The helper allocates with @dev, and does not open the device itself.
  *
- * Return: as SUNMemoryHelper_Accel(); NULL also if @dev is NULL or its device is gone.
+ * Return: as SUNMemoryHelper_Accel(); NULL also if @dev is NULL or its device was removed.
  */
 SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_device *dev);
 
 /**
- * SUNMemoryHelper_AccelWithResource() - helper that has its device memory from a resource
+ * SUNMemoryHelper_AccelWithResource() - make a helper whose device memory is from a resource
  * @sunctx: context of SUNDIALS
  * @dev: as for SUNMemoryHelper_AccelWithDevice()
  * @resource: where memory of ``SUNMEMTYPE_DEVICE`` comes from, such as a pool of @dev; copied. It
- *	has to live as long as the helper, its clones and their memory
+ *	has to exist as long as the helper, its clones and their memory
  *
- * Blocks are aligned to 256 bytes. They are allocated for use on every stream. A free waits for all
- * that is queued on the device, if SUNMemoryHelper_CopyAsync_Accel() has ever queued anything; in a
- * callback of a stream, which cannot wait, it is refused then (``SUN_ERR_EXT_FAIL``). Other
- * devices' work on the memory has to have ended. What the program has made the owner of what it
- * wraps cannot be freed (``SUN_ERR_EXT_FAIL``), for its size is not known. Thread-safe.
+ * Memory of ``SUNMEMTYPE_DEVICE`` is allocated from @resource, in blocks that are aligned to 256
+ * bytes, for use on every stream. A free waits for all that is queued on the device, if
+ * SUNMemoryHelper_CopyAsync_Accel() has ever queued anything. A callback of a stream cannot wait:
+ * there the free is refused then (``SUN_ERR_EXT_FAIL``). Work of other devices on the memory has to
+ * have ended. Memory that the program has wrapped, with the object as its owner, cannot be freed
+ * (``SUN_ERR_EXT_FAIL``), for its size is not known.
  *
  * Return: as SUNMemoryHelper_AccelWithDevice(); NULL also if @resource is NULL or has no functions.
  */
@@ -103,16 +124,17 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithResource(SUNContext sunctx, struct acce
 						  const struct accel_resource *resource);
 
 /**
- * SUNMemoryHelper_Alloc_Accel() - allocate
+ * SUNMemoryHelper_Alloc_Accel() - allocate memory
  * @helper: helper
  * @memptr: receives the object, which owns the memory; left alone on failure
  * @mem_size: bytes; 0 gives an object whose pointer is NULL
  * @mem_type: kind of memory
- * @queue: not looked at: the memory can be used at once, on every stream
+ * @queue: ignored: the memory can be used at once, on every stream
  *
  * Device, pinned and unified memory is filled with 0 (device memory unless the driver was loaded
- * with ``scrub=0``), host memory with anything, and so is device memory of a resource: that of a
- * pool has what its last owner left. The object's stride is 1. Thread-safe.
+ * with ``scrub=0``). Host memory is not initialised, and neither is device memory of a resource.
+ * The object's stride is 1. The caller frees the object and its memory with
+ * SUNMemoryHelper_Dealloc().
  *
  * Return: 0; ``SUN_ERR_MALLOC_FAIL`` (no host memory); ``SUN_ERR_EXT_FAIL`` (libaccel refused: the
  * device is full, RLIMIT_MEMLOCK, the device is gone); or an error of arguments.
@@ -122,15 +144,15 @@ SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr
 
 #if SUNDIALS_VERSION_MINOR >= 3
 /**
- * SUNMemoryHelper_AllocStrided_Accel() - allocate, and note a stride
+ * SUNMemoryHelper_AllocStrided_Accel() - allocate memory, and note a stride
  * @helper: helper
  * @memptr: receives the object, which owns the memory; left alone on failure
  * @mem_size: bytes
- * @stride: bytes from one element to the next; kept in the object, and not looked at
+ * @stride: bytes from one element to the next; kept in the object, and not used
  * @mem_type: kind of memory
- * @queue: not looked at
+ * @queue: ignored
  *
- * Declared from SUNDIALS 7.3 on. Thread-safe.
+ * Allocates as SUNMemoryHelper_Alloc_Accel() does. Declared from SUNDIALS 7.3 on.
  *
  * Return: as SUNMemoryHelper_Alloc_Accel().
  */
@@ -140,15 +162,17 @@ SUNErrCode SUNMemoryHelper_AllocStrided_Accel(SUNMemoryHelper helper, SUNMemory 
 #endif
 
 /**
- * SUNMemoryHelper_Dealloc_Accel() - free
- * @helper: helper; any of the process will do, the memory knows its device. Device memory of a
- *	resource goes back by helpers that have it from there, and other device memory not by these
+ * SUNMemoryHelper_Dealloc_Accel() - free memory
+ * @helper: helper; any of the process will do, because the memory knows its device. Device memory
+ *	of a resource is freed by helpers with that resource only, and other device memory by
+ *	helpers without
  * @mem: object, which is freed; its memory too if it owns any. NULL: nothing is done
- * @queue: not looked at: work that is queued and uses the memory ends first, without a wait, but see
+ * @queue: ignored: work that is queued and uses the memory ends first, without a wait, but see
  *	SUNMemoryHelper_AccelWithResource()
  *
- * The object is freed also if its memory cannot be, as when the device is gone; statistics then
- * stay as they were, unless a resource has taken it back and found it damaged. Thread-safe.
+ * Frees the object, and the memory that it owns. The object is freed also if its memory cannot be,
+ * as when the device is gone; statistics then stay as they were, unless a resource has freed it and
+ * found it damaged.
  *
  * Return: 0; ``SUN_ERR_EXT_FAIL`` (libaccel refused: freed before, not the start of an allocation,
  * of a resource that @helper has not, the device is gone); or an error of arguments.
@@ -159,12 +183,12 @@ SUNErrCode SUNMemoryHelper_Dealloc_Accel(SUNMemoryHelper helper, SUNMemory mem, 
  * SUNMemoryHelper_Copy_Accel() - copy, complete on return
  * @helper: helper
  * @dst: object, or one that wraps an address inside an allocation
- * @src: likewise
- * @mem_size: bytes; 0 copies nothing. What the objects say of their size is not looked at
+ * @src: object, or one that wraps an address inside an allocation
+ * @mem_size: bytes; 0 copies nothing. The size in the objects is not used
  * @queue: stream that the copy comes after, or NULL; see DOC: SUNMemoryHelper
  *
- * From any kind of memory to any other, also between devices. Unified memory is copied as host
- * memory, which it is. Ranges may overlap in host memory, not on a device. Thread-safe.
+ * Copies from any kind of memory to any other, also between devices. Unified memory is copied as
+ * host memory. Ranges may overlap in host memory, not on a device.
  *
  * Return: 0; ``SUN_ERR_ARG_WRONGTYPE`` (an object says DEVICE and its address is not a device's, or
  * the other way round); ``SUN_ERR_EXT_FAIL`` (libaccel refused: past the end, freed, overlapping on
@@ -176,16 +200,17 @@ SUNErrCode SUNMemoryHelper_Copy_Accel(SUNMemoryHelper helper, SUNMemory dst, SUN
 /**
  * SUNMemoryHelper_CopyAsync_Accel() - copy on a stream
  * @helper: helper
- * @dst: as for SUNMemoryHelper_Copy_Accel()
- * @src: likewise
+ * @dst: object, or one that wraps an address inside an allocation
+ * @src: object, or one that wraps an address inside an allocation
  * @mem_size: bytes; 0 copies nothing
  * @queue: stream of the device that has the memory; NULL and no queue of the helper either: the
  *	copy is complete on return
  *
  * Between a device and pinned or unified memory, and inside a device, the copy is queued: @src may
- * be written and @dst be read when the stream has got there. From pageable memory the bytes are
- * taken on return; to pageable memory, and between memory of the host, the call waits for the
- * stream and the copy is complete on return. What fails later fails the stream. Thread-safe.
+ * be written and @dst be read when the stream has completed it. From pageable memory the bytes are
+ * taken before the call returns; to pageable memory, and between memory of the host, the call waits
+ * for the stream and the copy is complete on return. An error that occurs after the call fails the
+ * stream.
  *
  * Return: as SUNMemoryHelper_Copy_Accel(); ``SUN_ERR_EXT_FAIL`` also if the stream is of another
  * device, or was destroyed.
@@ -199,11 +224,11 @@ SUNErrCode SUNMemoryHelper_CopyAsync_Accel(SUNMemoryHelper helper, SUNMemory dst
  * @mem_type: kind of memory
  * @num_allocations: receives how many blocks were allocated
  * @num_deallocations: receives how many blocks were freed
- * @bytes_allocated: receives the bytes that are allocated now, as they were asked for
- * @bytes_high_watermark: receives the most that they ever were
+ * @bytes_allocated: receives the bytes that are allocated now, as they were requested
+ * @bytes_high_watermark: receives the most bytes that were allocated at a time
  *
- * Memory that one helper allocated and another one freed counts as freed there: the bytes of that
- * one do not fall below 0. Thread-safe; while other threads work, each number is right for itself.
+ * Memory that one helper allocated and another one freed counts as freed with the latter: its bytes
+ * do not fall below 0. While other threads allocate and free, each number is right for itself.
  *
  * Return: 0, or an error of arguments.
  */
@@ -214,11 +239,11 @@ SUNErrCode SUNMemoryHelper_GetAllocStats_Accel(SUNMemoryHelper helper, SUNMemory
 					       size_t *bytes_high_watermark);
 
 /**
- * SUNMemoryHelper_Clone_Accel() - another helper for the same device
+ * SUNMemoryHelper_Clone_Accel() - make another helper for the same device
  * @helper: helper
  *
- * With statistics of its own, from 0, and without a queue. It shares the device, and outlives
- * @helper. Makes no system call. Thread-safe.
+ * The clone has statistics of its own, from 0, and no queue. It shares the device, which stays open
+ * for it when @helper is destroyed. The call makes no system call.
  *
  * Return: the clone, ended by SUNMemoryHelper_Destroy(); NULL without memory, or if @helper is none
  * of these.
@@ -227,13 +252,14 @@ SUNMemoryHelper SUNMemoryHelper_Clone_Accel(SUNMemoryHelper helper);
 
 /**
  * SUNMemoryHelper_Destroy_Accel() - end a helper
- * @helper: helper; no other thread uses it any more
+ * @helper: helper; no other thread may use it during the call or later
  *
- * The last one of a helper and its clones closes the device if SUNMemoryHelper_Accel() opened it.
- * The context may have been freed before.
+ * Frees the helper. When the last one of a helper and its clones is destroyed, the device is closed
+ * if SUNMemoryHelper_Accel() has opened it. The context may have been freed before.
  *
- * Return: 0; ``SUN_ERR_ARG_CORRUPT`` (NULL, another implementation's); ``SUN_ERR_DESTROY_FAIL``
- * (the device stays open, as inside a callback of a stream; the helper is gone all the same).
+ * Return: 0; ``SUN_ERR_ARG_CORRUPT`` (NULL; @helper is another implementation's);
+ * ``SUN_ERR_DESTROY_FAIL`` (the device stays open, as inside a callback of a stream; the helper is
+ * freed all the same).
  */
 SUNErrCode SUNMemoryHelper_Destroy_Accel(SUNMemoryHelper helper);
 

@@ -78,3 +78,24 @@ def check_man_errors(top):
                     if code not in tags:
                         problems.append(f"{header}: {function}: {code} is not under ERRORS")
     return problems
+
+
+# What the page of each function has, for a reader who has seen no other page.
+PARTS = (".SH DESCRIPTION", ".SS Thread safety", ".SS Lifetime", ".SH EXAMPLES")
+
+
+def check_man_parts(top):
+    """the page of every function has a description, rules of threads and lifetimes, an example"""
+    problems = []
+    with manual(top) as folder:
+        for path in sorted(glob.glob(f"{folder}/man3/*")):
+            name = os.path.basename(path)
+            if os.path.islink(path):
+                continue
+            text = read_page(folder, os.path.splitext(name)[0])
+            problems += [f"{name}: nothing under {part[4:]}" for part in PARTS
+                         if not re.search(rf"^{part}\n(?!See also \\f)[^.]", text, re.M)]
+            problems += [f"{name}: there is no {program}"
+                         for program in re.findall(r"\bexamples/[\w.]*\w", text)
+                         if not os.path.exists(f"{top}/{program}")]
+    return problems
