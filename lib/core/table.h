@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tables are the list of handles with their windows, their trees of ranges, and the links
- * between devices. One mutex, the table lock, serializes changes. It is held for look-ups and
- * insertions only, never across a system call. A copy looks its addresses up in all tables (a
- * pointer of another device is an error, not host memory), but takes no lock of the process: it
- * reads the tables between table_read_begin() and table_read_retry(), and reads again if they
- * were changed meanwhile. This is a sequence count over nodes whose type is stable. It is right
+ * between devices. One mutex, the table lock, serializes changes. It is held for changes and for
+ * look-ups of other calls than copies and fills, never across a system call. A copy or fill looks
+ * its addresses up in all tables (a pointer of another device is an error, not host memory) without
+ * the lock: it reads the tables between table_read_begin() and table_read_retry(), and reads again
+ * if they were changed meanwhile. This is a sequence count over nodes whose type is stable. It is right
  * although nodes are freed:
  *
  * - Handles, ranges and links are never returned to the heap. They are reused for their own
@@ -19,8 +19,10 @@
  *   count of references is not 0, and is dropped if the tables were changed.
  *
  * Epochs would need a full barrier per copy, a registry of threads, and a tree that is copied
- * for each change, which can fail for lack of memory. A reader that meets a change 100 times
- * takes the lock.
+ * for each change, which can fail for lack of memory.
+ *
+ * A copy takes the table lock in two cases: when it has met a change 100 times, and to make the
+ * link when it is the first from its device to an allocation of another.
  *
  * Streams, events and staged bytes have one lock for each device (accel_device.lock), callbacks one
  * for the process. The order is: table lock, device, callbacks. None is held while anything waits.
