@@ -11,14 +11,16 @@ static int command_help(const struct options *options);
 static int command_version(const struct options *options);
 
 const struct command commands[] = {
-	{ "list", command_list, 0, OPT_JSON, "the devices, one line each",
+	{ "list", command_list, OPERAND_DEVICE | DEVICE_ALL, OPT_DEVICE | OPT_JSON,
+	  "the devices, one line each",
 	  "Shows number, node, backend, PCI address, memory and free memory of every device.\n"
 	  "FREE is what can be allocated, with what is not scrubbed yet (stats shows both).\n"
 	  "A device that cannot be opened is shown with the reason." },
 	{ "info", command_info, OPERAND_DEVICE, OPT_DEVICE | OPT_JSON,
 	  "what a device is and can do",
 	  "Shows the properties and the capabilities of a device." },
-	{ "topo", command_topo, 0, OPT_JSON, "where the devices are, and which pairs copy directly",
+	{ "topo", command_topo, OPERAND_DEVICE | DEVICE_ALL, OPT_DEVICE | OPT_JSON,
+	  "where the devices are, and which pairs copy directly",
 	  "Shows PCI address, NUMA node and link of the devices, and how a copy from each device\n"
 	  "to each other one goes, which is found by copying some bytes: directly over the bus,\n"
 	  "or through host memory. That of a device that cannot be opened is unknown. LINK is the\n"
@@ -30,19 +32,19 @@ const struct command commands[] = {
 	  "freed, and is filled with zeros before it is allocated again. With --watch it prints\n"
 	  "lines with rates per second, until it is interrupted; the first one comes at once,\n"
 	  "with rates of 0. A number after --watch is SECONDS. --count is for --watch." },
-	{ "health", command_health, OPERAND_DEVICE, OPT_DEVICE | OPT_JSON,
+	{ "health", command_health, OPERAND_DEVICE | DEVICE_ALL, OPT_DEVICE | OPT_JSON,
 	  "whether the devices work",
 	  "Shows the health and the error counters of a device, or else of all devices.\n"
 	  "Counters that are not 0 are explained. Does not open the devices, so it needs no\n"
 	  "permission. Exit status 1 if a device is not ok." },
-	{ "top", command_top, OPERAND_DEVICE,
+	{ "top", command_top, OPERAND_DEVICE | DEVICE_ALL,
 	  OPT_DEVICE | OPT_JSON | OPT_INTERVAL | OPT_COUNT,
 	  "the processes that use devices",
 	  "Shows the processes that have a device open, refreshed until it is interrupted: device\n"
 	  "memory, page-locked host memory, how busy they keep the engines, and bytes copied and\n"
 	  "filled per second. BUSY is 100 % if all engines worked all the time. The first table\n"
 	  "comes after one interval. Processes of other users are shown to root only." },
-	{ "monitor", command_monitor, OPERAND_DEVICE,
+	{ "monitor", command_monitor, OPERAND_DEVICE | DEVICE_ALL,
 	  OPT_DEVICE | OPT_JSON | OPT_CSV | OPT_INTERVAL | OPT_COUNT,
 	  "memory and rates of all devices, a line per interval",
 	  "Shows a line per device and interval: memory in use, and bytes copied and filled and\n"
@@ -61,7 +63,7 @@ const struct command commands[] = {
 	  "page-locked; that of h2d_pageable and d2h_pageable (pg.) is not. Each value is the\n"
 	  "median of the copies of 0.2 seconds, or of three. What was not measured, as so much\n"
 	  "memory may not be page-locked (ulimit -l), is shown as -." },
-	{ "quota", command_quota, OPERAND_DEVICE, OPT_DEVICE | OPT_SET | OPT_JSON,
+	{ "quota", command_quota, OPERAND_DEVICE | DEVICE_ALL, OPT_DEVICE | OPT_SET | OPT_JSON,
 	  "how much device memory each user may allocate",
 	  "Shows the quota of a device, or else of all devices; with --set, changes that of a\n"
 	  "device, which has to be named. It applies to each user, root included, and frees\n"
@@ -117,8 +119,8 @@ static int print_overview(void)
 	puts("\n"
 	     "DEVICE is the number of a device (0), its node (/dev/paccel0) or its PCI address\n"
 	     "(0000:01:00.0). The number is that of the node, and does not change when another\n"
-	     "device is removed. Without DEVICE, health, monitor, quota and top show all devices,\n"
-	     "and other subcommands use the device with the lowest number.\n"
+	     "device is removed. Without DEVICE, health, list, monitor, quota, top and topo show\n"
+	     "all devices, and other subcommands use the device with the lowest number.\n"
 	     "\n"
 	     "accelctl SUBCOMMAND --help describes a subcommand, accelctl(1) all of them.\n"
 	     "Exit status: 0; 1 for a failure; 2 for a wrong command line.");

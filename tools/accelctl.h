@@ -41,6 +41,7 @@ enum {
 	OPERAND_COMMAND = 1 << 2, /* name of a subcommand */
 	OPERAND_WORDS = 1 << 3, /* any words, not parsed */
 	DEVICE_REQUIRED = 1 << 4, /* as operand or option */
+	DEVICE_ALL = 1 << 5, /* without one, it is all devices */
 };
 
 struct options {
@@ -139,15 +140,28 @@ int devices_in_sysfs(unsigned int **numbers);
 bool device_parse(const char *command, const char *name, unsigned int *number);
 /* The number in "/dev/paccelN". */
 bool device_parse_node(const char *path, unsigned int *number);
-/* The device that the options name, else the first one; DONE, or FAILED after an error message. */
+/*
+ * The device that the options name, else all that devices_in_dev() or devices_in_sysfs() finds: an
+ * array to be freed, and its length, which is 0 after an error message.
+ */
+int devices_choose(const char *command, const struct options *options,
+		   int (*find)(unsigned int **numbers), unsigned int **numbers);
+/*
+ * Shows these devices. @show returns DONE or FAILED; @json is NULL for text, else it receives the
+ * JSON of the device. @header is the line of titles of the text, NULL for none.
+ */
+int devices_show(const char *command, const struct options *options,
+		 int (*find)(unsigned int **numbers), const char *header,
+		 int (*show)(unsigned int number, struct json_object **json));
+/* The device that the options name, else the one with the lowest number; DONE, or FAILED after an error message. */
 int device_choose(const char *command, const struct options *options, unsigned int *number);
 /* DONE, or FAILED; accel_last_error() is the reason. */
 int device_try(unsigned int number, struct accel_device **dev, struct accel_device_info *info);
 /* DONE, or FAILED after an error message. */
 int device_open(const char *command, unsigned int number, struct accel_device **dev,
 		struct accel_device_info *info);
-/* The answer of a subcommand that shows all devices, where there are none. */
-int no_devices(bool json);
+/* FAILED, after a message that says why there is no device. */
+int no_devices(void);
 
 /* The first line of /sys/class/paccel/paccelN/NAME; false and an empty text if it is not there. */
 bool device_attribute(unsigned int number, const char *name, char *text, size_t size);

@@ -203,12 +203,10 @@ bool device_parse(const char *command, const char *text, unsigned int *number)
 	return false;
 }
 
-int no_devices(bool json)
+int no_devices(void)
 {
 	struct accel_device *dev;
 
-	if (json)
-		json_print(json_object_new_array());
 	/* Why there are none is what opening the first one says. */
 	if (accel_device_open(0, &dev))
 		return complain("%s", accel_last_error());
@@ -216,34 +214,74 @@ int no_devices(bool json)
 	return complain("there was no device just now");
 }
 
-static int no_such_device(const char *command, unsigned int number, const unsigned int *numbers,
-			  int count)
+static void no_such_device(const char *command, unsigned int number, const unsigned int *numbers,
+			   int count)
 {
 	char list[128] = "";
 	size_t length = 0;
 
-	if (!count)
-		return no_devices(false);
 	for (int i = 0; i < count && length + 16 < sizeof(list); i++)
 		length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%u",
 					   i ? ", " : "", numbers[i]);
-	return complain("%s: there is no device %u: there %s %s", command, number,
-			count > 1 ? "are" : "is", list);
+	complain("%s: there is no device %u: there %s %s", command, number,
+		 count > 1 ? "are" : "is", list);
+}
+
+int devices_choose(const char *command, const struct options *options,
+		   int (*find)(unsigned int **numbers), unsigned int **numbers)
+{
+	int count = find(numbers), at = 0;
+
+	if (!count)
+		no_devices();
+	if (!count || !options->has_device)
+		return count;
+	while (at < count && (*numbers)[at] != options->device)
+		at++;
+	if (at == count) {
+		no_such_device(command, options->device, *numbers, count);
+		return 0;
+	}
+	(*numbers)[0] = options->device;
+	return 1;
 }
 
 int device_choose(const char *command, const struct options *options, unsigned int *number)
 {
 	unsigned int *numbers;
-	int count = devices_in_dev(&numbers), at = 0;
+	int count = devices_choose(command, options, devices_in_dev, &numbers);
 
-	while (options->has_device && at < count && numbers[at] != options->device)
-		at++;
-	if (at < count)
-		*number = numbers[at];
-	else
-		no_such_device(command, options->device, numbers, count);
+	if (count)
+		*number = numbers[0];
 	free(numbers);
-	return at < count ? DONE : FAILED;
+	return count ? DONE : FAILED;
+}
+
+int devices_show(const char *command, const struct options *options,
+		 int (*find)(unsigned int **numbers), const char *header,
+		 int (*show)(unsigned int number, struct json_object **json))
+{
+	bool is_array = options->json && !options->has_device;
+	struct json_object *array = is_array ? json_object_new_array() : NULL, *value;
+	unsigned int *numbers;
+	int count = devices_choose(command, options, find, &numbers);
+	int status = count ? DONE : FAILED;
+
+	if (count && header && !options->json)
+		puts(header);
+	for (int i = 0; i < count; i++) {
+		value = NULL;
+		if (show(numbers[i], options->json ? &value : NULL))
+			status = FAILED;
+		if (value && array)
+			json_object_array_add(array, value);
+		else if (value)
+			json_print(value);
+	}
+	if (array)
+		json_print(array);
+	free(numbers);
+	return status;
 }
 
 int device_try(unsigned int number, struct accel_device **dev, struct accel_device_info *info)

@@ -90,14 +90,14 @@ static struct json_object *health_json(const struct health *health)
 	return object;
 }
 
-static int health_of_one(const struct options *options)
+static int health_show(unsigned int number, struct json_object **json)
 {
 	struct health health;
 
-	if (!health_read(&health, options->device))
-		return complain("health: there is no device %u", options->device);
-	if (options->json)
-		json_print(health_json(&health));
+	if (!health_read(&health, number))
+		return complain("health: device %u was removed just now", number);
+	if (json)
+		*json = health_json(&health);
 	else
 		health_text(&health);
 	return strcmp(health.state, "ok") ? FAILED : DONE;
@@ -105,32 +105,5 @@ static int health_of_one(const struct options *options)
 
 int command_health(const struct options *options)
 {
-	struct json_object *array = NULL;
-	int status = DONE, count;
-	struct health health;
-	unsigned int *numbers;
-
-	if (options->has_device)
-		return health_of_one(options);
-	count = devices_in_sysfs(&numbers);
-	if (!count)
-		return no_devices(options->json);
-	if (options->json)
-		array = json_object_new_array();
-	for (int i = 0; i < count; i++) {
-		if (!health_read(&health, numbers[i])) {
-			status = complain("health: device %u was removed just now", numbers[i]);
-			continue;
-		}
-		if (options->json)
-			json_object_array_add(array, health_json(&health));
-		else
-			health_text(&health);
-		if (strcmp(health.state, "ok"))
-			status = FAILED;
-	}
-	if (options->json)
-		json_print(array);
-	free(numbers);
-	return status;
+	return devices_show("health", options, devices_in_sysfs, NULL, health_show);
 }

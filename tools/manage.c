@@ -121,26 +121,14 @@ static int quota_set(unsigned int number, uint64_t bytes)
 		     DONE;
 }
 
-static int quota_of_one(const struct options *options)
+static int quota_show(unsigned int number, struct json_object **json)
 {
 	struct quota quota;
-	unsigned int number;
-	int status;
 
-	/* What changes a device is not for the first one by default. */
-	if (!options->has_device) {
-		complain("quota: DEVICE is missing, which --set requires");
-		return USAGE;
-	}
-	status = device_choose("quota", options, &number);
-	if (!status && options->has_size)
-		status = quota_set(number, options->size);
-	if (status)
-		return status;
 	if (!quota_read(&quota, number))
 		return complain("quota: device %u was removed just now", number);
-	if (options->json)
-		json_print(quota_json(&quota));
+	if (json)
+		*json = quota_json(&quota);
 	else
 		quota_print(&quota);
 	return DONE;
@@ -148,30 +136,17 @@ static int quota_of_one(const struct options *options)
 
 int command_quota(const struct options *options)
 {
-	struct json_object *array = NULL;
-	unsigned int *numbers;
-	struct quota quota;
-	int count;
+	unsigned int number;
 
-	if (options->has_device || options->has_size)
-		return quota_of_one(options);
-	count = devices_in_sysfs(&numbers);
-	if (!count)
-		return no_devices(options->json);
-	if (options->json)
-		array = json_object_new_array();
-	for (int i = 0; i < count; i++) {
-		if (!quota_read(&quota, numbers[i]))
-			continue; /* removed just now */
-		if (options->json)
-			json_object_array_add(array, quota_json(&quota));
-		else
-			quota_print(&quota);
+	/* What changes a device is not for the first one by default. */
+	if (options->has_size && !options->has_device) {
+		complain("quota: DEVICE is missing, which --set requires");
+		return USAGE;
 	}
-	if (options->json)
-		json_print(array);
-	free(numbers);
-	return DONE;
+	if (options->has_size && (device_choose("quota", options, &number) ||
+				  quota_set(number, options->size)))
+		return FAILED;
+	return devices_show("quota", options, devices_in_sysfs, NULL, quota_show);
 }
 
 /* ---- dump ---- */

@@ -200,27 +200,20 @@ static int monitor(struct monitored *devices, int count, const struct options *o
 int command_monitor(const struct options *options)
 {
 	struct monitored *devices;
-	int count = 1, status;
-	unsigned int *numbers = NULL;
+	unsigned int *numbers;
+	int count, status;
 
 	if (options->json && options->csv) {
 		complain("monitor: --json and --csv exclude each other");
 		return USAGE;
 	}
-	if (options->has_device) {
-		numbers = xrealloc(NULL, sizeof(*numbers));
-		numbers[0] = options->device;
-	} else {
-		count = devices_in_dev(&numbers);
-		if (!count)
-			return no_devices(false);
-	}
-	devices = xrealloc(NULL, (size_t)count * sizeof(*devices));
+	count = devices_choose("monitor", options, devices_in_dev, &numbers);
+	devices = xcalloc((size_t)count, sizeof(*devices));
 	for (int i = 0; i < count; i++)
 		if (device_open("monitor", numbers[i], &devices[i].dev, &devices[i].info))
 			devices[i].dev = NULL;
 	free(numbers);
-	status = monitor(devices, count, options);
+	status = count ? monitor(devices, count, options) : FAILED;
 	for (int i = 0; i < count; i++)
 		if (devices[i].dev)
 			accel_device_close(devices[i].dev);

@@ -249,7 +249,7 @@ void *xcalloc(size_t count, size_t size)
 {
 	void *ptr = calloc(count, size);
 
-	if (!ptr)
+	if (!ptr && count)
 		exit(complain("out of memory"));
 	return ptr;
 }

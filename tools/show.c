@@ -69,33 +69,25 @@ static void entry_print(const struct entry *entry)
 	       size_text((double)entry->free));
 }
 
-int command_list(const struct options *options)
+static int list_show(unsigned int number, struct json_object **json)
 {
-	struct json_object *array = NULL;
-	unsigned int *numbers;
-	int count = devices_in_dev(&numbers), status = DONE;
 	struct entry entry;
 
-	if (!count)
-		return no_devices(options->json);
-	if (options->json)
-		array = json_object_new_array();
+	entry_read(&entry, number);
+	if (json)
+		*json = entry_json(&entry);
 	else
-		printf("%-6s %-14s %-10s %-14s %12s %12s\n", "INDEX", "NODE", "BACKEND",
-		       "PCI ADDRESS", "MEMORY", "FREE");
-	for (int i = 0; i < count; i++) {
-		entry_read(&entry, numbers[i]);
-		if (options->json)
-			json_object_array_add(array, entry_json(&entry));
-		else
-			entry_print(&entry);
-		if (!entry.good)
-			status = FAILED;
-	}
-	if (options->json)
-		json_print(array);
-	free(numbers);
-	return status;
+		entry_print(&entry);
+	return entry.good ? DONE : FAILED;
+}
+
+int command_list(const struct options *options)
+{
+	char header[80];
+
+	snprintf(header, sizeof(header), "%-6s %-14s %-10s %-14s %12s %12s", "INDEX", "NODE",
+		 "BACKEND", "PCI ADDRESS", "MEMORY", "FREE");
+	return devices_show("list", options, devices_in_dev, header, list_show);
 }
 
 /* ---- info ---- */

@@ -74,7 +74,13 @@ static enum path find_path(const struct place *from, const struct place *to, uin
 	return sent && received ? PATH_HOST : PATH_DIRECT;
 }
 
-static void print_text(const struct place *places, int count, const enum path *paths)
+static bool is_shown(const struct place *place, const struct options *options)
+{
+	return !options->has_device || place->info.node == options->device;
+}
+
+static void print_text(const struct place *places, int count, const enum path *paths,
+		       const struct options *options)
 {
 	char link[64];
 
@@ -85,6 +91,8 @@ static void print_text(const struct place *places, int count, const enum path *p
 	for (int i = 0; i < count; i++) {
 		const struct place *place = &places[i];
 
+		if (!is_shown(place, options))
+			continue;
 		snprintf(link, sizeof(link), "%s x%s", place->speed, place->width);
 		printf("%-6u %-14s %-5s %-20s", place->info.node,
 		       *place->info.bus_address ? place->info.bus_address : "-",
@@ -97,15 +105,19 @@ static void print_text(const struct place *places, int count, const enum path *p
 	     "unknown: it could not be found out");
 }
 
-static void print_json(const struct place *places, int count, const enum path *paths)
+static void print_json(const struct place *places, int count, const enum path *paths,
+		       const struct options *options)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *devices = json_object_new_array(), *pairs = json_object_new_array();
 
 	for (int i = 0; i < count; i++) {
 		const struct place *place = &places[i];
-		struct json_object *entry = json_device(place->info.node, &place->info);
+		struct json_object *entry;
 
+		if (!is_shown(place, options))
+			continue;
+		entry = json_device(place->info.node, &place->info);
 		json_add(entry, "numa_node",
 			 *place->numa ? json_object_new_int(atoi(place->numa)) : NULL);
 		json_add(entry, "link_speed", *place->speed ? json_text(place->speed) : NULL);
@@ -170,25 +182,29 @@ static int open_places(struct place *places, const unsigned int *numbers, int co
 
 int command_topo(const struct options *options)
 {
-	unsigned int *numbers;
-	int count = devices_in_dev(&numbers), status;
+	unsigned int *numbers, number;
+	int count, status;
 	struct place *places;
 	enum path *paths;
 	uint64_t bytes;
 
+	if (options->has_device && device_choose("topo", options, &number))
+		return FAILED;
+	count = devices_in_dev(&numbers);
 	if (!count && options->json)
-		print_json(NULL, 0, NULL);
+		print_json(NULL, 0, NULL, options);
 	if (!count)
-		return no_devices(false);
+		return no_devices();
 	places = xcalloc((size_t)count, sizeof(*places));
 	paths = xcalloc((size_t)count * (size_t)count, sizeof(*paths));
 	status = open_places(places, numbers, count, &bytes);
 	for (int i = 0; i < count * count; i++)
-		paths[i] = find_path(&places[i / count], &places[i % count], bytes);
+		if (is_shown(&places[i / count], options))
+			paths[i] = find_path(&places[i / count], &places[i % count], bytes);
 	if (options->json)
-		print_json(places, count, paths);
+		print_json(places, count, paths, options);
 	else
-		print_text(places, count, paths);
+		print_text(places, count, paths, options);
 	/* Which frees the memory. */
 	for (int i = 0; i < count; i++)
 		if (places[i].dev)

@@ -126,6 +126,8 @@ sysfs() {
 		quarantined; do
 		echo 0 > "$folder/$counter"
 	done
+	echo 0 > "$folder/max_user_bytes"
+	echo 4032 > "$folder/mem_size"
 	for counter in "${@:3}"; do
 		echo "${counter#*=}" > "$folder/${counter%%=*}"
 	done
@@ -134,10 +136,17 @@ sysfs() {
 two_cards() { with MOCK_CARDS=0,10 MOCK_SYSFS="$work/sysfs" "$@"; }
 sysfs paccel0 ok timeouts=3
 sysfs paccel10 ok
-for command in info stats health; do
+# one_row FIRST COMMAND...: it succeeds, and the only line that begins with the number of a device is that one's.
+one_row() {
+	"${@:2}" > "$work/out" || return 1
+	[ "$(grep -oE '^(device )?[0-9]+' "$work/out" | sort -u)" = "$1" ] || { cat "$work/out"; return 1; }
+}
+for command in list info topo stats health; do
+	first='device 10'
+	[ $command != list ] && [ $command != topo ] || first=10
 	for device in 10 paccel10 /dev/paccel10 0000:0b:00.0 0b:00.0; do
-		check "$command $device" prints '^device 10:?' two_cards "$tool" $command $device
-		check "$command -d $device" prints '^device 10:?' two_cards "$tool" $command -d $device
+		check "$command $device" one_row "$first" two_cards "$tool" $command $device
+		check "$command -d $device" one_row "$first" two_cards "$tool" $command -d $device
 	done
 	check "$command of a device that is not there" fails 1 'there is no device 1' \
 		two_cards "$tool" $command 1
@@ -154,6 +163,25 @@ for device in 10 /dev/paccel10 0000:0b:00.0; do
 		two_cards "$tool" copy .gitignore $device
 	check "copy --device=$device" prints '^device 10: mock at 0000:0b:00.0, /dev/paccel10,' \
 		two_cards "$tool" copy .gitignore --device=$device
+done
+# only_index INDEX COMMAND...: its JSON has this device and no other one.
+only_index() {
+	"${@:2}" --json > "$work/out" || return 1
+	[ "$(grep -o '"index": [0-9]*' "$work/out" | sort -u)" = "\"index\": $1" ] || { cat "$work/out"; return 1; }
+}
+for command in 'monitor -n 1 -i 0.01' 'bench -m 64' quota; do
+	read -r -a words <<< "$command"
+	for device in 10 /dev/paccel10 0000:0b:00.0; do
+		check "${words[0]} $device" only_index 10 two_cards "$tool" "${words[@]}" $device
+		check "${words[0]} -d $device" only_index 10 two_cards "$tool" "${words[@]}" -d $device
+	done
+done
+for command in 'top -n 1 -i 0.01' 'monitor -n 1 -i 0.01' 'bench -m 64' quota reset dump; do
+	read -r -a words <<< "$command"
+	check "$command of a device that is not there" fails 1 'there is no device 1: there are 0, 10' \
+		two_cards "$tool" "${words[@]}" 1
+	check "$command of an address that is none" fails 2 'no device at PCI address 0000:0c:00.0' \
+		two_cards "$tool" "${words[@]}" -d 0c:00.0
 done
 check 'without a name it is the first device' prints '^device 3$' with MOCK_CARDS=7,3 "$tool" info
 check 'a device keeps its number when another one is removed' prints '^device 10$' \
@@ -212,6 +240,7 @@ check 'list' prints '^3 +/dev/paccel3 +mock +0000:04:00.0 +4032 B +4032 B$' \
 	with MOCK_CARDS=0,3 "$tool" list
 check 'list --json' json list '[(c["index"], c["node"]) for c in d] == [(0, "/dev/paccel0"), (3, "/dev/paccel3")]' \
 	with MOCK_CARDS=3,0 "$tool" list --json
+check 'list --json of a device' json list 'd["index"] == 3' with MOCK_CARDS=3,0 "$tool" list 3 --json
 check 'list --json without device' json list 'd == []' with MOCK_CARDS= "$tool" list --json
 check 'list shows a device that cannot be opened' json list \
 	'd[0]["index"] == 2 and "no permission" in d[0]["error"] and d[1]["free"] == 4032' \
@@ -292,10 +321,6 @@ done
 
 admin() { with MOCK_CARDS=0,10 MOCK_SYSFS="$work/sysfs" MOCK_DUMPS="$work/dumps" MOCK_PROC="$work/proc" "$@"; }
 quota() { admin "$tool" quota "$@"; }
-for device in paccel0 paccel10; do
-	echo 0 > "$work/sysfs/$device/max_user_bytes"
-	echo 4032 > "$work/sysfs/$device/mem_size"
-done
 check 'quota without one' prints '^device 0: no quota, 4032 bytes of memory$' quota
 # quota_is DEVICE SIZE BYTES
 quota_is() {
@@ -333,6 +358,7 @@ echo 'drm-driver:	other' > "$work/proc/4001/fdinfo/4"
 check 'the usage line says so' prints '^usage: accelctl reset DEVICE \[--force\]$' "$tool" reset --help
 check 'reset requires a device' fails 2 'DEVICE is missing' admin "$tool" reset
 check 'reset' prints '^device 10 was reset: health is failed$' admin "$tool" reset 10
+check 'reset of a PCI address' prints '^device 10 was reset' admin "$tool" reset 0000:0b:00.0
 check 'reset of a device in use' fails 1 'device 0 is in use by process 4001: ' admin "$tool" reset 0
 check 'reset --force' prints '^device 0 was reset: health is ok$' admin "$tool" reset 0 --force
 check 'reset without permission' fails 1 'needs the capability CAP_SYS_ADMIN' \
@@ -379,6 +405,7 @@ check 'top --json of a name that is not UTF-8' json top \
 check 'top --json of a device' json top '[p["pid"] for p in d["processes"]] == [4002]' top --json -d 10
 check 'top has a table per interval' [ "$(top -n 3 | grep -ac '^ *PID ')" = 3 ]
 check 'top of a device that is not there' fails 1 'top: there is no device 7: there are 0, 10' top 7
+check 'top of a PCI address' json top '[p["pid"] for p in d["processes"]] == [4002]' top --json 0000:0b:00.0
 check 'top without process' prints '^no process has a device open$' \
 	with MOCK_CARDS=0 MOCK_SYSFS="$work/sysfs" MOCK_PROC=/nowhere "$tool" top -n 1 -i 0.01
 # After a stop of a second the five intervals, or those that are left, take their time all the same.
@@ -402,6 +429,9 @@ check 'topo' prints '^10 +0000:0b:00.0 +1 +2.5 GT/s PCIe x4 +unknown +self' admi
 check 'topo --json' json topo \
 	'[x["link_width"] for x in d["devices"]] == [None, 4] and [p["path"] for p in d["pairs"]][0::3] == ["self"] * 2' \
 	admin "$tool" topo --json
+check 'topo --json of a device' json topo \
+	'[x["index"] for x in d["devices"]] == [10] and [(p["source"], p["destination"]) for p in d["pairs"]] == [(10, 0), (10, 10)]' \
+	admin "$tool" topo --json 10
 export MOCK_DENY=1
 check 'topo of a device that cannot be opened' fails 1 'topo: no permission to open /dev/paccel0' \
 	admin "$tool" topo
@@ -485,6 +515,8 @@ check 'dump keeps the dump of the kernel' cmp "$work/dump" "$work/dumps/devcd3/d
 check 'dump replaces no file' fails 1 "cannot create $work/saved: File exists" \
 	admin "$tool" dump 10 -o "$work/saved"
 dumps_to_output() { admin "$tool" dump -d 10 -o - | cmp - "$work/dump"; }
+check 'dump of a PCI address' fails 1 "cannot create $work/saved: File exists" \
+	admin "$tool" dump -d 0000:0b:00.0 -o "$work/saved"
 check 'dump to standard output' dumps_to_output
 default_name() {
 	(cd "$work" && LD_PRELOAD=$mock MOCK_CARDS=10 MOCK_SYSFS=$work/sysfs MOCK_DUMPS=$work/dumps \
