@@ -31,6 +31,8 @@ static void complete_devices(const char *prefix)
 		snprintf(name, sizeof(name), "%s%u", *prefix == '/' ? "/dev/paccel" : "",
 			 numbers[i]);
 		candidate(name, prefix);
+		if (device_bus_address(numbers[i], name, sizeof(name)))
+			candidate(name, prefix);
 	}
 	free(numbers);
 }

@@ -222,6 +222,16 @@ check 'completion of nothing' completes '' 'x'
 check 'completion after a subcommand that is none' completes '' 'x' ''
 check 'completion of devices' completes '0 10' info ''
 check 'completion of a device' completes '10' info 1
+export MOCK_SYSFS=$work/sysfs
+check 'completion of devices has PCI addresses' completes '0 0000:01:00.0 0000:0b:00.0 10' info ''
+check 'completion of a PCI address' completes '0000:01:00.0 0000:0b:00.0' info 000
+check 'completion of a PCI address after a colon' completes '01:00.0 0b:00.0' info 0000 :
+check 'completion of a PCI address after a digit' completes '0b:00.0' info 0000 : 0b
+check 'completion of a PCI address after two colons' completes '00.0' info 0000 : 0b : 0
+check 'completion of a PCI address for an option' completes '0b:00.0' info --device = 0000 : 0b
+check 'completion of an option after a PCI address' completes '--watch' stats 0000 : 0b : 00.0 --w
+check 'completion of a second device after a PCI address' completes '' info 0000 : 0b : 00.0 ''
+unset MOCK_SYSFS
 check 'completion of nodes' completes '/dev/paccel0 /dev/paccel10' info /dev/
 check 'completion of a second device' completes '' info 0 ''
 check 'completion of the argument of -d' completes '0 10' copy -d ''
