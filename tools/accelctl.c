@@ -29,9 +29,8 @@ const struct command commands[] = {
 	  "how the memory of a device is used",
 	  "Shows the memory statistics of a device, over all processes, since the driver was\n"
 	  "bound. Free memory can be allocated at once; what is not scrubbed yet (DIRTY) was\n"
-	  "freed, and is filled with zeros before it is allocated again. With --watch it prints\n"
-	  "lines with rates per second, until it is interrupted; the first one comes at once,\n"
-	  "with rates of 0. A number after --watch is SECONDS. --count is for --watch." },
+	  "freed, and is filled with zeros before it is allocated again. With --watch it is\n"
+	  "monitor of this device. A number after --watch is SECONDS; --count is for --watch." },
 	{ "health", command_health, OPERAND_DEVICE | DEVICE_ALL, OPT_DEVICE | OPT_JSON,
 	  "whether the devices work",
 	  "Shows the health and the error counters of a device, or else of all devices.\n"

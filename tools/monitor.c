@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * accelctl monitor: a line per device and interval, with rates.
+ * accelctl monitor, and stats --watch: a line per device and interval, with rates.
  */
 #include "accelctl.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* One device; dev is NULL if it cannot be opened, and once it was removed. */
@@ -13,45 +14,42 @@ struct monitored {
 	struct accel_memory_stats now, before;
 };
 
-/* What is counted, and shown as a rate. */
-static const struct {
+#define COLUMN(title, name, field, kind)                                       \
+	{                                                                      \
+		title, name, offsetof(struct accel_memory_stats, field), kind \
+	}
+
+static const struct column {
 	const char *title, *name;
 	size_t offset;
-	bool is_count;
-} rates[] = {
-	{ "H2D/s", "h2d_per_second", offsetof(struct accel_memory_stats, bytes_h2d), false },
-	{ "D2H/s", "d2h_per_second", offsetof(struct accel_memory_stats, bytes_d2h), false },
-	{ "D2D/s", "d2d_per_second", offsetof(struct accel_memory_stats, bytes_d2d), false },
-	{ "FILLED/s", "filled_per_second", offsetof(struct accel_memory_stats, bytes_filled),
-	  false },
-	{ "REQUESTS/s", "requests_per_second", offsetof(struct accel_memory_stats, transfers),
-	  true },
+	enum { BYTES, BYTES_PER_SECOND, COUNT_PER_SECOND } kind;
+} columns[] = {
+	COLUMN("USED", "used", used, BYTES),
+	COLUMN("FREE", "free", free, BYTES),
+	COLUMN("DIRTY", "dirty", dirty, BYTES),
+	COLUMN("QUARANTINED", "quarantined", quarantined, BYTES),
+	COLUMN("H2D/s", "h2d_per_second", bytes_h2d, BYTES_PER_SECOND),
+	COLUMN("D2H/s", "d2h_per_second", bytes_d2h, BYTES_PER_SECOND),
+	COLUMN("D2D/s", "d2d_per_second", bytes_d2d, BYTES_PER_SECOND),
+	COLUMN("FILLED/s", "filled_per_second", bytes_filled, BYTES_PER_SECOND),
+	COLUMN("REQUESTS/s", "requests_per_second", transfers, COUNT_PER_SECOND),
 };
 
-#define RATES (sizeof(rates) / sizeof(rates[0]))
-
-/* What is used now. */
-static const struct {
-	const char *title, *name;
-	size_t offset;
-} levels[] = {
-	{ "USED", "used", offsetof(struct accel_memory_stats, used) },
-	{ "FREE", "free", offsetof(struct accel_memory_stats, free) },
-	{ "DIRTY", "dirty", offsetof(struct accel_memory_stats, dirty) },
-	{ "QUARANTINED", "quarantined", offsetof(struct accel_memory_stats, quarantined) },
-};
-
-#define LEVELS (sizeof(levels) / sizeof(levels[0]))
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 static uint64_t number_at(const struct accel_memory_stats *stats, size_t offset)
 {
 	return *(const uint64_t *)((const char *)stats + offset);
 }
 
-static double rate(const struct monitored *device, size_t i, double seconds)
+static uint64_t level(const struct monitored *device, const struct column *column)
 {
-	return (double)(number_at(&device->now, rates[i].offset) -
-			number_at(&device->before, rates[i].offset)) /
+	return number_at(&device->now, column->offset);
+}
+
+static double rate(const struct monitored *device, const struct column *column, double seconds)
+{
+	return (double)(level(device, column) - number_at(&device->before, column->offset)) /
 	       seconds;
 }
 
@@ -67,17 +65,13 @@ static void print_header(const struct options *options)
 {
 	if (options->csv) {
 		printf("time,index,node,bus_address");
-		for (size_t i = 0; i < LEVELS; i++)
-			printf(",%s", levels[i].name);
-		for (size_t i = 0; i < RATES; i++)
-			printf(",%s", rates[i].name);
+		for (size_t i = 0; i < COLUMNS; i++)
+			printf(",%s", columns[i].name);
 		puts(",health");
 	} else if (!options->json) {
 		printf("%-8s %6s", "TIME", "DEVICE");
-		for (size_t i = 0; i < LEVELS; i++)
-			printf(" %11s", levels[i].title);
-		for (size_t i = 0; i < RATES; i++)
-			printf(" %10s", rates[i].title);
+		for (size_t i = 0; i < COLUMNS; i++)
+			printf(" %11s", columns[i].title);
 		puts(" HEALTH");
 	}
 }
@@ -86,10 +80,12 @@ static void print_csv(const struct monitored *device, const char *time, double s
 {
 	printf("%s,%u,/dev/paccel%u,%s", time, device->info.node, device->info.node,
 	       device->info.bus_address);
-	for (size_t i = 0; i < LEVELS; i++)
-		printf(",%llu", (unsigned long long)number_at(&device->now, levels[i].offset));
-	for (size_t i = 0; i < RATES; i++)
-		printf(",%.1f", rate(device, i, seconds));
+	for (size_t i = 0; i < COLUMNS; i++) {
+		if (columns[i].kind == BYTES)
+			printf(",%" PRIu64, level(device, &columns[i]));
+		else
+			printf(",%.1f", rate(device, &columns[i], seconds));
+	}
 	printf(",%s\n", health_of(device));
 }
 
@@ -101,13 +97,13 @@ static void print_text(const struct monitored *device, double seconds)
 
 	strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local));
 	printf("%-8s %6u", text, device->info.node);
-	for (size_t i = 0; i < LEVELS; i++)
-		printf(" %11s", size_text((double)number_at(&device->now, levels[i].offset)));
-	for (size_t i = 0; i < RATES; i++) {
-		if (rates[i].is_count)
-			printf(" %10.1f", rate(device, i, seconds));
+	for (size_t i = 0; i < COLUMNS; i++) {
+		if (columns[i].kind == BYTES)
+			printf(" %11s", size_text((double)level(device, &columns[i])));
+		else if (columns[i].kind == BYTES_PER_SECOND)
+			printf(" %11s", size_text(rate(device, &columns[i], seconds)));
 		else
-			printf(" %10s", size_text(rate(device, i, seconds)));
+			printf(" %11.1f", rate(device, &columns[i], seconds));
 	}
 	printf(" %s\n", health_of(device));
 }
@@ -116,10 +112,14 @@ static struct json_object *device_json(const struct monitored *device, double se
 {
 	struct json_object *object = json_device(device->info.node, &device->info);
 
-	for (size_t i = 0; i < LEVELS; i++)
-		json_add_number(object, levels[i].name, number_at(&device->now, levels[i].offset));
-	for (size_t i = 0; i < RATES; i++)
-		json_add_real(object, rates[i].name, rate(device, i, seconds));
+	for (size_t i = 0; i < COLUMNS; i++) {
+		const struct column *column = &columns[i];
+
+		if (column->kind == BYTES)
+			json_add_number(object, column->name, level(device, column));
+		else
+			json_add_real(object, column->name, rate(device, column, seconds));
+	}
 	json_add_text(object, "health", health_of(device));
 	return object;
 }
@@ -203,10 +203,6 @@ int command_monitor(const struct options *options)
 	unsigned int *numbers;
 	int count, status;
 
-	if (options->json && options->csv) {
-		complain("monitor: --json and --csv exclude each other");
-		return USAGE;
-	}
 	count = devices_choose("monitor", options, devices_in_dev, &numbers);
 	devices = xcalloc((size_t)count, sizeof(*devices));
 	for (int i = 0; i < count; i++)

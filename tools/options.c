@@ -26,10 +26,10 @@ static const struct option_spec {
 } specs[] = {
 	{ OPT_DEVICE, 'd', "device", "DEVICE", false,
 	  "number (0), node (/dev/paccel0) or PCI address (0000:01:00.0)" },
+	{ OPT_WATCH, 'w', "watch", "SECONDS", true, "go on, every SECONDS (default: 1)" },
+	{ OPT_INTERVAL, 'i', "interval", "SECONDS", false, "length of an interval (default: 1)" },
+	{ OPT_COUNT, 'n', "count", "N", false, "end after N intervals" },
 	{ OPT_JSON, 'j', "json", NULL, false, "JSON instead of text" },
-	{ OPT_WATCH, 'w', "watch", "SECONDS", true, "a line every SECONDS (default: 1)" },
-	{ OPT_INTERVAL, 'i', "interval", "SECONDS", false, "time between lines (default: 1)" },
-	{ OPT_COUNT, 'n', "count", "N", false, "end after N intervals; with --watch, lines" },
 	{ OPT_CSV, 'c', "csv", NULL, false, "comma-separated values instead of text" },
 	{ OPT_MAX_SIZE, 'm', "max-size", "SIZE", false, "largest size (4096, 64K; default: 16M)" },
 	{ OPT_SVG, 'S', "svg", "FILE", false, "draw a chart, too" },
@@ -69,10 +69,12 @@ void options_print_usage(const struct command *command)
 
 		if (!command_takes(command, spec) || spec->id == OPT_DEVICE || spec->id == OPT_HELP)
 			continue;
-		printf(" [--%s", spec->name);
+		printf(spec->id == OPT_CSV ? " | --%s" : " [--%s", spec->name);
 		if (spec->argument)
 			printf(spec->optional ? " [%s]" : " %s", spec->argument);
-		putchar(']');
+		/* Of JSON and CSV, which stand together, only one is possible. */
+		if (spec->id != OPT_JSON || !(command->options & OPT_CSV))
+			putchar(']');
 	}
 }
 
@@ -334,8 +336,13 @@ bool options_parse(const struct command *command, int argc, char **argv, struct 
 	}
 	if (!parse_operands(command, argv + optind, options))
 		return false;
-	if (!options->count || options->watch || !(command->options & OPT_WATCH))
-		return true;
-	complain("%s: --count is for --watch", command->name);
-	return false;
+	if (options->count && !options->watch && command->options & OPT_WATCH) {
+		complain("%s: --count is for --watch", command->name);
+		return false;
+	}
+	if (options->json && options->csv) {
+		complain("%s: --json and --csv exclude each other", command->name);
+		return false;
+	}
+	return true;
 }

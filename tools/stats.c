@@ -46,8 +46,10 @@ static void stats_json(const struct accel_device_info *info, const struct accel_
 	json_print(object);
 }
 
-static void stats_table(const struct accel_memory_stats *stats)
+static void stats_table(const struct accel_device_info *info,
+			const struct accel_memory_stats *stats)
 {
+	device_print(info);
 	for (const struct stat_field *field = stat_fields; field->name; field++) {
 		uint64_t value = stat_value(stats, field);
 
@@ -59,47 +61,13 @@ static void stats_table(const struct accel_memory_stats *stats)
 	}
 }
 
-static void watch_row(const struct accel_memory_stats *now, const struct accel_memory_stats *before,
-		      double seconds)
+static int watch(const struct options *options, unsigned int number)
 {
-	printf("%10s %10s %10s %11s | %10s %10s %10s %10s %10.1f\n", size_text((double)now->used),
-	       size_text((double)now->free), size_text((double)now->dirty),
-	       size_text((double)now->quarantined),
-	       size_text((double)(now->bytes_h2d - before->bytes_h2d) / seconds),
-	       size_text((double)(now->bytes_d2h - before->bytes_d2h) / seconds),
-	       size_text((double)(now->bytes_d2d - before->bytes_d2d) / seconds),
-	       size_text((double)(now->bytes_filled - before->bytes_filled) / seconds),
-	       (double)(now->transfers - before->transfers) / seconds);
-}
+	struct options one = *options;
 
-/* The times are absolute, so that rows do not drift; rates are of the time that has passed. */
-static int watch(struct accel_device *dev, const struct accel_device_info *info,
-		 const struct options *options)
-{
-	struct accel_memory_stats now, before;
-	double time, last = 0;
-	struct timespec next;
-
-	clock_gettime(CLOCK_MONOTONIC, &next);
-	if (!options->json)
-		printf("%10s %10s %10s %11s | %10s %10s %10s %10s %10s\n", "USED", "FREE", "DIRTY",
-		       "QUARANTINED", "H2D/s", "D2H/s", "D2D/s", "FILLED/s", "REQUESTS/s");
-	for (unsigned long row = 0; !options->count || row < options->count; row++) {
-		if (accel_memory_stats_full(dev, &now))
-			return complain_last("stats");
-		time = time_now();
-		if (options->json)
-			stats_json(info, &now);
-		else
-			watch_row(&now, row ? &before : &now, row ? time - last : 1);
-		if (fflush(stdout))
-			return FAILED;
-		before = now;
-		last = time;
-		if (row + 1 != options->count)
-			time_wait(&next, options->interval);
-	}
-	return DONE;
+	one.has_device = true;
+	one.device = number;
+	return command_monitor(&one);
 }
 
 int command_stats(const struct options *options)
@@ -110,20 +78,18 @@ int command_stats(const struct options *options)
 	unsigned int number;
 	int status = device_choose("stats", options, &number);
 
+	if (!status && options->watch)
+		return watch(options, number);
 	if (!status)
 		status = device_open("stats", number, &dev, &info);
 	if (status)
 		return status;
-	if (!options->json)
-		device_print(&info);
-	if (options->watch)
-		status = watch(dev, &info, options);
-	else if (accel_memory_stats_full(dev, &stats))
+	if (accel_memory_stats_full(dev, &stats))
 		status = complain_last("stats");
 	else if (options->json)
 		stats_json(&info, &stats);
 	else
-		stats_table(&stats);
+		stats_table(&info, &stats);
 	accel_device_close(dev);
 	return status;
 }

@@ -105,6 +105,8 @@ check 'help of an unknown subcommand' fails 2 "no subcommand 'frobnicate'" "$too
 check 'copy without a file' fails 2 'FILE is missing' "$tool" copy
 check 'an interval that is none' fails 2 "interval is '0'" "$tool" stats --watch=0
 check 'an interval that is none, in a word of its own' fails 2 "interval is '0'" "$tool" stats --watch 0
+check 'the usage of monitor has one of JSON and CSV' prints '\[--json \| --csv\]$' "$tool" monitor --help
+check 'the usage of top has JSON' prints ' \[--json\]$' "$tool" top --help
 check 'a count without watch' fails 2 '--watch' "$tool" stats --count=3
 for count in 0 -1 x 99999999999999999999; do
 	check "a count of $count" fails 2 "count is '$count': a number from 1" \
@@ -266,15 +268,18 @@ check 'stats with quota' prints '^quota of each user +1024 B$' with MOCK_CARDS=0
 check 'stats --json' json stats 'd["total"] == 4032 and d["node"] == "/dev/paccel3" and len(d) == 22' \
 	with MOCK_CARDS=0,3 "$tool" stats 3 --json
 # rows COUNT OPTION...
-rows() { [ "$(one_card timeout 60 "$tool" stats "${@:2}" | grep -cE '^ +0 B +4032 B ')" = "$1" ]; }
+rows() {
+	[ "$(two_cards timeout 60 "$tool" stats "${@:2}" | tee "$work/out" | grep -cE '^[0-9:]{8} +0 +0 B +4032 B ')" = "$1" ]
+}
 check 'stats --watch' rows 3 --watch=0.01 --count=3
 check 'stats --watch SECONDS in two words' rows 2 --watch 0.01 --count 2
 check 'stats -w -n' rows 2 -w 0.01 -n 2
 check 'stats -w before another option' rows 2 -w -n 2
 check 'stats DEVICE --watch SECONDS' rows 2 0 --watch 0.01 --count 2
 check 'stats --watch SECONDS DEVICE' rows 2 --watch 0.01 0 --count 2
-check 'stats --watch --json is a line each' json_lines stats 'd["total"] == 4032' \
-	one_card "$tool" stats --watch=0.01 --count=4 --json
+check 'stats --watch --json is a line each' json_lines monitor \
+	'[c["index"] for c in d["devices"]] == [0] and d["devices"][0]["free"] == 4032' \
+	two_cards "$tool" stats --watch=0.01 --count=4 --json
 
 # ---- health ----
 
