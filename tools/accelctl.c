@@ -13,8 +13,8 @@ static int command_version(const struct options *options);
 const struct command commands[] = {
 	{ "list", command_list, OPERAND_DEVICE | DEVICE_ALL, OPT_DEVICE | OPT_JSON,
 	  "the devices, one line each",
-	  "Shows number, node, backend, PCI address, memory and free memory of every device.\n"
-	  "FREE is what can be allocated, with what is not scrubbed yet (stats shows both).\n"
+	  "Shows number, node, backend, PCI address and memory of every device. AVAILABLE is what\n"
+	  "can be allocated: free and dirty memory (accelctl stats shows both).\n"
 	  "A device that cannot be opened is shown with the reason." },
 	{ "info", command_info, OPERAND_DEVICE, OPT_DEVICE | OPT_JSON,
 	  "what a device is and can do",
@@ -28,8 +28,8 @@ const struct command commands[] = {
 	{ "stats", command_stats, OPERAND_DEVICE, OPT_DEVICE | OPT_JSON | OPT_WATCH | OPT_COUNT,
 	  "how the memory of a device is used",
 	  "Shows the memory statistics of a device, over all processes, since the driver was\n"
-	  "bound. Free memory can be allocated at once; what is not scrubbed yet (DIRTY) was\n"
-	  "freed, and is filled with zeros before it is allocated again. With --watch it is\n"
+	  "bound. Free memory can be allocated at once; dirty memory was freed, and is filled\n"
+	  "with zeros before it is allocated again; available are both. With --watch it is\n"
 	  "monitor of this device. A number after --watch is SECONDS; --count is for --watch." },
 	{ "health", command_health, OPERAND_DEVICE | DEVICE_ALL, OPT_DEVICE | OPT_JSON,
 	  "whether the devices work",

@@ -96,24 +96,33 @@ int command_dump(const struct options *options);
 int command_drm(const struct options *options);
 int command_complete(const struct options *options);
 
-/* One number of struct accel_memory_stats. */
+/* The statistics of a device, and what an allocation can get: free and dirty memory. */
+struct usage {
+	struct accel_memory_stats stats;
+	uint64_t available;
+};
+
+/* As accel_memory_stats_full(). */
+int usage_read(struct accel_device *dev, struct usage *usage);
+
+/* One number of it. */
 struct stat_field {
-	const char *name; /* in JSON, as in the struct */
-	const char *label;
+	const char *name; /* in JSON */
+	const char *label; /* NULL: in JSON only, since it is 0 for a process that only looks */
 	size_t offset;
 	bool is_count; /* not bytes */
+	bool in_copy; /* copy shows it before and after */
 };
 
 /* Ended by a name of NULL. */
 extern const struct stat_field stat_fields[];
 
-static inline uint64_t stat_value(const struct accel_memory_stats *stats,
-				  const struct stat_field *field)
+static inline uint64_t stat_value(const struct usage *usage, const struct stat_field *field)
 {
-	return *(const uint64_t *)((const char *)stats + field->offset);
+	return *(const uint64_t *)((const char *)usage + field->offset);
 }
 
-void json_add_stats(struct json_object *object, const struct accel_memory_stats *stats);
+void json_add_stats(struct json_object *object, const struct usage *usage);
 
 /* ---- options.c ---- */
 

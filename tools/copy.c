@@ -32,7 +32,7 @@ struct job {
 	uint64_t done, different, first_different;
 	double start, end, shown; /* times */
 	unsigned int tenths; /* of the file, when progress was last shown */
-	struct accel_memory_stats before, after;
+	struct usage before, after;
 };
 
 /* ---- What is shown ---- */
@@ -49,26 +49,22 @@ static void show_job(const struct job *job)
 	       job->size, job->block_size / 2);
 }
 
-static void show_stat(const char *label, uint64_t before, uint64_t after)
-{
-	printf("%-23s %12" PRIu64 " %12" PRIu64 " %+12" PRId64 "\n", label, before, after,
-	       (int64_t)(after - before));
-}
-
-/* What the copy has freed is scrubbed later. It counts as free: an allocation can have it. */
 static void show_stats(const struct job *job)
 {
-	const struct accel_memory_stats *before = &job->before, *after = &job->after;
+	printf("%-24s %14s %14s %14s\n", "", "before", "after", "change");
+	for (const struct stat_field *field = stat_fields; field->name; field++) {
+		uint64_t before = stat_value(&job->before, field);
+		uint64_t after = stat_value(&job->after, field);
+		const char *unit = field->is_count ? "" : " B";
 
-	printf("%-23s %12s %12s %12s\n", "", "before", "after", "change");
-	show_stat("used", before->used, after->used);
-	show_stat("free", before->free + before->dirty, after->free + after->dirty);
-	show_stat("allocations made", before->allocs, after->allocs);
-	show_stat("copied to the device", before->bytes_h2d, after->bytes_h2d);
-	show_stat("copied from the device", before->bytes_d2h, after->bytes_d2h);
-	show_stat("copied inside the device", before->bytes_d2d, after->bytes_d2d);
-	show_stat("filled", before->bytes_filled, after->bytes_filled);
-	show_stat("DMA requests", before->transfers, after->transfers);
+		if (field->in_copy)
+			printf("%-24s %12" PRIu64 "%-2s %12" PRIu64 "%-2s %+12" PRId64 "%s\n",
+			       field->label, before, unit, after, unit, (int64_t)(after - before),
+			       unit);
+	}
+	printf("The check of the fill is %zu B of what was filled, and of what was copied from the "
+	       "device.\n",
+	       job->block_size);
 }
 
 static void draw_progress(const struct job *job, double seconds)
@@ -118,11 +114,11 @@ static int show_result(const struct job *job)
 	return FAILED;
 }
 
-static struct json_object *stats_json(const struct accel_memory_stats *stats)
+static struct json_object *stats_json(const struct usage *usage)
 {
 	struct json_object *object = json_object_new_object();
 
-	json_add_stats(object, stats);
+	json_add_stats(object, usage);
 	return object;
 }
 
@@ -242,7 +238,7 @@ static int run_job(struct job *job)
 {
 	int status;
 
-	if (accel_memory_stats_full(job->dev, &job->before))
+	if (usage_read(job->dev, &job->before))
 		return complain_last("copy");
 	status = take_block(job, job->info.memory_size);
 	if (!status && !job->options->json)
@@ -255,7 +251,7 @@ static int run_job(struct job *job)
 		return status; /* the close frees the block */
 	if (accel_device_memory_deallocate(job->dev, job->block, job->block_size))
 		return complain_last("copy");
-	if (accel_memory_stats_full(job->dev, &job->after))
+	if (usage_read(job->dev, &job->after))
 		return complain_last("copy");
 	if (job->options->json)
 		return json_result(job);

@@ -28,7 +28,7 @@ struct entry {
 	unsigned int number;
 	bool good;
 	struct accel_device_info info;
-	size_t total, free;
+	size_t total, available;
 };
 
 static void entry_read(struct entry *entry, unsigned int number)
@@ -38,7 +38,7 @@ static void entry_read(struct entry *entry, unsigned int number)
 	*entry = (struct entry){ .number = number };
 	if (device_try(number, &dev, &entry->info))
 		return;
-	entry->good = !accel_device_memory_stats(dev, &entry->total, &entry->free);
+	entry->good = !accel_device_memory_stats(dev, &entry->total, &entry->available);
 	accel_device_close(dev);
 }
 
@@ -48,7 +48,7 @@ static struct json_object *entry_json(const struct entry *entry)
 
 	if (entry->good) {
 		json_add_number(object, "memory_size", entry->info.memory_size);
-		json_add_number(object, "free", entry->free);
+		json_add_number(object, "available", entry->available);
 	} else {
 		json_add_text(object, "error", accel_last_error());
 	}
@@ -66,7 +66,7 @@ static void entry_print(const struct entry *entry)
 	snprintf(node, sizeof(node), "/dev/paccel%u", entry->number);
 	printf("%-6u %-14s %-10s %-14s %12s %12s\n", entry->number, node, entry->info.name,
 	       entry->info.bus_address, size_text((double)entry->info.memory_size),
-	       size_text((double)entry->free));
+	       size_text((double)entry->available));
 }
 
 static int list_show(unsigned int number, struct json_object **json)
@@ -86,7 +86,7 @@ int command_list(const struct options *options)
 	char header[80];
 
 	snprintf(header, sizeof(header), "%-6s %-14s %-10s %-14s %12s %12s", "INDEX", "NODE",
-		 "BACKEND", "PCI ADDRESS", "MEMORY", "FREE");
+		 "BACKEND", "PCI ADDRESS", "MEMORY", "AVAILABLE");
 	return devices_show("list", options, devices_in_dev, header, list_show);
 }
 

@@ -250,22 +250,23 @@ check 'completion of help' completes 'info' help i
 
 check 'list' prints '^3 +/dev/paccel3 +mock +0000:04:00.0 +4032 B +4032 B$' \
 	with MOCK_CARDS=0,3 "$tool" list
+check 'the memory of list has the name that stats gives to it' prints ' MEMORY +AVAILABLE$' one_card "$tool" list
 check 'list --json' json list '[(c["index"], c["node"]) for c in d] == [(0, "/dev/paccel0"), (3, "/dev/paccel3")]' \
 	with MOCK_CARDS=3,0 "$tool" list --json
 check 'list --json of a device' json list 'd["index"] == 3' with MOCK_CARDS=3,0 "$tool" list 3 --json
 check 'list --json without device' json list 'd == []' with MOCK_CARDS= "$tool" list --json
 check 'list shows a device that cannot be opened' json list \
-	'd[0]["index"] == 2 and "no permission" in d[0]["error"] and d[1]["free"] == 4032' \
+	'd[0]["index"] == 2 and "no permission" in d[0]["error"] and d[1]["available"] == 4032' \
 	with MOCK_CARDS=2,5 MOCK_DENY=1 "$tool" list --json
 check 'info' prints '^  memory +4032 bytes$' one_card "$tool" info
 check 'info --json' json info 'd["granule"] == 64 and d["capabilities"] == ["memory-survives-reset"]' \
 	one_card "$tool" info --json
-check 'stats' prints '^free +4032 B$' one_card "$tool" stats
+check 'stats' prints '^(free|available) +4032 B$' one_card "$tool" stats
 check 'stats names its device' prints '^device 3: mock at 0000:04:00.0, /dev/paccel3$' \
 	with MOCK_CARDS=3 "$tool" stats
 check 'stats without quota' prints '^quota of each user +none$' one_card "$tool" stats
 check 'stats with quota' prints '^quota of each user +1024 B$' with MOCK_CARDS=0 MOCK_QUOTA=1024 "$tool" stats
-check 'stats --json' json stats 'd["total"] == 4032 and d["node"] == "/dev/paccel3" and len(d) == 22' \
+check 'stats --json' json stats 'd["total"] == 4032 and d["node"] == "/dev/paccel3" and d["available"] == 4032 and len(d) == 23' \
 	with MOCK_CARDS=0,3 "$tool" stats 3 --json
 # rows COUNT OPTION...
 rows() {
@@ -562,9 +563,11 @@ check 'copy shows the device' prints '^device 0: mock at 0000:01:00.0, .* 4032 b
 	one_card "$tool" copy "$work/2016.bin"
 check 'copy shows progress' prints '^\[#{12}\.{12}\]  50 %  .* left$' \
 	one_card "$tool" copy "$work/4032.bin"
-check 'copy shows the statistics' prints '^copied inside the device +0 +2017 +\+2017$' \
+check 'copy shows the statistics' prints '^copied inside the device +0 B +2017 B +\+2017 B$' \
 	one_card "$tool" copy "$work/2017.bin"
-check 'copy that frees its memory has changed nothing' prints '^free +4032 +4032 +\+0$' \
+check 'copy that frees its memory has changed nothing' prints '^available +4032 B +4032 B +\+0 B$' \
+	one_card "$tool" copy "$work/2017.bin"
+check 'copy says which bytes are those of the fill' prints '^The check of the fill is 4032 B ' \
 	one_card "$tool" copy "$work/2017.bin"
 check 'copy --json' json copy 'd["ok"] and d["bytes"] == 2017 and d["piece"] == 2016 and d["different"] == 0' \
 	one_card "$tool" copy --json "$work/2017.bin"
