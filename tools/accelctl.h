@@ -223,7 +223,7 @@ void json_add(struct json_object *object, const char *key, struct json_object *v
 void json_add_text(struct json_object *object, const char *key, const char *value);
 void json_add_number(struct json_object *object, const char *key, uint64_t value);
 void json_add_real(struct json_object *object, const char *key, double value);
-/* An object with the properties of a device: index and node, with @info also name and address. */
+/* An object with the properties of a device: number and node, with @info also backend and address. */
 struct json_object *json_device(unsigned int number, const struct accel_device_info *info);
 /* Prints the value in one line and frees it. */
 void json_print(struct json_object *value);

@@ -81,7 +81,7 @@ static struct json_object *health_json(const struct health *health)
 {
 	struct json_object *object = json_device(health->number, NULL);
 
-	json_add_text(object, "name", health->backend);
+	json_add_text(object, "backend", health->backend);
 	json_add_text(object, "health", health->state);
 	for (size_t i = 0; i < COUNTERS; i++)
 		if (*health->counts[i])

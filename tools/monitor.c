@@ -64,7 +64,7 @@ static const char *health_of(const struct monitored *device)
 static void print_header(const struct options *options)
 {
 	if (options->csv) {
-		printf("time,index,node,bus_address");
+		printf("time,device,node,bus_address");
 		for (size_t i = 0; i < COLUMNS; i++)
 			printf(",%s", columns[i].name);
 		puts(",health");

@@ -172,10 +172,10 @@ struct json_object *json_device(unsigned int number, const struct accel_device_i
 	char node[32];
 
 	snprintf(node, sizeof(node), "/dev/paccel%u", number);
-	json_add_number(object, "index", number);
+	json_add_number(object, "device", number);
 	json_add_text(object, "node", node);
 	if (info) {
-		json_add_text(object, "name", info->name);
+		json_add_text(object, "backend", info->name);
 		json_add_text(object, "bus_address", info->bus_address);
 	}
 	return object;

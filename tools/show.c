@@ -85,7 +85,7 @@ int command_list(const struct options *options)
 {
 	char header[80];
 
-	snprintf(header, sizeof(header), "%-6s %-14s %-10s %-14s %12s %12s", "INDEX", "NODE",
+	snprintf(header, sizeof(header), "%-6s %-14s %-10s %-14s %12s %12s", "DEVICE", "NODE",
 		 "BACKEND", "PCI ADDRESS", "MEMORY", "AVAILABLE");
 	return devices_show("list", options, devices_in_dev, header, list_show);
 }
@@ -99,7 +99,7 @@ static void info_json(const struct accel_device_info *info)
 
 	json_add_number(object, "memory_size", info->memory_size);
 	json_add_number(object, "granule", info->granule);
-	json_add_number(object, "max_transfer", info->max_transfer);
+	json_add_number(object, "max_request", info->max_transfer);
 	json_add_number(object, "max_alignment", info->max_alignment);
 	json_add_number(object, "max_host_bytes", info->max_host_bytes);
 	json_add_number(object, "max_host_ranges", info->max_host_ranges);
@@ -116,18 +116,19 @@ static void info_json(const struct accel_device_info *info)
 static void info_text(const struct accel_device_info *info)
 {
 	printf("device %u\n", info->node);
-	printf("  backend          %s\n", info->name);
-	printf("  node             /dev/paccel%u\n", info->node);
-	printf("  PCI address      %s\n", info->bus_address);
-	printf("  memory           %" PRIu64 " bytes\n", info->memory_size);
-	printf("  granule          %" PRIu64 " bytes\n", info->granule);
-	printf("  largest request  %" PRIu64 " bytes\n", info->max_transfer);
-	printf("  alignment up to  %" PRIu64 " bytes\n", info->max_alignment);
-	printf("  host ranges      %u, of up to %s each\n", info->max_host_ranges,
+	printf("  backend              %s\n", info->name);
+	printf("  node                 /dev/paccel%u\n", info->node);
+	printf("  PCI address          %s\n", info->bus_address);
+	printf("  memory               %" PRIu64 " bytes\n", info->memory_size);
+	printf("  granule              %" PRIu64 " bytes\n", info->granule);
+	printf("  largest DMA request  %" PRIu64 " bytes\n", info->max_transfer);
+	printf("  largest alignment    %" PRIu64 " bytes\n", info->max_alignment);
+	printf("  host ranges          %u, of up to %s each\n", info->max_host_ranges,
 	       size_text((double)info->max_host_bytes));
-	printf("  DMA channels     %u, %u address bits\n", info->engines, info->dma_bits);
-	printf("  copies of        multiples of %u bytes\n", info->copy_align);
-	printf("  capabilities    ");
+	printf("  DMA engines          %u, with bus addresses of %u bits\n", info->engines,
+	       info->dma_bits);
+	printf("  copies and fills     of multiples of %u bytes\n", info->copy_align);
+	printf("  capabilities        ");
 	for (size_t i = 0; i < CAPABILITIES; i++)
 		if (info->capabilities & capability_names[i].bit)
 			printf(" %s", capability_names[i].name);

@@ -12,7 +12,6 @@
 		name, label, offsetof(struct usage, field), is_count, in_copy \
 	}
 
-/* The names are those of struct accel_memory_stats. */
 const struct stat_field stat_fields[] = {
 	FIELD("total", stats.total, "total", false, false),
 	FIELD("used", stats.used, "used", false, true),
@@ -32,7 +31,7 @@ const struct stat_field stat_fields[] = {
 	FIELD("bytes_d2d", stats.bytes_d2d, "copied inside the device", false, true),
 	FIELD("bytes_filled", stats.bytes_filled, "filled", false, true),
 	FIELD("bytes_scrubbed", stats.bytes_scrubbed, "scrubbed", false, false),
-	FIELD("transfers", stats.transfers, "DMA requests", true, true),
+	FIELD("requests", stats.transfers, "DMA requests", true, true),
 	{ 0 },
 };
 

@@ -124,7 +124,7 @@ static void print_json(const struct process *processes, int count, double second
 		json_add_number(entry, "pid", (uint64_t)process->pid);
 		json_add_text(entry, "user", process->user);
 		json_add_text(entry, "command", process->command);
-		json_add_number(entry, "memory", process->memory);
+		json_add_number(entry, "device_memory", process->memory);
 		json_add_number(entry, "host_memory", process->host);
 		json_add_real(entry, "busy_percent", process->busy);
 		json_add_real(entry, "h2d_per_second", process->h2d);
@@ -148,7 +148,7 @@ static void print_table(const struct process *processes, int count)
 	if (in_place)
 		fputs("\033[H\033[J", stdout);
 	printf("%s%7s %-10s %6s %10s %10s %6s %10s %10s %10s %10s %s%s\n", colour(BOLD), "PID",
-	       "USER", "DEVICE", "MEMORY", "HOST", "BUSY %", "H2D/s", "D2H/s", "D2D/s", "FILLED/s",
+	       "USER", "DEVICE", "DEVICE MEM", "HOST MEM", "BUSY %", "H2D/s", "D2H/s", "D2D/s", "FILLED/s",
 	       "COMMAND", colour(PLAIN));
 	for (int i = 0; i < count; i++) {
 		const struct process *process = &processes[i];

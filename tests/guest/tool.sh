@@ -71,10 +71,10 @@ copy_for_long() {
 top_shows_a_copy() {
 	local status=0
 	copy_for_long 1 || return 1
-	json top "[(p['index'], p['pid'], p['command'], p['user'], p['memory'], p['busy_percent'] > 10)
+	json top "[(p['device'], p['pid'], p['command'], p['user'], p['device_memory'], p['busy_percent'] > 10)
 		for p in d['processes']] == [(1, $!, 'accelctl', 'root', $block, True)]" \
 		accelctl top -i 2 -n 1 --json || status=1
-	json monitor "[c['index'] for c in d['devices'] if c['requests_per_second'] > 0.4] == [1]" \
+	json monitor "[c['device'] for c in d['devices'] if c['requests_per_second'] > 0.4] == [1]" \
 		accelctl monitor -i 2 -n 1 --json || status=1
 	! accelctl reset 1 2> "$work/err" || status=1
 	grep "device 1 is in use by process $!:" "$work/err" || status=1
@@ -129,7 +129,7 @@ top_leaves_out_removed_devices() {
 	local address
 	address=$(sed -n 's/^PCI_SLOT_NAME=//p' /sys/class/paccel/paccel1/device/uevent)
 	exec 9<> /dev/paccel1 || return 1
-	json top "[(p['index'], p['pid']) for p in d['processes']] == [(1, $BASHPID)]" accelctl top -i 0.1 -n 1 --json &&
+	json top "[(p['device'], p['pid']) for p in d['processes']] == [(1, $BASHPID)]" accelctl top -i 0.1 -n 1 --json &&
 		echo "$address" > /sys/bus/pci/drivers/paccel/unbind &&
 		echo "$address" > /sys/bus/pci/drivers/paccel/bind && accelctl info "$address" &&
 		json top "d['processes'] == []" accelctl top -i 0.1 -n 1 --json
@@ -154,11 +154,11 @@ check 'list' prints "^1 +/dev/paccel[0-9]+ +$card +[0-9a-f:.]+ +$shown +$shown$"
 check 'info' prints "^  memory +$memory bytes$" accelctl info
 if command -v python3 > /dev/null; then
 	check 'list --json' json list "[c['memory_size'] for c in d] == [$memory, $memory]" accelctl list --json
-	check 'info --json' json info "d['name'] == '$card' and d['granule'] == $granule" accelctl info 1 --json
+	check 'info --json' json info "d['backend'] == '$card' and d['granule'] == $granule" accelctl info 1 --json
 	check 'stats --json' json stats "d['total'] == $memory and d['used'] == 0" accelctl stats --json
 	check 'topo --json' json topo "[p['path'] for p in d['pairs']] == ['self', 'host', 'host', 'self']" \
 		accelctl topo --json
-	check 'bench --json' json bench "d['index'] == 1 and all(p[k] > 0 for p in d['points'] for k in p)" \
+	check 'bench --json' json bench "d['device'] == 1 and all(p[k] > 0 for p in d['points'] for k in p)" \
 		accelctl bench 1 --max-size "$granule" --json
 	check 'top, monitor and reset during a copy' top_shows_a_copy
 	check 'copy --json' json copy "d['ok'] and d['bytes'] == 2500 and d['piece'] == $((block / 2))" \

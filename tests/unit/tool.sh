@@ -166,16 +166,16 @@ for device in 10 /dev/paccel10 0000:0b:00.0; do
 	check "copy --device=$device" prints '^device 10: mock at 0000:0b:00.0, /dev/paccel10,' \
 		two_cards "$tool" copy .gitignore --device=$device
 done
-# only_index INDEX COMMAND...: its JSON has this device and no other one.
-only_index() {
+# only_device NUMBER COMMAND...: its JSON has this device and no other one.
+only_device() {
 	"${@:2}" --json > "$work/out" || return 1
-	[ "$(grep -o '"index": [0-9]*' "$work/out" | sort -u)" = "\"index\": $1" ] || { cat "$work/out"; return 1; }
+	[ "$(grep -o '"device": [0-9]*' "$work/out" | sort -u)" = "\"device\": $1" ] || { cat "$work/out"; return 1; }
 }
 for command in 'monitor -n 1 -i 0.01' 'bench -m 64' quota; do
 	read -r -a words <<< "$command"
 	for device in 10 /dev/paccel10 0000:0b:00.0; do
-		check "${words[0]} $device" only_index 10 two_cards "$tool" "${words[@]}" $device
-		check "${words[0]} -d $device" only_index 10 two_cards "$tool" "${words[@]}" -d $device
+		check "${words[0]} $device" only_device 10 two_cards "$tool" "${words[@]}" $device
+		check "${words[0]} -d $device" only_device 10 two_cards "$tool" "${words[@]}" -d $device
 	done
 done
 for command in 'top -n 1 -i 0.01' 'monitor -n 1 -i 0.01' 'bench -m 64' quota reset dump; do
@@ -251,12 +251,12 @@ check 'completion of help' completes 'info' help i
 check 'list' prints '^3 +/dev/paccel3 +mock +0000:04:00.0 +4032 B +4032 B$' \
 	with MOCK_CARDS=0,3 "$tool" list
 check 'the memory of list has the name that stats gives to it' prints ' MEMORY +AVAILABLE$' one_card "$tool" list
-check 'list --json' json list '[(c["index"], c["node"]) for c in d] == [(0, "/dev/paccel0"), (3, "/dev/paccel3")]' \
+check 'list --json' json list '[(c["device"], c["node"]) for c in d] == [(0, "/dev/paccel0"), (3, "/dev/paccel3")]' \
 	with MOCK_CARDS=3,0 "$tool" list --json
-check 'list --json of a device' json list 'd["index"] == 3' with MOCK_CARDS=3,0 "$tool" list 3 --json
+check 'list --json of a device' json list 'd["device"] == 3' with MOCK_CARDS=3,0 "$tool" list 3 --json
 check 'list --json without device' json list 'd == []' with MOCK_CARDS= "$tool" list --json
 check 'list shows a device that cannot be opened' json list \
-	'd[0]["index"] == 2 and "no permission" in d[0]["error"] and d[1]["available"] == 4032' \
+	'd[0]["device"] == 2 and "no permission" in d[0]["error"] and d[1]["available"] == 4032' \
 	with MOCK_CARDS=2,5 MOCK_DENY=1 "$tool" list --json
 check 'info' prints '^  memory +4032 bytes$' one_card "$tool" info
 check 'info --json' json info 'd["granule"] == 64 and d["capabilities"] == ["memory-survives-reset"]' \
@@ -279,7 +279,7 @@ check 'stats -w before another option' rows 2 -w -n 2
 check 'stats DEVICE --watch SECONDS' rows 2 0 --watch 0.01 --count 2
 check 'stats --watch SECONDS DEVICE' rows 2 --watch 0.01 0 --count 2
 check 'stats --watch --json is a line each' json_lines monitor \
-	'[c["index"] for c in d["devices"]] == [0] and d["devices"][0]["free"] == 4032' \
+	'[c["device"] for c in d["devices"]] == [0] and d["devices"][0]["free"] == 4032' \
 	two_cards "$tool" stats --watch=0.01 --count=4 --json
 
 # ---- health ----
@@ -317,12 +317,12 @@ check 'monitor of a device' monitor_lines '^[0-9:]{8} +10 .* failed$' 2 10 -n 2
 check 'monitor --csv' monitor_lines '^[0-9T:.-]+Z,(0|10),/dev/paccel.*,0,4032,0,0,0.0,0.0,0.0,0.0,0.0,(ok|failed)$' 4 -n 2 -c
 check 'monitor --csv has as many titles as values' \
 	[ "$(monitor --csv -n 1 | awk -F, '{ print NF }' | sort -u | wc -l)" = 1 ]
-check 'monitor --json' json_lines monitor '[c["index"] for c in d["devices"]] == [0, 10] and d["seconds"] > 0' \
+check 'monitor --json' json_lines monitor '[c["device"] for c in d["devices"]] == [0, 10] and d["seconds"] > 0' \
 	monitor -n 3 --json
 export MOCK_DENY=1
 check 'monitor names a device that cannot be opened' fails 0 'monitor: no permission to open /dev/paccel0' \
 	monitor -n 1
-check 'monitor leaves it out' json_lines monitor '[c["index"] for c in d["devices"]] == [10]' \
+check 'monitor leaves it out' json_lines monitor '[c["device"] for c in d["devices"]] == [10]' \
 	monitor -n 2 --json
 check 'monitor fails if no other one is left' fails 1 'no permission to open /dev/paccel10' monitor 10 -n 1
 unset MOCK_DENY
@@ -414,7 +414,7 @@ check 'top of a device' prints '^ +4002 +10 +2048 B ' top 10
 printf 'Name:	xUid:\nUid:	0	0	0	0\n' > "$work/proc/4002/status"
 check 'top shows the user of a process that is named xUid:' prints '^ +4002 root +10 ' top 10
 rm "$work/proc/4002/status"
-check 'top --json' json top '[(p["pid"], p["index"], p["memory"]) for p in d["processes"]] == [(4001, 0, 4096), (4002, 10, 2048)]' \
+check 'top --json' json top '[(p["pid"], p["device"], p["device_memory"]) for p in d["processes"]] == [(4001, 0, 4096), (4002, 10, 2048)]' \
 	top --json
 check 'top --json of a name that is not UTF-8' json top \
 	'd["processes"][0]["command"] == "\x1b[m\x9b\x7f\x80" + chr(0xfffd) + "\xe9" and d["processes"][0]["user"] == "root"' top --json
@@ -446,7 +446,7 @@ check 'topo --json' json topo \
 	'[x["link_width"] for x in d["devices"]] == [None, 4] and [p["path"] for p in d["pairs"]][0::3] == ["self"] * 2' \
 	admin "$tool" topo --json
 check 'topo --json of a device' json topo \
-	'[x["index"] for x in d["devices"]] == [10] and [(p["source"], p["destination"]) for p in d["pairs"]] == [(10, 0), (10, 10)]' \
+	'[x["device"] for x in d["devices"]] == [10] and [(p["source"], p["destination"]) for p in d["pairs"]] == [(10, 0), (10, 10)]' \
 	admin "$tool" topo --json 10
 export MOCK_DENY=1
 check 'topo of a device that cannot be opened' fails 1 'topo: no permission to open /dev/paccel0' \
@@ -463,7 +463,7 @@ check 'topo without device' fails 1 'there is no device' with MOCK_CARDS= "$tool
 
 check 'bench' prints '^    2016 B( +[0-9.]+ [KMGT]?i?B){6}$' two_cards "$tool" bench 10
 check 'bench --json' json bench \
-	'd["index"] == 10 and [p["size"] for p in d["points"]] == [64, 256] and all(p[k] > 0 for p in d["points"] for k in p)' \
+	'd["device"] == 10 and [p["size"] for p in d["points"]] == [64, 256] and all(p[k] > 0 for p in d["points"] for k in p)' \
 	two_cards "$tool" bench --json -d 10 --max-size 256
 check 'bench of larger sizes' json bench '[p["size"] for p in d["points"]] == [4096, 16384]' \
 	with MOCK_CARDS=0 MOCK_BYTES=4194304 "$tool" bench --json --max-size 16K

@@ -31,10 +31,10 @@ def there_and_back():
     array = np.arange(100, dtype="float32")
     with Counted(NUMBER) as there:
         tensor = on_card(paddle.to_tensor(array), NUMBER)
-    assert there["bytes_h2d"] >= array.nbytes and there["transfers"] >= 1, there.grown
+    assert there["bytes_h2d"] >= array.nbytes and there["requests"] >= 1, there.grown
     with Counted(NUMBER) as back:
         same(tensor.numpy(), array)
-    assert back["bytes_d2h"] >= array.nbytes and back["transfers"] >= 1, back.grown
+    assert back["bytes_d2h"] >= array.nbytes and back["requests"] >= 1, back.grown
 
 
 @check
@@ -57,8 +57,8 @@ def trained():
     assert got[-1] < got[0], got
     there = STEPS * (training.bytes_of_inputs() + training.bytes_of_parameters())
     assert card["bytes_h2d"] >= there and card["bytes_d2h"] >= there, card.grown
-    assert card["transfers"] >= 40 * STEPS, card.grown
-    print(f"# {STEPS} steps: {card['transfers']} transfers, {card['bytes_h2d']} bytes to the device, "
+    assert card["requests"] >= 40 * STEPS, card.grown
+    print(f"# {STEPS} steps: {card['requests']} requests, {card['bytes_h2d']} bytes to the device, "
           f"{card['bytes_d2h']} back; losses {got}, on the CPU {wanted}")
 
 

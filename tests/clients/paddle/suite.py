@@ -99,7 +99,7 @@ NODES = [card["node"] for card in cards()]
 
 
 def counters(number=0):
-    """Counters of one of Paddle's devices, of all processes: bytes_h2d, transfers, used, and so on."""
+    """Counters of one of Paddle's devices, of all processes: bytes_h2d, requests, used, and so on."""
     return ask("stats", NODES[number])
 
 
