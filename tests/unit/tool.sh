@@ -169,7 +169,7 @@ done
 # only_device NUMBER COMMAND...: its JSON has this device and no other one.
 only_device() {
 	"${@:2}" --json > "$work/out" || return 1
-	[ "$(grep -o '"device": [0-9]*' "$work/out" | sort -u)" = "\"device\": $1" ] || { cat "$work/out"; return 1; }
+	[ "$(sed 's/"peers": .*//' "$work/out" | grep -o '"device": [0-9]*' | sort -u)" = "\"device\": $1" ] || { cat "$work/out"; return 1; }
 }
 for command in 'monitor -n 1 -i 0.01' 'bench -m 64' quota; do
 	read -r -a words <<< "$command"
@@ -465,6 +465,18 @@ check 'bench' prints '^    2016 B( +[0-9.]+ [KMGT]?i?B){6}$' two_cards "$tool" b
 check 'bench --json' json bench \
 	'd["device"] == 10 and [p["size"] for p in d["points"]] == [64, 256] and all(p[k] > 0 for p in d["points"] for k in p)' \
 	two_cards "$tool" bench --json -d 10 --max-size 256
+check 'bench has a table for each peer' prints '^peer: device 10: mock at 0000:0b:00.0, /dev/paccel10$' two_cards "$tool" bench
+check 'bench of copies to and from a peer' prints '^    2016 B( +[0-9.]+ [KMGT]?i?B){2}$' two_cards "$tool" bench
+check 'bench --json has peers' json bench \
+	'[(p["device"], [x["size"] for x in p["points"]]) for p in d["peers"]] == [(0, [64, 256])] and all(x[k] > 0 for x in d["peers"][0]["points"] for k in x)' \
+	two_cards "$tool" bench --json 10 -m 256
+check 'bench of a single device has no peer' json bench 'd["peers"] == []' one_card "$tool" bench --json -m 64
+leaves_out_a_peer() {
+	two_cards env MOCK_DENY=2 "$tool" bench -m 64 --json > "$work/left" 2> "$work/err" &&
+		grep 'bench: no permission to open /dev/paccel10' "$work/err" &&
+		json bench 'd["peers"] == []' cat "$work/left"
+}
+check 'bench leaves out a peer that cannot be opened' leaves_out_a_peer
 check 'bench of larger sizes' json bench '[p["size"] for p in d["points"]] == [4096, 16384]' \
 	with MOCK_CARDS=0 MOCK_BYTES=4194304 "$tool" bench --json --max-size 16K
 locks_less() {
