@@ -529,6 +529,44 @@ check 'no colour on a dumb terminal' colours 0 TERM=dumb
 no_escapes() { ! health | grep $'\033'; }
 check 'no colour elsewhere' no_escapes
 
+# ---- In place on a terminal ----
+
+# on_terminal COMMAND: what a command of the shell, with the mock, prints to a terminal of 24 lines; $rows: of so many.
+on_terminal() {
+	MOCK_CARDS=0,10 MOCK_SYSFS=$work/sysfs MOCK_PROC=$work/proc TERM=${TERM_IS:-xterm} script -qec \
+		"stty rows ${rows:-24}; export LD_PRELOAD=$mock; $1" /dev/null > "$work/screen"
+}
+# refreshes COUNT COMMAND: so often it clears the screen from its top.
+refreshes() {
+	on_terminal "$2"
+	cat -v "$work/screen"
+	[ "$(grep -oF $'\033[H\033[J' "$work/screen" | wc -l)" = "$1" ]
+}
+check 'top is refreshed in place on a terminal' refreshes 3 "$tool top -i 0.01 -n 3"
+TERM_IS=dumb check 'top is not on a dumb terminal' refreshes 0 "$tool top -i 0.01 -n 3"
+# top_rows COUNT ROWS: on a terminal of so many rows it shows so many processes, the one with more memory first.
+top_rows() {
+	rows=$2 on_terminal "$tool top -i 0.01 -n 1"
+	cat -v "$work/screen"
+	[ "$(grep -acE '^ +400[12] ' "$work/screen")" = "$1" ] && grep -qaE '^ +4001 ' "$work/screen"
+}
+check 'top shows all processes where there is room' top_rows 2 24
+check 'top shows as many as fit' top_rows 1 4
+# The terminal is standard error only.
+shows_progress() {
+	on_terminal "$tool bench -m 64 --json > $work/bench" || return 1
+	cat -v "$work/screen"
+	[ "$(grep -oE $'\r\033\\[K[0-9]+ of 8: [a-z0-9_]+, 64 B' "$work/screen" | sed 's/.*K//' | xargs)" = \
+		"$(printf '%s, 64 B ' '1 of 8: h2d' '2 of 8: d2h' '3 of 8: h2d_pageable' '4 of 8: d2h_pageable' '5 of 8: d2d' \
+			'6 of 8: fill' '7 of 8: to_peer' '8 of 8: from_peer' | xargs)" ] &&
+		[ "$(tail -c 4 "$work/screen")" = $'\r\033[K' ] && json bench 'd["device"] == 0' cat "$work/bench"
+}
+check 'bench shows its progress on a terminal, and clears it' shows_progress
+shows_no_progress() { two_cards "$tool" bench -m 64 2>&1 > "$work/out" | (! grep .); }
+check 'bench shows none elsewhere' shows_no_progress
+redraws() { on_terminal "$tool copy Makefile" && grep -cE $'\r\\[#*\\.*\\] .* left\033\\[K' "$work/screen"; }
+check 'copy redraws its progress on a terminal' redraws
+
 # ---- dump ----
 
 mkdir -p "$work/dumps/devcd3/failing_device"
