@@ -47,7 +47,7 @@ enum {
 struct options {
 	bool help;
 	bool has_device; /* a device was named */
-	unsigned int device; /* its number, N of /dev/paccelN */
+	unsigned int device; /* its node number, N of /dev/paccelN */
 	bool json;
 	bool csv;
 	bool watch;
@@ -139,7 +139,7 @@ const char *option_argument(const struct command *command, const char *word);
 void options_complete(const struct command *command, const char *prefix,
 		      void (*candidate)(const char *word, const char *prefix));
 
-/* ---- devices.c: a device has the number of its node /dev/paccelN ---- */
+/* ---- devices.c: the number of a device is that of its node, N of /dev/paccelN ---- */
 
 /* The numbers of all devices, ascending: an array to be freed, and its length. */
 int devices_in_dev(unsigned int **numbers);

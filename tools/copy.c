@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * accelctl copy: a file through device memory, piece by piece: in to one half of a block, inside
- * the device to the other, and out. Every byte is compared, so no checksum is needed. Memory use
- * does not depend on the size of the file.
+ * accelctl copy: tests a device with the content of a file, which goes through device memory piece
+ * by piece: in to one half of a block, inside the device to the other, and out. Every byte is
+ * compared, so no checksum is needed. Memory use does not depend on the size of the file.
  */
 #include "accelctl.h"
 
@@ -42,10 +42,10 @@ static void show_job(const struct job *job)
 	const struct accel_device_info *info = &job->info;
 
 	printf("device %u: %s at %s, /dev/paccel%u, %" PRIu64 " bytes of memory, granule %" PRIu64
-	       "\n",
+	       " bytes\n",
 	       info->node, info->name, info->bus_address, info->node, info->memory_size,
 	       info->granule);
-	printf("file: %s, %" PRIu64 " bytes, in pieces of %zu\n", visible(job->options->file),
+	printf("file: %s, %" PRIu64 " bytes, in pieces of %zu bytes\n", visible(job->options->file),
 	       job->size, job->block_size / 2);
 }
 

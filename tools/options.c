@@ -25,14 +25,14 @@ static const struct option_spec {
 	const char *help;
 } specs[] = {
 	{ OPT_DEVICE, 'd', "device", "DEVICE", false,
-	  "number (0), node (/dev/paccel0) or PCI address (0000:01:00.0)" },
-	{ OPT_WATCH, 'w', "watch", "SECONDS", true, "go on, every SECONDS (default: 1)" },
+	  "node number (0), node (/dev/paccel0) or PCI address (0000:01:00.0)" },
+	{ OPT_WATCH, 'w', "watch", "SECONDS", true, "repeat every SECONDS (default: 1)" },
 	{ OPT_INTERVAL, 'i', "interval", "SECONDS", false, "length of an interval (default: 1)" },
 	{ OPT_COUNT, 'n', "count", "N", false, "end after N intervals" },
 	{ OPT_JSON, 'j', "json", NULL, false, "JSON instead of text" },
 	{ OPT_CSV, 'c', "csv", NULL, false, "comma-separated values instead of text" },
-	{ OPT_MAX_SIZE, 'm', "max-size", "SIZE", false, "largest size (4096, 64K; default: 16M)" },
-	{ OPT_SVG, 'S', "svg", "FILE", false, "draw a chart, too" },
+	{ OPT_MAX_SIZE, 'm', "max-size", "SIZE", false, "largest size to measure (4096, 64K; default: 16M)" },
+	{ OPT_SVG, 'S', "svg", "FILE", false, "draw a chart, too (without peers)" },
 	{ OPT_SET, 's', "set", "SIZE", false, "new quota (4096, 64M, 2G); none: no quota" },
 	{ OPT_OUTPUT, 'o', "output", "FILE", false, "file to create; -: standard output" },
 	{ OPT_DELETE, 'D', "delete", NULL, false, "delete it from the kernel afterwards" },
@@ -78,6 +78,14 @@ void options_print_usage(const struct command *command)
 	}
 }
 
+static const char *default_device(const struct command *command)
+{
+	if (command->operands & DEVICE_REQUIRED)
+		return "required";
+	return command->operands & DEVICE_ALL ? "default: all devices" :
+						"default: the one with the lowest node number";
+}
+
 void options_print_help(const struct command *command)
 {
 	for (size_t i = 0; i < SPECS; i++) {
@@ -90,6 +98,8 @@ void options_print_help(const struct command *command)
 		if (spec->argument)
 			width += printf(spec->optional ? " [%s]" : " %s", spec->argument);
 		printf("%*s%s\n", width < HELP_COLUMN ? HELP_COLUMN - width : 2, "", spec->help);
+		if (spec->id == OPT_DEVICE)
+			printf("%*s%s\n", HELP_COLUMN, "", default_device(command));
 	}
 }
 

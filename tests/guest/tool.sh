@@ -36,7 +36,7 @@ as_the_schema_says() {
 		name=${file##*/}
 		words+=("${name%%.*}" "$file" True)
 	done
-	[ ${#words[@]} -ge 27 ] && /usr/bin/python3 tests/unit/accelctl_json.py "${words[@]}"
+	[ ${#words[@]} -ge 30 ] && /usr/bin/python3 tests/unit/accelctl_json.py "${words[@]}"
 }
 
 all_came_back() {
@@ -91,7 +91,7 @@ unused_again() {
 }
 
 quota_works() {
-	accelctl quota 1 --set "$1" && accelctl copy "$work/file" 1 | grep "in pieces of $2\$" &&
+	accelctl quota 1 --set "$1" && accelctl copy "$work/file" 1 | grep "in pieces of $2 bytes\$" &&
 		accelctl stats 1 | grep "^quota of each user  *$1 B\$" && accelctl quota 1 --set none
 }
 
@@ -120,6 +120,7 @@ keeps_its_number() {
 	address=$(sed -n 's/^PCI_SLOT_NAME=//p' "/sys/class/paccel/paccel$number/device/uevent")
 	echo "$address" > /sys/bus/pci/drivers/paccel/unbind || return 1
 	accelctl info 1 | grep -x 'device 1' && accelctl stats | grep '^device 1: ' &&
+		! accelctl list "$number" 2> "$work/err" && grep "there is no device $number: there is 1" "$work/err" &&
 		! accelctl info "$number" 2> "$work/err" && grep "there is no device $number: there is 1" "$work/err" &&
 		! accelctl info "$address" 2> "$work/err" && grep "no device at PCI address $address" "$work/err"
 }
@@ -151,6 +152,7 @@ ring) card=ring memory=15728640 shown='15\.0 MiB' granule=4096 block=8388608 quo
 esac
 head -c 2500 /dev/urandom > "$work/file"
 check 'list' prints "^1 +/dev/paccel[0-9]+ +$card +[0-9a-f:.]+ +$shown +$shown$" accelctl list
+check 'list of a device' [ "$(accelctl list 1 | cut -d ' ' -f 1 | xargs)" = 'DEVICE 1' ]
 check 'info' prints "^  memory +$memory bytes$" accelctl info
 if command -v python3 > /dev/null; then
 	check 'list --json' json list "[c['memory_size'] for c in d] == [$memory, $memory]" accelctl list --json
@@ -158,13 +160,16 @@ if command -v python3 > /dev/null; then
 	check 'stats --json' json stats "d['total'] == $memory and d['used'] == 0" accelctl stats --json
 	check 'topo --json' json topo "[p['path'] for p in d['pairs']] == ['self', 'host', 'host', 'self']" \
 		accelctl topo --json
-	check 'bench --json' json bench "d['device'] == 1 and all(p[k] > 0 for p in d['points'] for k in p)" \
+	check 'topo --json of a device' json topo "[(p['source'], p['destination']) for p in d['pairs']] == [(1, 0), (1, 1)]" \
+		accelctl topo -d 1 --json
+	check 'bench --json' json bench "[d['device']] + [p['device'] for p in d['peers']] == [1, 0] and all(p[k] > 0
+		for p in d['points'] + d['peers'][0]['points'] for k in p)" \
 		accelctl bench 1 --max-size "$granule" --json
 	check 'top, monitor and reset during a copy' top_shows_a_copy
 	check 'copy --json' json copy "d['ok'] and d['bytes'] == 2500 and d['piece'] == $((block / 2))" \
 		accelctl copy "$work/file" --json --device=1
 else
-	for name in list info stats topo bench top copy; do
+	for name in list info stats topo 'topo of a device' bench top copy; do
 		skip "$name --json" 'there is no python3'
 	done
 fi

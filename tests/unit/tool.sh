@@ -62,9 +62,9 @@ json_lines() {
 # ---- The command line ----
 
 subcommands=$("$tool" | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
-check 'without arguments it shows the overview' prints '^  copy +a file through' "$tool"
+check 'without arguments it shows the overview' prints '^  copy +tests a device: a file through' "$tool"
 for option in help --help -h; do
-	check "the overview by $option" prints '^  copy +a file through' "$tool" $option
+	check "the overview by $option" prints '^  copy +tests a device: ' "$tool" $option
 done
 for option in version --version -V; do
 	check "the version by $option" prints '^accelctl [0-9]+\.[0-9]+\.[0-9]+$' "$tool" $option
@@ -105,6 +105,10 @@ check 'help of an unknown subcommand' fails 2 "no subcommand 'frobnicate'" "$too
 check 'copy without a file' fails 2 'FILE is missing' "$tool" copy
 check 'an interval that is none' fails 2 "interval is '0'" "$tool" stats --watch=0
 check 'an interval that is none, in a word of its own' fails 2 "interval is '0'" "$tool" stats --watch 0
+check 'the help of monitor says which devices are shown' prints '^ +default: all devices$' "$tool" monitor --help
+check 'the help of copy says which device is used' prints '^ +default: the one with the lowest node number$' \
+	"$tool" copy --help
+check 'the help of reset says that there is no default' prints '^ +required$' "$tool" reset --help
 check 'the usage of monitor has one of JSON and CSV' prints '\[--json \| --csv\]$' "$tool" monitor --help
 check 'the usage of top has JSON' prints ' \[--json\]$' "$tool" top --help
 check 'a count without watch' fails 2 '--watch' "$tool" stats --count=3
@@ -609,7 +613,7 @@ copies() {
 for size in 0 1 64 2015 2016 2017 4032 4033 100000; do
 	check "copy of $size bytes" copies $size
 done
-check 'copy shows the device' prints '^device 0: mock at 0000:01:00.0, .* 4032 bytes .* granule 64$' \
+check 'copy shows the device' prints '^device 0: mock at 0000:01:00.0, .* 4032 bytes .* granule 64 bytes$' \
 	one_card "$tool" copy "$work/2016.bin"
 check 'copy shows progress' prints '^\[#{12}\.{12}\]  50 %  .* left$' \
 	one_card "$tool" copy "$work/4032.bin"
@@ -630,7 +634,7 @@ cp "$work/64.bin" "$not_utf8"
 check 'copy --json of a name that is not UTF-8' json copy \
 	'd["file"].endswith("x" + 7 * chr(0xfffd) + "y" + chr(0xe9) + chr(0xfffd))' \
 	one_card "$tool" copy --json "$not_utf8"
-check 'copy takes what the quota leaves' prints 'in pieces of 504$' \
+check 'copy takes what the quota leaves' prints 'in pieces of 504 bytes$' \
 	with MOCK_CARDS=0 MOCK_QUOTA=1024 "$tool" copy "$work/4033.bin"
 comes_back_wrong() {
 	with MOCK_CARDS=0 MOCK_CORRUPT=1 "$tool" copy "$work/4033.bin" > "$work/out"
