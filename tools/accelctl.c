@@ -21,7 +21,8 @@ const struct command commands[] = {
 	  "what a device is and can do",
 	  "Shows the properties and the capabilities of a device. The granule is the unit of\n"
 	  "allocation: sizes are rounded up to it. The driver cuts copies into DMA requests of\n"
-	  "at most the largest size. Host ranges are host memory that a process has page-locked\n"
+	  "at most the largest size. Addresses and sizes of copies and fills are multiples of\n"
+	  "the copy alignment. Host ranges are host memory that a process has page-locked\n"
 	  "for the device. accelctl(1) explains the capabilities." },
 	{ "topo", command_topo, OPERAND_DEVICE | DEVICE_ALL, OPT_DEVICE | OPT_JSON,
 	  "where the devices are, and which pairs copy directly",

@@ -127,7 +127,8 @@ static void info_text(const struct accel_device_info *info)
 	       size_text((double)info->max_host_bytes));
 	printf("  DMA engines          %u, with bus addresses of %u bits\n", info->engines,
 	       info->dma_bits);
-	printf("  copies and fills     of multiples of %u bytes\n", info->copy_align);
+	printf("  copy alignment       %u byte%s\n", info->copy_align,
+	       info->copy_align == 1 ? "" : "s");
 	printf("  capabilities        ");
 	for (size_t i = 0; i < CAPABILITIES; i++)
 		if (info->capabilities & capability_names[i].bit)
