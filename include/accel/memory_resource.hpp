@@ -630,10 +630,7 @@ private:
 
 inline current_resources &resources()
 {
-	/* Never destroyed, as with devices(). */
-	static current_resources *all = new current_resources;
-
-	return *all;
+	return of_this_process<current_resources>();
 }
 
 } // namespace detail

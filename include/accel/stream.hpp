@@ -8,11 +8,13 @@
 #include <accel/accel.h>
 #include <accel/error.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <mutex>
 #include <ostream>
 #include <string>
+#include <unistd.h>
 #include <utility>
 
 namespace accel {
@@ -43,6 +45,31 @@ inline device_id &current_device() noexcept
 	thread_local device_id current{0};
 
 	return current;
+}
+
+/*
+ * The only T of a process. A child of fork() gets a new one: handles of its parent are of no use to
+ * it, and another thread may have held a lock. Never destroyed: static buffers may end later.
+ */
+template <class T> T &of_this_process()
+{
+	struct instance {
+		pid_t pid;
+		instance *parent; /* keeps it reachable for leak checkers */
+		T value{};
+	};
+	static std::atomic<instance *> current{nullptr};
+	const pid_t pid = getpid();
+	instance *found = current.load();
+
+	while (!found || found->pid != pid) {
+		auto *mine = new instance{pid, found};
+
+		if (current.compare_exchange_strong(found, mine))
+			return mine->value;
+		delete mine;
+	}
+	return found->value;
 }
 
 /* Devices that were opened because somebody asked for memory of theirs; until the process ends. */
@@ -94,10 +121,7 @@ private:
 
 inline open_devices &devices()
 {
-	/* Never destroyed: buffers that are static may end later than anything here would. */
-	static open_devices *all = new open_devices;
-
-	return *all;
+	return of_this_process<open_devices>();
 }
 
 } // namespace detail

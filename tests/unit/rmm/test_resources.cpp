@@ -409,6 +409,31 @@ static void test_others_while_one_waits()
 	pinned.deallocate_sync(host, 100);
 }
 
+/* fork() leaves the child without the parent's devices: it opens its own, also for its resources. */
+static void use_device_in_child()
+{
+	try {
+		device_buffer buffer{100, cuda_stream_view{}};
+		auto bytes = pattern(100);
+
+		ok(buffer.data() && cudaMemcpy(buffer.data(), bytes.data(), 100, cudaMemcpyDefault) ==
+					    cudaSuccess);
+		ok(contents(buffer) == bytes);
+	} catch (const std::exception &error) {
+		tap_check(0, __func__, __LINE__, error.what());
+	}
+}
+
+static void test_fork()
+{
+	device_buffer buffer{100, cuda_stream_view{}};
+	auto bytes = pattern(100);
+
+	in_child(use_device_in_child);
+	ok(cudaMemcpy(buffer.data(), bytes.data(), 100, cudaMemcpyDefault) == cudaSuccess);
+	ok(contents(buffer) == bytes);
+}
+
 /* A stream that has failed says so where a call can throw. */
 static void test_stream_that_failed()
 {
@@ -516,6 +541,7 @@ int main()
 	RUN(test_streams);
 	RUN(test_stream_that_is_busy);
 	RUN(test_others_while_one_waits);
+	RUN(test_fork);
 	RUN(test_stream_that_failed);
 	RUN(test_runtime);
 	RUN(test_fill);
