@@ -88,12 +88,14 @@ public:
 		return dev;
 	}
 
-	/* For all work of a device, if it was opened here. Others do not wait for it, too. */
+	/* Waits for all work of a device, without lock_. A device that is absent has none. */
 	int synchronize(device_id id)
 	{
-		accel_device *dev = opened(id);
-
-		return dev ? accel_device_synchronize(dev) : 0;
+		try {
+			return accel_device_synchronize(of(id));
+		} catch (const device_error &error) {
+			return error.code() == -ENODEV ? 0 : error.code();
+		}
 	}
 
 	/* A program that wants to end with no device open; no memory may be live. */
@@ -107,14 +109,6 @@ public:
 	}
 
 private:
-	accel_device *opened(device_id id)
-	{
-		std::lock_guard<std::mutex> guard{lock_};
-		auto found = open_.find(id.value());
-
-		return found == open_.end() ? nullptr : found->second;
-	}
-
 	std::mutex lock_; /* protects open_ */
 	std::map<int, accel_device *> open_;
 };

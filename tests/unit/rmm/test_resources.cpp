@@ -409,6 +409,39 @@ static void test_others_while_one_waits()
 	pinned.deallocate_sync(host, 100);
 }
 
+/* The default stream waits for streams that were created without these headers. */
+static void test_default_stream_waits_for_c()
+{
+	accel_device *dev;
+	accel_stream *stream;
+	void *ptr, *host;
+	unsigned int waits = mock_calls(PACCEL_NR_WAIT);
+
+	accel::check(accel_device_open(0, &dev));
+	accel::check(accel_stream_create(dev, &stream));
+	accel::check(accel_device_memory_allocate(dev, &ptr, 100));
+	accel::check(accel_host_memory_allocate(dev, &host, 100));
+	mock_hold(0);
+	accel::check(accel_async_memory_copy(stream, ptr, host, 100));
+	std::thread waiting{[] { rmm::cuda_stream_default.synchronize_no_throw(); }};
+
+	mock_wait_calls(PACCEL_NR_WAIT, waits + 1);
+	mock_release(0);
+	waiting.join();
+	accel::check(accel_host_memory_deallocate(dev, host, 100));
+	accel::check(accel_device_memory_deallocate(dev, ptr, 100));
+	accel::check(accel_stream_destroy(stream));
+	accel::check(accel_device_close(dev));
+}
+
+static void test_default_stream_without_device()
+{
+	mock_reset();
+	rmm::cuda_stream_default.synchronize();
+	ok(cudaDeviceSynchronize() == cudaSuccess);
+	mock_add(0);
+}
+
 /* fork() leaves the child without the parent's devices: it opens its own, also for its resources. */
 static void use_device_in_child()
 {
@@ -541,6 +574,8 @@ int main()
 	RUN(test_streams);
 	RUN(test_stream_that_is_busy);
 	RUN(test_others_while_one_waits);
+	RUN(test_default_stream_waits_for_c);
+	RUN(test_default_stream_without_device);
 	RUN(test_fork);
 	RUN(test_stream_that_failed);
 	RUN(test_runtime);
