@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-namespace accel {
+namespace accel __attribute__((visibility("default"))) {
 
 /**
  * Bytes that are not initialised. All is done on the stream that is given last, and nothing waits for

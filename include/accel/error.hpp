@@ -12,7 +12,8 @@
 #include <stdexcept>
 #include <string>
 
-namespace accel {
+/* Shared objects compiled with -fvisibility=hidden share exceptions and current resources. */
+namespace accel __attribute__((visibility("default"))) {
 
 /* A call that can never be right, such as a copy from a null pointer. */
 class logic_error : public std::logic_error {

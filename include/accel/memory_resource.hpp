@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace accel {
+namespace accel __attribute__((visibility("default"))) {
 
 /* What memory is aligned to where nobody says otherwise, as cudaMalloc() has it. */
 inline constexpr std::size_t default_alignment = 256;

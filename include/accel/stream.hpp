@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace accel {
+namespace accel __attribute__((visibility("default"))) {
 
 /**
  * A device by its number, in order of nodes.

@@ -98,6 +98,50 @@ built_with_cmake() {
 }
 check 'CMake' built_with_cmake
 
+# Shared objects with hidden symbols share the resource of a device and the exceptions.
+cat > "$work/consumer/setter.cpp" <<'END'
+#include <rmm/mr/per_device_resource.hpp>
+#include <rmm/mr/statistics_resource_adaptor.hpp>
+
+extern "C" __attribute__((visibility("default"))) void set_and_throw()
+{
+	rmm::mr::set_current_device_resource(
+		rmm::mr::statistics_resource_adaptor{accel::device_resource{}});
+	throw rmm::out_of_memory{"of the other object"};
+}
+END
+cat > "$work/consumer/reader.cpp" <<'END'
+#include <rmm/error.hpp>
+#include <rmm/mr/per_device_resource.hpp>
+
+extern "C" void set_and_throw();
+extern "C" __attribute__((visibility("default"))) int catch_and_read()
+{
+	try {
+		set_and_throw();
+	} catch (const rmm::out_of_memory &) {
+		return accel::get_current_device_resource() ==
+		       accel::any_resource{accel::device_resource{}};
+	}
+	return 1;
+}
+END
+echo 'extern "C" int catch_and_read(); int main() { return catch_and_read(); }' \
+	> "$work/consumer/shared.cpp"
+
+hidden_symbols() { # compiler
+	local dir=$work/consumer
+	set -- "$1" -std=c++17 -Wall -Wextra -Werror -fPIC -fvisibility=hidden \
+		-I "$root$prefix/include/accel/compat" -I "$root$prefix/include" \
+		-L "$root$prefix/lib" -L "$dir" -Wl,-rpath,"$dir"
+	"$@" -shared -o "$dir/libsetter.so" "$dir/setter.cpp" -laccel &&
+		"$@" -shared -o "$dir/libreader.so" "$dir/reader.cpp" -lsetter -laccel &&
+		"$@" -o "$dir/shared" "$dir/shared.cpp" -lreader -lsetter -laccel &&
+		LD_LIBRARY_PATH="$root$prefix/lib" over_the_mock "$dir/shared"
+}
+check 'hidden symbols, g++' hidden_symbols g++
+check 'hidden symbols, clang++' hidden_symbols clang++
+
 # RMM's own headers are there, too: those of ours that have the same names come first.
 mkdir -p "$work/containers"
 cat > "$work/containers/consumer.cpp" <<'END'

@@ -34,7 +34,7 @@ enum cudaMemcpyKind {
 #define cudaStreamLegacy (static_cast<cudaStream_t>(nullptr))
 #define cudaStreamPerThread (static_cast<cudaStream_t>(nullptr))
 
-namespace accel {
+namespace accel __attribute__((visibility("default"))) {
 namespace detail {
 
 /* The error of the last call that failed in this thread; cudaGetLastError() takes it. */
@@ -165,7 +165,7 @@ inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, std::size_t size,
 		size ? accel_async_memory_copy(stream, dst, src, size) : 0);
 }
 
-namespace accel {
+namespace accel __attribute__((visibility("default"))) {
 namespace detail {
 
 /* The processor's memory: filled as unified memory is, behind the stream and complete on return. */

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 
 inline constexpr std::size_t CUDA_ALLOCATION_ALIGNMENT = accel::default_alignment;
 inline constexpr std::size_t RMM_DEFAULT_HOST_ALIGNMENT = alignof(std::max_align_t);

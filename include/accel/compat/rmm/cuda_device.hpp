@@ -5,7 +5,7 @@
 
 #include <accel/stream.hpp>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 
 using cuda_device_id = accel::device_id;
 using cuda_set_device_raii = accel::device_guard;

@@ -5,7 +5,7 @@
 
 #include <rmm/cuda_stream_view.hpp>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 
 using cuda_stream = accel::stream;
 

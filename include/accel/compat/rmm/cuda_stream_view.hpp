@@ -7,7 +7,7 @@
 #include <cuda/stream>
 #include <cuda_runtime_api.h>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 
 using cuda_stream_view = accel::stream_view;
 

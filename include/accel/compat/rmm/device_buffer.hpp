@@ -12,7 +12,7 @@
 #include <rmm/mr/per_device_resource.hpp>
 #include <rmm/resource_ref.hpp>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 
 using accel::device_buffer;
 

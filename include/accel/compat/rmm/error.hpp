@@ -5,7 +5,7 @@
 
 #include <accel/error.hpp>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 
 using accel::bad_alloc;
 using accel::invalid_argument;

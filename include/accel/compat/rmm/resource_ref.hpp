@@ -7,7 +7,7 @@
 #include <cuda/memory_resource>
 #include <rmm/detail/error.hpp>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 
 using device_resource_ref = accel::resource_ref;
 using device_async_resource_ref = accel::resource_ref;

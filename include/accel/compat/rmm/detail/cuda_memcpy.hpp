@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 namespace detail {
 
 inline cudaError_t memcpy_async(void *dst, const void *src, std::size_t count,

@@ -8,7 +8,7 @@
 
 /* Until 25.12, and from 26.02 on. Nothing of these headers is in a namespace of its own. */
 #define RMM_NAMESPACE rmm
-#define RMM_NAMESPACE_BEGIN namespace rmm {
+#define RMM_NAMESPACE_BEGIN namespace rmm __attribute__((visibility("default"))) {
 #define RMM_NAMESPACE_END }
 #define RMM_CONSTEXPR_FRIEND constexpr friend
 

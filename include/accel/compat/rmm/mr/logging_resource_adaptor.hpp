@@ -5,7 +5,7 @@
 
 #include <accel/memory_resource.hpp>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 namespace mr {
 
 using logging_resource_adaptor = accel::logging_resource;

@@ -7,7 +7,7 @@
 #include <rmm/cuda_device.hpp>
 #include <rmm/resource_ref.hpp>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 namespace mr {
 
 /* Refers to what is set: valid until another one is. */

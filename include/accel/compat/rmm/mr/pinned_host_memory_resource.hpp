@@ -5,7 +5,7 @@
 
 #include <accel/memory_resource.hpp>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 namespace mr {
 
 using pinned_host_memory_resource = accel::pinned_resource;

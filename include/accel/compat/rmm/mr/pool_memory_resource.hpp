@@ -5,7 +5,7 @@
 
 #include <accel/memory_resource.hpp>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 namespace mr {
 
 using pool_memory_resource = accel::pool_resource;

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-namespace rmm {
+namespace rmm __attribute__((visibility("default"))) {
 namespace mr {
 
 class device_memory_resource {
