@@ -153,9 +153,31 @@ inline cudaError_t cudaFree(void *ptr) noexcept
 	return accel::detail::cuda_result(err);
 }
 
+namespace accel __attribute__((visibility("default"))) {
+namespace detail {
+
+/* Waits for the streams of the device whose memory this is. Pageable memory has none. */
+inline int synchronize_device_of(const void *ptr) noexcept
+{
+	struct accel_pointer_info info;
+	const int err = accel_pointer_get_info(ptr, &info);
+
+	return err || !info.device ? err : accel_device_synchronize(info.device);
+}
+
+} // namespace detail
+} // namespace accel
+
+/* Ordered after the work of all streams of both devices, as on CUDA's legacy default stream. */
 inline cudaError_t cudaMemcpy(void *dst, const void *src, std::size_t size, cudaMemcpyKind) noexcept
 {
-	return accel::detail::cuda_result(size ? accel_memory_copy(dst, src, size) : 0);
+	int err = size ? accel::detail::synchronize_device_of(src) : 0;
+
+	if (!err && size)
+		err = accel::detail::synchronize_device_of(dst);
+	if (!err && size)
+		err = accel_memory_copy(dst, src, size);
+	return accel::detail::cuda_result(err);
 }
 
 inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, std::size_t size, cudaMemcpyKind,

@@ -442,6 +442,35 @@ static void test_default_stream_without_device()
 	mock_add(0);
 }
 
+/* cudaMemcpy() is ordered after all streams, as CUDA's legacy default stream. */
+static void test_copy_waits_for_streams()
+{
+	rmm::mr::pinned_host_memory_resource pinned;
+	auto *host = static_cast<unsigned char *>(pinned.allocate_sync(100));
+	unsigned int waits = mock_calls(PACCEL_NR_WAIT);
+	unsigned char back[100] = {};
+
+	{
+		rmm::cuda_stream stream;
+		device_buffer buffer{100, stream.view()};
+
+		memset(host, 7, 100);
+		mock_hold(0);
+		ok(cudaMemcpyAsync(buffer.data(), host, 100, cudaMemcpyDefault, stream.value()) ==
+		   cudaSuccess);
+		std::thread copying{[&] {
+			ok(cudaMemcpy(back, buffer.data(), 100, cudaMemcpyDeviceToHost) ==
+			   cudaSuccess);
+		}};
+
+		mock_wait_calls(PACCEL_NR_WAIT, waits + 1);
+		mock_release(0);
+		copying.join();
+		ok(!memcmp(back, host, 100));
+	}
+	pinned.deallocate_sync(host, 100);
+}
+
 /* fork() leaves the child without the parent's devices: it opens its own, also for its resources. */
 static void use_device_in_child()
 {
@@ -576,6 +605,7 @@ int main()
 	RUN(test_others_while_one_waits);
 	RUN(test_default_stream_waits_for_c);
 	RUN(test_default_stream_without_device);
+	RUN(test_copy_waits_for_streams);
 	RUN(test_fork);
 	RUN(test_stream_that_failed);
 	RUN(test_runtime);
