@@ -122,12 +122,23 @@ inline const char *cudaGetErrorName(cudaError_t error) noexcept
 	return "unrecognized error code";
 }
 
-/* libaccel's sentence about the last call of this thread that failed, if there is one. */
 inline const char *cudaGetErrorString(cudaError_t error) noexcept
 {
-	const char *last = error == cudaSuccess ? nullptr : accel_last_error();
-
-	return last && *last ? last : cudaGetErrorName(error);
+	switch (error) {
+	case cudaSuccess:
+		return "no error";
+	case cudaErrorInvalidValue:
+		return "invalid argument";
+	case cudaErrorMemoryAllocation:
+		return "out of memory";
+	case cudaErrorInvalidDevice:
+		return "invalid device ordinal";
+	case cudaErrorNotReady:
+		return "device not ready";
+	case cudaErrorUnknown:
+		return "unknown error";
+	}
+	return "unrecognized error code";
 }
 
 inline cudaError_t cudaMalloc(void **ptr, std::size_t size) noexcept

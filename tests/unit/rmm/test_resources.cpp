@@ -546,7 +546,15 @@ static void test_runtime()
 	ok(cudaFree(ptr) == cudaSuccess && cudaFree(nullptr) == cudaSuccess);
 	ok(cudaFree(bytes) == cudaErrorInvalidValue);
 	ok(cudaMalloc(&ptr, 2 * card_size) == cudaErrorMemoryAllocation && !ptr);
-	ok(strstr(cudaGetErrorString(cudaErrorMemoryAllocation), "2097152"));
+	ok(!strcmp(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory"));
+	ok(!strcmp(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument"));
+	try {
+		RMM_CUDA_TRY(cudaMalloc(&ptr, 2 * card_size));
+		ok(!"an exception");
+	} catch (const rmm::cuda_error &error) {
+		ok(strstr(error.what(), "cudaErrorMemoryAllocation out of memory: "));
+		ok(strstr(error.what(), "2097152"));
+	}
 	ok(cudaMemsetAsync(bytes, 0, 10) == cudaErrorInvalidValue);
 	ok(cudaGetDeviceCount(&number) == cudaSuccess && number == 2);
 	ok(cudaSetDevice(1) == cudaSuccess && cudaGetDevice(&number) == cudaSuccess && number == 1);

@@ -15,6 +15,21 @@
 #define ACCEL_RMM_THIRD(a, b, c, name, ...) name
 #define ACCEL_RMM_SECOND(a, b, name, ...) name
 
+namespace accel __attribute__((visibility("default"))) {
+namespace detail {
+
+/* Name and text of an error, and libaccel's message about the last call of this thread that failed. */
+inline std::string cuda_error_text(cudaError_t error)
+{
+	const char *last = accel_last_error();
+	std::string text = std::string{cudaGetErrorName(error)} + " " + cudaGetErrorString(error);
+
+	return last && *last ? text + ": " + last : text;
+}
+
+} // namespace detail
+} // namespace accel
+
 /* RMM_EXPECTS(condition, reason[, exception]) */
 #define RMM_EXPECTS(...) \
 	ACCEL_RMM_THIRD(__VA_ARGS__, ACCEL_RMM_EXPECTS_3, ACCEL_RMM_EXPECTS_2, )(__VA_ARGS__)
@@ -42,7 +57,7 @@
 		const cudaError_t accel_rmm_error = (call); \
 		if (accel_rmm_error != cudaSuccess) \
 			throw exception{std::string{ACCEL_RMM_WHERE} + \
-					cudaGetErrorString(accel_rmm_error)}; \
+					::accel::detail::cuda_error_text(accel_rmm_error)}; \
 	} while (0)
 
 #define RMM_ASSERT_CUDA_SUCCESS(call) \
