@@ -142,6 +142,17 @@ hidden_symbols() { # compiler
 check 'hidden symbols, g++' hidden_symbols g++
 check 'hidden symbols, clang++' hidden_symbols clang++
 
+# Headers of CUDA and RMM that are included before ours.
+refused_after() { # macro of theirs, header
+	local output
+	output=$(echo "#include <$2>" | g++ -std=c++17 -fsyntax-only "-D$1" -x c++ - \
+		-I "$root$prefix/include/accel/compat" -I "$root$prefix/include" 2>&1) && return 1
+	grep -F 'put accel/compat first in the include path' <<< "$output"
+}
+check "after CUDA's headers" refused_after __CUDA_RUNTIME_API_H__ rmm/device_buffer.hpp
+check "after RMM's checks" refused_after 'RMM_EXPECTS(x)=' rmm/device_buffer.hpp
+check "after RMM's exports" refused_after RMM_EXPORT rmm/device_buffer.hpp
+
 # RMM's own headers are there, too: those of ours that have the same names come first.
 mkdir -p "$work/containers"
 cat > "$work/containers/consumer.cpp" <<'END'

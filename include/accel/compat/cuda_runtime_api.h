@@ -4,6 +4,10 @@
 #ifndef ACCEL_COMPAT_CUDA_RUNTIME_API_H
 #define ACCEL_COMPAT_CUDA_RUNTIME_API_H
 
+#ifdef __CUDA_RUNTIME_API_H__
+#error "CUDA's cuda_runtime_api.h is included before accel's: put accel/compat first in the include path"
+#endif
+
 #include <accel/device_buffer.hpp>
 #include <accel/memory_resource.hpp>
 

@@ -3,6 +3,10 @@
 #ifndef ACCEL_COMPAT_RMM_DETAIL_ERROR_HPP
 #define ACCEL_COMPAT_RMM_DETAIL_ERROR_HPP
 
+#ifdef RMM_EXPECTS
+#error "RMM's rmm/detail/error.hpp is included before accel's: put accel/compat first in the include path"
+#endif
+
 #include <cuda_runtime_api.h>
 #include <rmm/error.hpp>
 

@@ -3,6 +3,10 @@
 #ifndef ACCEL_COMPAT_RMM_DETAIL_EXPORT_HPP
 #define ACCEL_COMPAT_RMM_DETAIL_EXPORT_HPP
 
+#ifdef RMM_EXPORT
+#error "RMM's rmm/detail/export.hpp is included before accel's: put accel/compat first in the include path"
+#endif
+
 #define RMM_EXPORT __attribute__((visibility("default")))
 #define RMM_HIDDEN __attribute__((visibility("hidden")))
 
