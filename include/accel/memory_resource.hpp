@@ -12,7 +12,9 @@
 #include <accel/stream.hpp>
 
 #include <cstddef>
+#include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -156,6 +158,37 @@ template <class R> accel_resource of_class(R &resource) noexcept
 		return {&class_ops<R>::ops, &resource};
 }
 
+/* Whether a resource allocates from the driver, of whichever kind. */
+inline bool is_of_driver(const accel_resource &resource, accel_device *dev) noexcept
+{
+	accel_resource driver;
+
+	for (auto kind : {ACCEL_MEMORY_DEVICE, ACCEL_MEMORY_HOST, ACCEL_MEMORY_UNIFIED})
+		if (!accel_resource_of_device(dev, kind, &driver) && driver.ops == resource.ops)
+			return true;
+	return false;
+}
+
+/*
+ * The memory of a deallocation that failed. The driver's resources then free the allocation at this
+ * address, as cudaFree() does. A device that was removed, and one of before a fork, keep nothing.
+ */
+inline void deallocation_failed(const accel_resource &resource, int err, void *ptr,
+				std::size_t size) noexcept
+{
+	struct accel_pointer_info info;
+	accel_resource owner;
+
+	if (err == -ENODEV || err == -EPERM)
+		return;
+	std::fprintf(stderr, "accel: deallocation of %zu bytes at %p failed: %s\n", size, ptr,
+		     *accel_last_error() ? accel_last_error() : accel_strerror(err));
+	if (!accel_pointer_get_info(ptr, &info) && info.base == ptr &&
+	    is_of_driver(resource, info.device) &&
+	    !accel_resource_of_device(info.device, info.kind, &owner))
+		accel_resource_deallocate(&owner, nullptr, ptr, info.size, 1);
+}
+
 /* What all our own classes can do, in every order of arguments that clients use. */
 template <class R> class allocator {
 public:
@@ -172,13 +205,18 @@ public:
 		return ptr;
 	}
 
+	/* An error is written to stderr, as RMM logs it. */
 	void deallocate(stream_ref stream, void *ptr, std::size_t size,
 			std::size_t alignment = default_alignment) noexcept
 	{
 		const accel_resource resource = self();
 
+		int err = 0;
+
 		if (ptr)
-			accel_resource_deallocate(&resource, stream.get(), ptr, size, alignment);
+			err = accel_resource_deallocate(&resource, stream.get(), ptr, size, alignment);
+		if (err)
+			deallocation_failed(resource, err, ptr, size);
 	}
 
 	void *allocate_sync(std::size_t size, std::size_t alignment = default_alignment)

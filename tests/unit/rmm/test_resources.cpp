@@ -318,6 +318,44 @@ static void test_base_class()
 	}));
 }
 
+/* What is written to stderr meanwhile. */
+template <class Call> std::string stderr_of(Call call)
+{
+	FILE *file = tmpfile();
+	int old = dup(STDERR_FILENO);
+	char text[1000] = {};
+
+	dup2(fileno(file), STDERR_FILENO);
+	call();
+	dup2(old, STDERR_FILENO);
+	close(old);
+	rewind(file);
+	static_cast<void>(!fread(text, 1, sizeof(text) - 1, file));
+	fclose(file);
+	return text;
+}
+
+/* Memory of the driver is freed as cudaFree() would; the error is written to stderr. */
+static void test_refused_deallocation()
+{
+	rmm::mr::cuda_memory_resource mr;
+	rmm::mr::pinned_host_memory_resource pinned;
+	rmm::device_async_resource_ref ref = mr;
+	struct accel_memory_stats stats;
+	void *wrong_size = mr.allocate_sync(100), *unified;
+
+	ok(stderr_of([&] { ref.deallocate_sync(wrong_size, 99); }).find(": size is 99") !=
+	   std::string::npos);
+	unified = rmm::mr::managed_memory_resource{}.allocate_sync(100);
+	ok(!stderr_of([&] { mr.deallocate_sync(unified, 100); }).empty());
+	ok(mock_host_ranges(0) == 0);
+	ok(stderr_of([&] { mr.deallocate_sync(&stats, 100); }).find("accel: ") == 0);
+	void *freed = pinned.allocate_sync(100);
+	ok(stderr_of([&] { pinned.deallocate_sync(freed, 100); }).empty());
+	accel::check(accel_memory_stats_full(accel::device_handle(), &stats));
+	ok(stats.mine == 0);
+}
+
 /* Every order of arguments that clients use. */
 static void test_all_ways_to_allocate()
 {
@@ -607,6 +645,7 @@ int main()
 	RUN(test_own_exception);
 	RUN(test_forgotten_exception);
 	RUN(test_base_class);
+	RUN(test_refused_deallocation);
 	RUN(test_all_ways_to_allocate);
 	RUN(test_streams);
 	RUN(test_stream_that_is_busy);
