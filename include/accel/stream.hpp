@@ -294,6 +294,14 @@ public:
 	stream_view view() const noexcept { return stream_view{stream_}; }
 	operator stream_view() const noexcept { return view(); }
 	operator stream_ref() const noexcept { return stream_ref{stream_}; }
+	friend bool operator==(const stream &a, const stream &b) noexcept
+	{
+		return a.stream_ == b.stream_;
+	}
+	friend bool operator!=(const stream &a, const stream &b) noexcept
+	{
+		return a.stream_ != b.stream_;
+	}
 	void synchronize() const { view().synchronize(); }
 	void synchronize_no_throw() const noexcept { view().synchronize_no_throw(); }
 

@@ -388,6 +388,7 @@ static void test_streams()
 
 	ok(stream.is_valid() && view.value() == stream.value() && !view.is_default());
 	ok(view != other.view() && view == stream.view());
+	ok(stream == stream && stream != other && stream == view && view != other);
 	view.synchronize();
 	ok(cuda::stream_ref{view}.is_done());
 	cuda::stream_ref{view}.sync();
