@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -388,7 +389,10 @@ using pinned_resource = driver_resource<ACCEL_MEMORY_HOST>;
  */
 class pool_resource : public detail::allocator<pool_resource> {
 public:
-	/* @maximum_size 0: as much as there is. Throws bad_alloc, device_error. */
+	/*
+	 * @maximum_size 0: as much as there is. Throws bad_alloc, device_error; logic_error if
+	 * @initial_size is more than @maximum_size.
+	 */
 	explicit pool_resource(any_resource upstream, std::size_t initial_size = 0,
 			       std::size_t maximum_size = 0)
 	{
@@ -457,6 +461,11 @@ private:
 
 	void make(any_resource upstream, const accel_pool_options &options)
 	{
+		if (options.maximum_size && options.initial_size > options.maximum_size)
+			throw logic_error{"Initial size of a pool, " +
+					  std::to_string(options.initial_size) +
+					  ", exceeds its maximum size, " +
+					  std::to_string(options.maximum_size) + "."};
 		state_ = std::make_shared<state>(std::move(upstream));
 		detail::allocate_or_throw([&] {
 			return accel_pool_create(device_handle(), &state_->upstream.c_resource(),

@@ -132,6 +132,9 @@ static void test_pool_with_a_maximum()
 	ok(throws<rmm::out_of_memory>([] {
 		rmm::mr::pool_memory_resource none{rmm::mr::cuda_memory_resource{}, 2 * card_size};
 	}));
+	ok(throws<rmm::logic_error>([] {
+		rmm::mr::pool_memory_resource none{rmm::mr::cuda_memory_resource{}, 1 << 13, 1 << 12};
+	}));
 }
 
 static void test_adaptors()
