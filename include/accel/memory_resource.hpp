@@ -12,12 +12,15 @@
 #include <accel/stream.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -402,12 +405,19 @@ public:
 		options.maximum_size = maximum_size;
 		make(std::move(upstream), options);
 	}
+	/* As RMM's: std::nullopt is no maximum. */
+	pool_resource(any_resource upstream, std::size_t initial_size,
+		      std::optional<std::size_t> maximum_size)
+		: pool_resource{std::move(upstream), initial_size, maximum_size.value_or(0)}
+	{
+	}
 	pool_resource(any_resource upstream, const accel_pool_options &options)
 	{
 		make(std::move(upstream), options);
 	}
 
 	accel_pool *c_pool() const noexcept { return state_->pool; }
+	resource_ref get_upstream_resource() const noexcept { return state_->upstream; }
 	/* Memory for accel_memory_export(); deallocate() frees it. */
 	void *allocate_exportable(stream_ref stream, std::size_t size,
 				  std::size_t alignment = default_alignment)
@@ -549,6 +559,43 @@ public:
 		: adaptor_resource{std::move(upstream), accel_adaptor_create_statistics}
 	{
 	}
+
+	/* As RMM has them, since construction: a scope is counted apart. */
+	struct counter {
+		std::int64_t value, peak, total;
+	};
+	using counters = std::pair<counter, counter>; /* of bytes, of allocations */
+
+	counter get_bytes_counter() const { return counters_of(statistics()).first; }
+	counter get_allocations_counter() const { return counters_of(statistics()).second; }
+	/* push_scope(); returns what was counted until now. */
+	counters push_counters()
+	{
+		const counters now = counters_of(statistics());
+
+		push_scope();
+		return now;
+	}
+	/* pop_scope(). Throws out_of_range if no scope is open. */
+	counters pop_counters()
+	{
+		try {
+			return counters_of(pop_scope());
+		} catch (const device_error &error) {
+			if (error.code() == -ENOENT)
+				throw out_of_range{error.what()};
+			throw;
+		}
+	}
+
+private:
+	static counters counters_of(const accel_adaptor_statistics &from) noexcept
+	{
+		auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+
+		return {{number(from.bytes), number(from.peak_bytes), number(from.total_bytes)},
+			{number(from.count), number(from.peak_count), number(from.total_count)}};
+	}
 };
 
 /** Counts, and measures the time that upstream takes. */
@@ -580,13 +627,29 @@ private:
 /** Writes a line of CSV for each call, into a file that is replaced. */
 class logging_resource : public adaptor_resource {
 public:
-	logging_resource(any_resource upstream, const std::string &path)
+	/* @flush is ignored: a line is written when the call that it is about returns. */
+	explicit logging_resource(any_resource upstream, const std::string &path = default_path(),
+				  [[maybe_unused]] bool flush = true)
 		: adaptor_resource{std::move(upstream),
 				   [&path](const accel_resource *up, accel_adaptor **adaptor) {
 					   return accel_adaptor_create_logging(up, path.c_str(),
 									       adaptor);
 				   }}
 	{
+	}
+
+	void flush() const noexcept {}
+	std::string header() const { return "Thread,Time,Action,Pointer,Size,Stream"; }
+
+private:
+	static std::string default_path()
+	{
+		const char *path = std::getenv("RMM_LOG_FILE");
+
+		if (!path)
+			throw logic_error{"RMM logging requested without an explicit file name, "
+					  "but RMM_LOG_FILE is unset"};
+		return path;
 	}
 };
 

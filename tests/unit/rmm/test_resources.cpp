@@ -129,6 +129,10 @@ static void test_pool_with_a_maximum()
 			all.emplace_back(256, cuda_stream_view{}, pool);
 	}));
 	ok(all.size() == (1 << 13) / 256);
+	ok(pool.get_upstream_resource() == accel::any_resource{rmm::mr::cuda_memory_resource{}});
+	rmm::mr::pool_memory_resource no_maximum{rmm::mr::cuda_memory_resource{}, 1 << 12, std::nullopt};
+
+	ok(no_maximum.pool_size() == 1 << 12);
 	ok(throws<rmm::out_of_memory>([] {
 		rmm::mr::pool_memory_resource none{rmm::mr::cuda_memory_resource{}, 2 * card_size};
 	}));
@@ -176,6 +180,37 @@ static void test_scopes()
 	ok(throws<accel::device_error>([&] { timing.pop_scope(); }));
 }
 
+static void test_counters()
+{
+	rmm::mr::statistics_resource_adaptor statistics{rmm::mr::cuda_memory_resource{}};
+	device_buffer buffer{600, cuda_stream_view{}, statistics};
+	auto before = statistics.push_counters();
+
+	ok(before.first.value == 600 && before.second.value == 1);
+	{
+		device_buffer more{50, cuda_stream_view{}, statistics};
+	}
+	auto [bytes, allocations] = statistics.pop_counters();
+
+	ok(bytes.value == 0 && bytes.peak == 50 && bytes.total == 50);
+	ok(allocations.value == 0 && allocations.peak == 1 && allocations.total == 1);
+	ok(statistics.get_bytes_counter().value == 600);
+	ok(statistics.get_bytes_counter().peak == 650 && statistics.get_bytes_counter().total == 650);
+	ok(statistics.get_allocations_counter().total == 2);
+	ok(throws<rmm::out_of_range>([&] { statistics.pop_counters(); }));
+}
+
+static void test_available_memory()
+{
+	auto [free, total] = rmm::available_device_memory();
+	device_buffer buffer{card_size / 2, cuda_stream_view{}};
+
+	ok(free == card_size && total == card_size);
+	ok(rmm::available_device_memory().first == card_size / 2);
+	ok(rmm::percent_of_free_device_memory(50) == card_size / 4);
+	ok(rmm::percent_of_free_device_memory(1) == (card_size / 200 & ~255));
+}
+
 /* RMM's adaptor is told whether to keep backtraces, ours how much of them. */
 static void test_whole_backtraces()
 {
@@ -198,14 +233,24 @@ static void test_log()
 	std::string text, line;
 
 	{
-		rmm::mr::logging_resource_adaptor logging{rmm::mr::cuda_memory_resource{}, path};
+		rmm::mr::logging_resource_adaptor logging{rmm::mr::cuda_memory_resource{}, path, true};
 		device_buffer buffer{100, cuda_stream_view{}, logging};
+
+		logging.flush();
+		ok(logging.header() == "Thread,Time,Action,Pointer,Size,Stream");
 	}
 	std::ifstream file{path};
 
 	while (std::getline(file, line))
 		text += line + "\n";
 	ok(text.find("Thread,Time,Action,Pointer,Size,Stream\n") == 0);
+	unsetenv("RMM_LOG_FILE");
+	ok(throws<rmm::logic_error>([] {
+		rmm::mr::logging_resource_adaptor none{rmm::mr::cuda_memory_resource{}};
+	}));
+	setenv("RMM_LOG_FILE", path, 1);
+	rmm::mr::logging_resource_adaptor by_environment{rmm::mr::cuda_memory_resource{}};
+	unsetenv("RMM_LOG_FILE");
 	ok(text.find(",allocate,") != std::string::npos && text.find(",free,") != std::string::npos);
 	ok(throws<rmm::cuda_error>([] {
 		rmm::mr::logging_resource_adaptor none{rmm::mr::cuda_memory_resource{}, "/nowhere/log"};
@@ -644,6 +689,8 @@ int main()
 	RUN(test_pool_with_a_maximum);
 	RUN(test_adaptors);
 	RUN(test_scopes);
+	RUN(test_counters);
+	RUN(test_available_memory);
 	RUN(test_whole_backtraces);
 	RUN(test_log);
 	RUN(test_own_exception);
