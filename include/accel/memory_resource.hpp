@@ -16,11 +16,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <execinfo.h>
 #include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -670,9 +672,30 @@ public:
 	{
 	}
 
+	/* Backtrace of an allocation as text. */
+	class stack_trace {
+	public:
+		explicit stack_trace(std::vector<void *> frames) : frames_{std::move(frames)} {}
+
+		friend std::ostream &operator<<(std::ostream &out, const stack_trace &trace)
+		{
+			const int count = static_cast<int>(trace.frames_.size());
+			const std::unique_ptr<char *, decltype(&std::free)> names{
+				backtrace_symbols(trace.frames_.data(), count), std::free};
+
+			for (int i = 0; names && i < count; i++)
+				out << "#" << i << " in " << names.get()[i] << "\n";
+			return out;
+		}
+
+	private:
+		std::vector<void *> frames_;
+	};
+
 	struct allocation_info {
 		std::size_t allocation_size;
 		std::vector<void *> frames;
+		std::shared_ptr<const stack_trace> strace; /* null without frames */
 	};
 
 	/* By address. */
@@ -688,10 +711,14 @@ private:
 	static int add(void *data, const accel_adaptor_allocation *live) noexcept
 	{
 		try {
+			std::vector<void *> frames{live->frames, live->frames + live->nr_frames};
+			std::shared_ptr<const stack_trace> strace;
+
+			if (!frames.empty())
+				strace = std::make_shared<const stack_trace>(frames);
 			static_cast<std::map<void *, allocation_info> *>(data)->emplace(
 				live->ptr,
-				allocation_info{live->size,
-						{live->frames, live->frames + live->nr_frames}});
+				allocation_info{live->size, std::move(frames), std::move(strace)});
 			return 0;
 		} catch (...) {
 			return -ENOMEM;

@@ -11,6 +11,7 @@
 #include <rmm/mr/device/pool_memory_resource.hpp>
 
 #include <fstream>
+#include <sstream>
 #include <thread>
 #include <unistd.h>
 
@@ -224,6 +225,13 @@ static void test_whole_backtraces()
 	};
 
 	ok(frames(with) > 2 && frames(one) == 1 && frames(without) == 0);
+	device_buffer buffer{100, cuda_stream_view{}, with};
+	device_buffer other{100, cuda_stream_view{}, without};
+	std::ostringstream text;
+
+	text << *with.get_outstanding_allocations().begin()->second.strace;
+	ok(text.str().find("#0 in ") == 0 && text.str().find("\n#1 in ") != std::string::npos);
+	ok(!without.get_outstanding_allocations().begin()->second.strace);
 }
 
 static void test_log()
