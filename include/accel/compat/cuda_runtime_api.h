@@ -49,6 +49,14 @@ inline cudaError_t &cuda_last_error() noexcept
 	return last;
 }
 
+/* Whether accel_last_error() is about the last error of this thread. */
+inline bool &cuda_error_has_message() noexcept
+{
+	thread_local bool has_message = false;
+
+	return has_message;
+}
+
 inline cudaError_t cuda_result(int err) noexcept
 {
 	cudaError_t result;
@@ -74,6 +82,7 @@ inline cudaError_t cuda_result(int err) noexcept
 	default:
 		result = cudaErrorUnknown;
 	}
+	cuda_error_has_message() = true;
 	return cuda_last_error() = result;
 }
 
@@ -88,6 +97,7 @@ template <class Call> cudaError_t cuda_call(Call call) noexcept
 	} catch (const std::bad_alloc &) {
 		return cuda_result(-ENOMEM);
 	} catch (const std::invalid_argument &) {
+		cuda_error_has_message() = false;
 		return cuda_last_error() = cudaErrorInvalidDevice;
 	} catch (...) {
 		return cuda_result(-EIO);

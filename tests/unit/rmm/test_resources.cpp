@@ -650,6 +650,13 @@ static void test_runtime()
 		ok(strstr(error.what(), "cudaErrorMemoryAllocation out of memory: "));
 		ok(strstr(error.what(), "2097152"));
 	}
+	/* The message of that call is not one about the next failure. */
+	try {
+		RMM_CUDA_TRY(cudaSetDevice(2));
+		ok(!"an exception");
+	} catch (const rmm::cuda_error &error) {
+		ok(!strstr(error.what(), "2097152"));
+	}
 	ok(cudaMemsetAsync(bytes, 0, 10) == cudaErrorInvalidValue);
 	ok(cudaGetDeviceCount(&number) == cudaSuccess && number == 2);
 	ok(cudaSetDevice(1) == cudaSuccess && cudaGetDevice(&number) == cudaSuccess && number == 1);
