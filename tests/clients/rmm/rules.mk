@@ -26,7 +26,7 @@ $$(RMM_CLIENTS_OUT)/$(1)-$(2): tests/clients/rmm/containers.cpp tests/clients/rm
 	@mkdir -p $$(@D)
 	$$(call step,CXX)$(2) -std=$$(RMM_STD_$(1)) $$(CXX_WARNINGS) -Iinclude/accel/compat -Iinclude \
 		-isystem $$(RMM_HEADERS_OUT)/$(1)/include \
-		-isystem $$(RMM_HEADERS_OUT)/$(1)/include/rapids $$(CFLAGS) -MMD -MP -o $$@ $$< \
+		-isystem $$(RMM_HEADERS_OUT)/$(1)/include/rapids $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< \
 		-L$$(BUILD)/lib -laccel -Wl,--enable-new-dtags -Wl,-rpath,'$$$$ORIGIN/../../../lib' \
 		$$(LDFLAGS)
 endef
@@ -40,7 +40,7 @@ $(RMM_SHARED): tests/clients/rmm/shared.cpp tests/clients/rmm/rules.mk $(LIB_FIL
 	@mkdir -p $(@D)
 	$(call step,CXX)g++ -std=c++20 $(CXX_WARNINGS) -Iinclude/accel/compat -Iinclude -I$(SUNDIALS_OURS) \
 		-isystem $(RMM_HEADERS_OUT)/26.10.0/include \
-		-isystem $(RMM_HEADERS_OUT)/26.10.0/include/rapids $(CFLAGS) -MMD -MP -o $@ $< \
+		-isystem $(RMM_HEADERS_OUT)/26.10.0/include/rapids $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< \
 		$(CLIENTS_SO) -L$(BUILD)/lib -laccel \
 		$(SUNDIALS_LIBS_OUT)/7.9.0/libsundials_core-*.so.* -Wl,--enable-new-dtags \
 		-Wl,-rpath,'$$ORIGIN/../sundials:$$ORIGIN/../../../lib' \
