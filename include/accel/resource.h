@@ -307,8 +307,9 @@ int accel_adaptor_create_limiting(const struct accel_resource *upstream, uint64_
  * Makes an adaptor that writes a line of CSV for each call of upstream, in the format of RMM's
  * logs, so that its tools read them: ``Thread,Time,Action,Pointer,Size,Stream``. Action is
  * ``allocate``, ``allocate failure`` or ``free``, Time that of the day in UTC. Lines are complete
- * when the call returns, in the order of the calls of upstream. An error of the file does not fail
- * an allocation: accel_adaptor_destroy() returns it.
+ * when the call returns, in the order of the calls of upstream; the lines of concurrent calls may
+ * be in another order than the calls. The adaptor holds no lock while it writes a line. An error of
+ * the file does not fail an allocation: accel_adaptor_destroy() returns it.
  *
  * Return: as accel_adaptor_create_statistics(); or the negative errno of opening @path.
  */

@@ -104,6 +104,8 @@ static int allocate(void *context, struct accel_stream *stream, size_t size, siz
 	if (adaptor->kind->allocated)
 		adaptor->kind->allocated(adaptor, &call, err);
 	pthread_mutex_unlock(&adaptor->lock);
+	if (adaptor->kind->log)
+		adaptor->kind->log(adaptor, &call, err ? "allocate failure" : "allocate");
 	return err;
 }
 
@@ -131,6 +133,8 @@ static int let_go(struct accel_adaptor *adaptor, struct adaptor_call *call)
 		adaptor->statistics.count--;
 	}
 	pthread_mutex_unlock(&adaptor->lock);
+	if (!err && adaptor->kind->log)
+		adaptor->kind->log(adaptor, call, "free");
 	return err;
 }
 

@@ -22,8 +22,8 @@ struct adaptor_call {
 };
 
 /*
- * What a kind does besides counting; every function may be missing. All are called under the lock
- * but allocate, so that others do not wait for upstream.
+ * What a kind does besides counting; every function may be missing. All are called under the lock,
+ * unless stated otherwise.
  */
 struct adaptor_kind {
 	/* The time that upstream takes is measured. */
@@ -40,6 +40,12 @@ struct adaptor_kind {
 	 */
 	int (*free)(struct accel_adaptor *adaptor, struct adaptor_call *call);
 	void (*freed)(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err);
+	/*
+	 * Without the lock, since it may write to a file: after upstream was asked for memory, and
+	 * before it gets memory back.
+	 */
+	void (*log)(struct accel_adaptor *adaptor, const struct adaptor_call *call,
+		    const char *action);
 	/* At the end. */
 	int (*destroy)(struct accel_adaptor *adaptor);
 };

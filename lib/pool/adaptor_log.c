@@ -20,27 +20,34 @@
 struct logging {
 	struct accel_adaptor base;
 	int fd;
-	int err; /* the first one of the file */
+	int err; /* of the file; atomic */
 };
 
-/* The file is the program's to read at any time: nothing is kept back. */
+/*
+ * The application may read the file at any time, so nothing is buffered. O_APPEND keeps the lines of
+ * threads apart, since each is one write().
+ */
 static void write_all(struct logging *logging, const char *text, size_t size)
 {
 	ssize_t written;
 
-	while (size && !logging->err) {
+	while (size && !__atomic_load_n(&logging->err, __ATOMIC_RELAXED)) {
 		written = write(logging->fd, text, size);
 		if (written > 0) {
 			text += written;
 			size -= (size_t)written;
 		} else if (!written || errno != EINTR) {
-			logging->err = written ? -errno : -EIO;
+			__atomic_store_n(&logging->err, written ? -errno : -EIO, __ATOMIC_RELAXED);
 		}
 	}
 }
 
-static void write_line(struct accel_adaptor *adaptor, const char *action,
-		       const struct adaptor_call *call)
+/*
+ * The line of a free is written before upstream has the memory, so the next allocation of the address
+ * comes behind it.
+ */
+static void log_line(struct accel_adaptor *adaptor, const struct adaptor_call *call,
+		     const char *action)
 {
 	KEEP_ERRNO;
 	struct timespec now;
@@ -57,21 +64,6 @@ static void write_line(struct accel_adaptor *adaptor, const char *action,
 	write_all((struct logging *)adaptor, line, (size_t)length);
 }
 
-static void log_allocated(struct accel_adaptor *adaptor, const struct adaptor_call *call, int err)
-{
-	write_line(adaptor, err ? "allocate failure" : "allocate", call);
-}
-
-/* Before it is free, so that its next allocation comes behind this line. */
-static int log_free(struct accel_adaptor *adaptor, struct adaptor_call *call)
-{
-	int err = adaptor_covers(adaptor, call);
-
-	if (!err)
-		write_line(adaptor, "free", call);
-	return err;
-}
-
 static int close_log(struct accel_adaptor *adaptor)
 {
 	struct logging *logging = (struct logging *)adaptor;
@@ -84,8 +76,7 @@ static int close_log(struct accel_adaptor *adaptor)
 }
 
 static const struct adaptor_kind logging_kind = {
-	.allocated = log_allocated,
-	.free = log_free,
+	.log = log_line,
 	.destroy = close_log,
 };
 
@@ -99,7 +90,8 @@ int accel_adaptor_create_logging(const struct accel_resource *upstream, const ch
 	if (err)
 		return err;
 	logging = (struct logging *)*adaptor;
-	logging->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+	logging->fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+			   : -1;
 	if (logging->fd < 0) {
 		err = path ? fail(-errno, "path: %s cannot be written: %s", path,
 				  strerrordesc_np(errno))

@@ -32,7 +32,7 @@ UNIT_WRAP_no_memory := -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 
 # What is counted.
 UNIT_WRAP_locks := -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock \
-	-Wl,--wrap=pthread_create
+	-Wl,--wrap=pthread_create -Wl,--wrap=write
 
 # unit_variant(name, compiler, flags, tests): objects of their own, and a program per test
 define unit_variant

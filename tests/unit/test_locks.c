@@ -8,16 +8,22 @@
 #include "core/device.h"
 #include "core/event.h"
 #include "core/stream.h"
+#include "pool/pool_private.h"
+/* Last: it has a variable called lock. */
 #include "mock_private.h"
+
+#include <accel/resource.h>
 
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg),
 			  void *arg);
+ssize_t __real_write(int fd, const void *data, size_t size);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg),
 			  void *arg);
+ssize_t __wrap_write(int fd, const void *data, size_t size);
 
 static __thread unsigned int of_process, of_devices; /* how often they were taken */
 static __thread unsigned int held; /* of the library's, by this thread */
@@ -53,6 +59,15 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 {
 	ok(!held);
 	return __real_pthread_create(thread, attr, fn, arg);
+}
+
+static unsigned int written;
+
+ssize_t __wrap_write(int fd, const void *data, size_t size)
+{
+	ok(!held);
+	written++;
+	return __real_write(fd, data, size);
 }
 
 /* ---- What a copy costs ---- */
@@ -296,6 +311,25 @@ static void test_no_lock_in_other_system_calls(void)
 	watch(MOCK_CLOSE);
 }
 
+static void test_no_lock_while_a_log_is_written(void)
+{
+	struct accel_adaptor *adaptor;
+	struct accel_resource resource;
+	void *ptr;
+
+	set_up(true);
+	expect(accel_resource_of_device(from, ACCEL_MEMORY_DEVICE, &resource), 0);
+	expect(accel_adaptor_create_logging(&resource, "/dev/null", &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &resource), 0);
+	written = 0;
+	expect(accel_resource_allocate(&resource, NULL, 100, 1, &ptr), 0);
+	ok(written == 1);
+	expect(accel_resource_deallocate(&resource, NULL, ptr, 100, 1), 0);
+	ok(written == 2);
+	expect(accel_adaptor_destroy(adaptor), 0);
+	close_two();
+}
+
 int main(void)
 {
 	RUN(test_copy_takes_no_lock);
@@ -305,5 +339,6 @@ int main(void)
 	RUN(test_questions_take_no_lock);
 	RUN(test_no_lock_in_a_call_of_the_driver);
 	RUN(test_no_lock_in_other_system_calls);
+	RUN(test_no_lock_while_a_log_is_written);
 	return tap_end();
 }

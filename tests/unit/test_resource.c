@@ -897,20 +897,53 @@ static void *works(void *arg)
 	return NULL;
 }
 
+/* Each line of a log is whole, and a block is freed before its address is allocated again. */
+static void check_log(const char *path, unsigned int calls)
+{
+	unsigned long live[4] = { 0 }, ptr; /* each thread has one block at most */
+	FILE *file = fopen(path, "r");
+	unsigned int lines = 0;
+	char line[160], action[32];
+	bool allocated;
+	int at, end;
+
+	ok(fgets(line, sizeof(line), file));
+	for (; fgets(line, sizeof(line), file); lines++) {
+		end = 0;
+		ok(sscanf(line, "%*d,%*u:%*u:%*f,%31[^,],%lx,%*u,%*x%n", action, &ptr, &end) == 2);
+		ok(end && !strcmp(line + end, "\n"));
+		if (!strcmp(action, "allocate failure"))
+			continue;
+		allocated = !strcmp(action, "allocate");
+		for (at = 0; at < 4 && live[at] != ptr; at++)
+			;
+		ok(allocated == (at == 4));
+		for (int i = 0; at == 4 && i < 4; i++)
+			if (!live[i])
+				at = i;
+		ok(at < 4);
+		live[at % 4] = allocated ? ptr : 0;
+	}
+	fclose(file);
+	ok(lines == calls);
+}
+
 /* One on the other, and threads that use them at once: no limit is ever passed. */
 static void test_stack_in_threads(void)
 {
 	struct accel_resource at = heap_resource(&heap);
 	struct accel_adaptor *stack[4];
 	struct accel_adaptor_statistics scope;
+	char path[] = "/tmp/accel-log-XXXXXX";
 	pthread_t threads[4];
 
+	close(mkstemp(path));
 	heap = (struct heap){ .limit = 6000 };
 	expect(accel_adaptor_create_limiting(&at, 6000, &stack[0]), 0);
 	expect(accel_adaptor_resource(stack[0], &at), 0);
 	expect(accel_adaptor_create_tracking(&at, 4, &stack[1]), 0);
 	expect(accel_adaptor_resource(stack[1], &at), 0);
-	expect(accel_adaptor_create_logging(&at, "/dev/null", &stack[2]), 0);
+	expect(accel_adaptor_create_logging(&at, path, &stack[2]), 0);
 	expect(accel_adaptor_resource(stack[2], &at), 0);
 	expect(accel_adaptor_create_timing(&at, &stack[3]), 0);
 	expect(accel_adaptor_resource(stack[3], &top), 0);
@@ -927,6 +960,8 @@ static void test_stack_in_threads(void)
 		expect(accel_adaptor_destroy(stack[i]), 0);
 	}
 	ok(!heap.bytes && heap.allocations == heap.frees);
+	check_log(path, 2000 + (unsigned int)scope.total_count);
+	unlink(path);
 }
 
 static void child(struct accel_adaptor *adaptor, struct accel_resource *resource, void *a)
