@@ -220,6 +220,7 @@ struct accel_adaptor_statistics {
  * @sequence: number of the allocation, from 1
  * @frames: return addresses, innermost first; backtrace_symbols_fd() prints them
  * @nr_frames: number of @frames
+ * @reserved: 0
  */
 struct accel_adaptor_allocation {
 	void *ptr;
@@ -228,7 +229,8 @@ struct accel_adaptor_allocation {
 	struct accel_stream *stream;
 	uint64_t sequence;
 	void *const *frames;
-	unsigned int nr_frames;
+	uint32_t nr_frames;
+	uint32_t reserved[5];
 };
 
 /** ACCEL_ADAPTOR_FRAMES - most frames of a backtrace that are kept */
@@ -435,11 +437,13 @@ int accel_adaptor_pop_scope(struct accel_adaptor *adaptor,
  * accel_adaptor_outstanding() - list the allocations that are live
  * @adaptor: adaptor of accel_adaptor_create_tracking()
  * @fn: called with @data and each live allocation, oldest first, until it returns something else
- *	than 0; must not call into @adaptor
+ *	than 0
  * @data: passed on
  *
- * Calls @fn for each allocation that was made through the adaptor and has not been freed. Other
- * threads that use @adaptor wait meanwhile. What @fn is given is valid until it returns.
+ * Calls @fn for each allocation that was made through the adaptor and has not been freed. @fn gets
+ * a copy of what was live at one time during the call, which is valid until @fn returns. No lock of
+ * the adaptor is held then, so @fn may allocate and free through @adaptor. An allocation that was
+ * freed since is in the copy, a later one is not.
  *
  * Example, a list of leaks::
  *
@@ -451,8 +455,8 @@ int accel_adaptor_pop_scope(struct accel_adaptor *adaptor,
  *
  *     accel_adaptor_outstanding(adaptor, show, stderr);
  *
- * Return: 0; what @fn returned; ``-EINVAL`` (NULL; @adaptor does not track); ``-EPERM`` (the
- * adaptor is from before a fork()).
+ * Return: 0; what @fn returned; ``-EINVAL`` (NULL; @adaptor does not track); ``-ENOMEM``;
+ * ``-EPERM`` (the adaptor is from before a fork()).
  */
 int accel_adaptor_outstanding(struct accel_adaptor *adaptor,
 			      int (*fn)(void *data, const struct accel_adaptor_allocation *live),

@@ -237,12 +237,54 @@ int accel_adaptor_create_tracking(const struct accel_resource *upstream, unsigne
 	return 0;
 }
 
+/*
+ * Copies all notes, oldest first, to *copy, which is to be freed. The memory is allocated without the
+ * lock; other threads may add notes meanwhile, which then need more.
+ */
+static int copy_notes(struct tracking *tracking, struct accel_adaptor_allocation **copy, size_t *nr)
+{
+	pthread_mutex_t *lock = &tracking->base.lock;
+	struct accel_adaptor_allocation *to;
+	const struct note *note;
+	size_t room = 0;
+	void **frames;
+
+	*copy = NULL;
+	pthread_mutex_lock(lock);
+	while ((*nr = tracking->base.statistics.count) > room) {
+		room = *nr;
+		pthread_mutex_unlock(lock);
+		free(*copy);
+		*copy = calloc(room, sizeof(*to) + tracking->frames * sizeof(void *));
+		if (!*copy)
+			return fail(-ENOMEM, "out of memory");
+		pthread_mutex_lock(lock);
+	}
+	to = *copy;
+	frames = (void **)(to + room);
+	for (note = tracking->oldest; note; note = note->newer, frames += tracking->frames) {
+		memcpy(frames, note->frames, note->nr_frames * sizeof(void *));
+		*to++ = (struct accel_adaptor_allocation){
+			.ptr = (void *)note->range.base,
+			.size = note->range.size,
+			.alignment = note->alignment,
+			.stream = note->stream,
+			.sequence = note->sequence,
+			.frames = frames,
+			.nr_frames = note->nr_frames,
+		};
+	}
+	pthread_mutex_unlock(lock);
+	return 0;
+}
+
 int accel_adaptor_outstanding(struct accel_adaptor *adaptor,
 			      int (*fn)(void *data, const struct accel_adaptor_allocation *live),
 			      void *data)
 {
-	const struct note *note;
+	struct accel_adaptor_allocation *copy;
 	int err = adaptor_check(adaptor);
+	size_t nr;
 
 	if (err)
 		return err;
@@ -251,17 +293,11 @@ int accel_adaptor_outstanding(struct accel_adaptor *adaptor,
 	if (adaptor->kind != &tracking_kind)
 		return fail(-EINVAL, "adaptor does not track: it has to be from "
 				     "accel_adaptor_create_tracking()");
-	pthread_mutex_lock(&adaptor->lock);
-	for (note = tracking_of(adaptor)->oldest; note && !err; note = note->newer)
-		err = fn(data, &(struct accel_adaptor_allocation){
-				       .ptr = (void *)note->range.base,
-				       .size = note->range.size,
-				       .alignment = note->alignment,
-				       .stream = note->stream,
-				       .sequence = note->sequence,
-				       .frames = note->frames,
-				       .nr_frames = note->nr_frames,
-			       });
-	pthread_mutex_unlock(&adaptor->lock);
+	err = copy_notes(tracking_of(adaptor), &copy, &nr);
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr && !err; i++)
+		err = fn(data, &copy[i]);
+	free(copy);
 	return err;
 }

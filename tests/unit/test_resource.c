@@ -627,6 +627,7 @@ static void test_free_of_others_memory(void)
 
 struct seen {
 	struct accel_adaptor_allocation live[8];
+	void *frames[8][8];
 	int nr, stop;
 };
 
@@ -634,7 +635,10 @@ static int see(void *data, const struct accel_adaptor_allocation *live)
 {
 	struct seen *seen = data;
 
-	seen->live[seen->nr++] = *live;
+	memcpy(seen->frames[seen->nr], live->frames, live->nr_frames * sizeof(void *));
+	seen->live[seen->nr] = *live;
+	seen->live[seen->nr].frames = seen->frames[seen->nr];
+	seen->nr++;
 	return seen->nr == seen->stop ? 4711 : 0;
 }
 
@@ -686,6 +690,46 @@ static void test_tracking(void)
 	ok(!seen.nr);
 	expect(accel_adaptor_destroy(adaptor), 0);
 	ok(heap.allocations == heap.frees);
+}
+
+static struct accel_resource tracked_one;
+
+/* Allocates and frees through the adaptor that calls it. */
+static int see_and_use(void *data, const struct accel_adaptor_allocation *live)
+{
+	struct seen *seen = data;
+
+	ok(live->frames != NULL && live->nr_frames <= 8);
+	for (size_t i = 0; i < sizeof(live->reserved) / sizeof(live->reserved[0]); i++)
+		ok(!live->reserved[i]);
+	give(&tracked_one, take(&tracked_one, 10), 10);
+	give(&tracked_one, live->ptr, live->size);
+	take(&tracked_one, live->size);
+	return see(seen, live);
+}
+
+/* What is live when the call begins; the allocations of the function are not. */
+static void test_outstanding_without_a_lock(void)
+{
+	struct accel_resource upstream = heap_resource(&heap);
+	struct accel_adaptor *adaptor;
+	struct seen seen = { .nr = 0 };
+	void *a, *b;
+
+	heap = (struct heap){ .limit = 0 };
+	expect(accel_adaptor_create_tracking(&upstream, 8, &adaptor), 0);
+	expect(accel_adaptor_resource(adaptor, &tracked_one), 0);
+	a = take(&tracked_one, 100);
+	b = take(&tracked_one, 200);
+	expect(accel_adaptor_outstanding(adaptor, see_and_use, &seen), 0);
+	ok(seen.nr == 2 && seen.live[0].ptr == a && seen.live[1].ptr == b);
+	ok(seen.live[0].sequence == 1 && seen.live[1].sequence == 2);
+	seen = (struct seen){ .nr = 0 };
+	expect(accel_adaptor_outstanding(adaptor, see, &seen), 0);
+	ok(seen.nr == 2 && seen.live[0].size == 100 && seen.live[1].size == 200);
+	for (int i = 0; i < 2; i++)
+		give(&tracked_one, seen.live[i].ptr, seen.live[i].size);
+	expect(accel_adaptor_destroy(adaptor), 0);
 }
 
 struct asked {
@@ -1022,6 +1066,7 @@ int main(void)
 	RUN(test_log_of_a_full_disk);
 	RUN(test_free_of_others_memory);
 	RUN(test_tracking);
+	RUN(test_outstanding_without_a_lock);
 	RUN(test_frames_begin_with_the_caller);
 	RUN(test_freed_behind_its_back);
 	RUN(test_two_frees_of_an_address);
