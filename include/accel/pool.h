@@ -65,9 +65,10 @@ struct accel_pool;
  * enum accel_pool_flag - bits of accel_pool_options.flags
  * @ACCEL_POOL_DEBUG: look for misuse. Each block has room behind it that is filled with a pattern,
  *	and so is all free memory. A free detects what was written behind its block, and an
- *	allocation what was written after a free; both wait for the stream. Slow: all memory is
- *	written and read when it is allocated and freed. The memory has to be device memory, or
- *	memory that the processor can access
+ *	allocation what was written after a free; both wait for the stream, and for
+ *	accel_pool_check() while it reads that memory. Slow: all memory is written and read when it
+ *	is allocated and freed. The memory has to be device memory, or memory that the processor can
+ *	access
  * @ACCEL_POOL_RELEASE: give memory back to upstream: when a free leaves a chunk wholly free, the
  *	chunk is given back if at least @release_threshold bytes are free without it. A block that
  *	waits for the work of a stream is not free: the first free after that work, on any stream,
@@ -326,8 +327,9 @@ int accel_pool_get_stats(struct accel_pool *pool, struct accel_pool_stats *stats
  * @pool: pool
  *
  * Checks that the tables of the pool are consistent, and with ACCEL_POOL_DEBUG that the patterns in
- * all free memory and behind all blocks are intact. For tests: the call takes long, and all other
- * threads that use the pool wait.
+ * all free memory and behind all blocks are intact. It reads one free block, or the room behind one
+ * allocated block, after the other; a call that needs memory which is being read waits until that is
+ * done. Blocks that are allocated or freed meanwhile may be left out. For tests: the call takes long.
  *
  * Return: 0; ``-EINVAL`` (NULL); ``-EFAULT`` (ACCEL_POOL_DEBUG: something was written behind a
  * block or after a free); ``-EUCLEAN`` (the tables of the pool are wrong: overwritten, or a bug of

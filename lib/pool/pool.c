@@ -306,11 +306,13 @@ static void not_busy(struct accel_pool *pool, uintptr_t addr)
 
 static int allocate_guarded(struct accel_pool *pool, struct demand *demand, void **ptr)
 {
+	size_t room = pool_bytes(pool, demand->granules);
 	int err = allocate(pool, demand, ptr);
 
 	if (err)
 		return err;
-	err = debug_give(pool, *ptr, demand->size, pool_bytes(pool, demand->granules));
+	debug_wait(pool, (uintptr_t)*ptr, room);
+	err = debug_give(pool, *ptr, demand->size, room);
 	if (err) {
 		deallocate(pool, (uintptr_t)*ptr, demand->size, 0);
 		*ptr = NULL;
@@ -523,6 +525,7 @@ static int deallocate_guarded(struct accel_pool *pool, struct accel_stream *stre
 
 	if (err)
 		return err;
+	debug_wait(pool, addr, room);
 	err = debug_take_back(pool, stream, (void *)addr, size, room);
 	if (err && err != -EFAULT && err != -ENODEV && err != -ESTALE) {
 		not_busy(pool, addr);

@@ -94,24 +94,78 @@ int debug_take_back(struct accel_pool *pool, struct accel_stream *stream, void *
 	return err ? err : found;
 }
 
-static int check_block(struct accel_pool *pool, const struct block *block)
-{
-	size_t room = pool_bytes(pool, block->size), size;
+/* ---- Check ---- */
 
-	if (block->state == BLOCK_FREE)
-		return expect(pool, block->addr, room, FREE_BYTE, AFTER_FREE, block->addr);
-	if (block->state != BLOCK_USED || block->stream == POOL_BUSY)
-		return 0;
-	size = pool_block_bytes(pool, block);
-	return expect(pool, block->addr + size, room - size, GUARD_BYTE, BEHIND, block->addr);
+/* Under the lock; false: the block has no bytes that no call may write. */
+static bool reading_begin(struct accel_pool *pool, const struct block *block,
+			  struct reading *reading)
+{
+	size_t used = block->state == BLOCK_USED ? pool_block_bytes(pool, block) : 0;
+
+	if (block->state != BLOCK_FREE && (!used || block->stream == POOL_BUSY))
+		return false;
+	reading->addr = block->addr + used;
+	reading->size = pool_bytes(pool, block->size) - used;
+	reading->next = pool->readings;
+	pool->readings = reading;
+	return true;
+}
+
+/* Under the lock. */
+static void reading_end(struct accel_pool *pool, const struct reading *reading)
+{
+	struct reading **at = &pool->readings;
+
+	while (*at != reading)
+		at = &(*at)->next;
+	*at = reading->next;
+	pool->ended_readings++;
+	count_wake(&pool->ended_readings);
 }
 
 int debug_check(struct accel_pool *pool)
 {
-	const struct space *space = &pool->space;
+	struct reading reading;
+	uintptr_t block;
 	int err = 0;
 
-	for (uint32_t i = 1; i < space->nr_blocks && !err; i++)
-		err = check_block(pool, &space->blocks[i]);
+	lock_take(&pool->lock);
+	for (uint32_t i = 1; i < pool->space.nr_blocks && !err; i++) {
+		block = pool->space.blocks[i].addr;
+		if (!reading_begin(pool, &pool->space.blocks[i], &reading))
+			continue;
+		lock_give(&pool->lock);
+		err = reading.addr == block ?
+			expect(pool, block, reading.size, FREE_BYTE, AFTER_FREE, block) :
+			expect(pool, reading.addr, reading.size, GUARD_BYTE, BEHIND, block);
+		lock_take(&pool->lock);
+		reading_end(pool, &reading);
+	}
+	lock_give(&pool->lock);
 	return err;
+}
+
+static bool is_read(const struct accel_pool *pool, uintptr_t addr, size_t size)
+{
+	const struct reading *reading = pool->readings;
+
+	while (reading && addr - reading->addr >= reading->size && reading->addr - addr >= size)
+		reading = reading->next;
+	return reading;
+}
+
+void debug_wait(struct accel_pool *pool, uintptr_t addr, size_t size)
+{
+	unsigned int ended;
+
+	if (!pool->debug)
+		return;
+	lock_take(&pool->lock);
+	while (is_read(pool, addr, size)) {
+		ended = pool->ended_readings;
+		lock_give(&pool->lock);
+		count_wait(&pool->ended_readings, ended);
+		lock_take(&pool->lock);
+	}
+	lock_give(&pool->lock);
 }

@@ -302,8 +302,10 @@ void pool_shrink(struct accel_pool *pool, size_t keep)
 		pool->spare = false;
 		chunk = chunk_pick(pool, keep);
 		lock_give(&pool->lock);
-		if (chunk)
+		if (chunk) {
+			debug_wait(pool, (uintptr_t)chunk->base, chunk->size);
 			chunk_give_back(pool, NULL, chunk);
+		}
 	} while (chunk);
 }
 

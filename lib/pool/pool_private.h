@@ -35,6 +35,16 @@ struct chunk {
 	uint64_t move; /* the number of its move; 0: no call waits for it */
 };
 
+/*
+ * With ACCEL_POOL_DEBUG: memory that accel_pool_check() reads, without the lock, because no call may
+ * write it at that time. A call that is about to write it, or to give it back, calls debug_wait().
+ */
+struct reading {
+	struct reading *next;
+	uintptr_t addr;
+	size_t size;
+};
+
 struct accel_pool {
 	struct accel_device *dev; /* counted as open; or NULL */
 	struct accel_resource upstream;
@@ -62,6 +72,8 @@ struct accel_pool {
 	size_t moving_bytes; /* of these, in whole granules */
 	uint64_t nr_moves; /* that have begun */
 	unsigned int ended_moves; /* threads sleep on it */
+	struct reading *readings;
+	unsigned int ended_readings; /* threads sleep on it */
 	struct demand *waiters; /* allocations that found nothing while chunks moved */
 	uint64_t given; /* chunks back to upstream */
 	size_t refused_size; /* upstream did not have so many; 0: it may have any number */
@@ -167,7 +179,12 @@ int debug_fill_free(void *ptr, size_t size);
 int debug_give(struct accel_pool *pool, void *ptr, size_t size, size_t room);
 int debug_take_back(struct accel_pool *pool, struct accel_stream *stream, void *ptr, size_t size,
 		    size_t room);
-/* Looks at all memory; under the lock. */
+/* Looks at all memory that no call may write; of blocks that change meanwhile some may be left out. */
 int debug_check(struct accel_pool *pool);
+/*
+ * Sleeps until debug_check() does not read these bytes. No call of it begins to: they are in a block
+ * that is busy, or in no region.
+ */
+void debug_wait(struct accel_pool *pool, uintptr_t addr, size_t size);
 
 #endif

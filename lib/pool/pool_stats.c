@@ -79,29 +79,22 @@ static const char *check_counts(const struct accel_pool *pool)
 	return NULL;
 }
 
-/* Under the lock. */
-static int check(struct accel_pool *pool)
-{
-	const char *wrong = space_check(&pool->space);
-
-	if (!wrong)
-		wrong = check_counts(pool);
-	if (wrong)
-		return fail(-EUCLEAN, "the tables of the pool are wrong: %s", wrong);
-	return pool->debug ? debug_check(pool) : 0;
-}
-
 int accel_pool_check(struct accel_pool *pool)
 {
 	KEEP_ERRNO;
+	const char *wrong;
 	int err = pool_check(pool);
 
 	if (err)
 		return err;
 	lock_take(&pool->lock);
-	err = check(pool);
+	wrong = space_check(&pool->space);
+	if (!wrong)
+		wrong = check_counts(pool);
 	lock_give(&pool->lock);
-	return err;
+	if (wrong)
+		return fail(-EUCLEAN, "the tables of the pool are wrong: %s", wrong);
+	return pool->debug ? debug_check(pool) : 0;
 }
 
 /* ---- As a resource ---- */

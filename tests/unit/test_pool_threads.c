@@ -727,6 +727,91 @@ static void test_debug_check_beside_a_thread(void)
 	tear_down();
 }
 
+/* What another thread does while a check reads, and when that call has come as far as it can. */
+static struct {
+	void *(*call)(void *arg);
+	bool (*waits)(void);
+	pthread_t thread;
+} beside;
+
+static void *frees_the_block(void *arg)
+{
+	give(kept[0], LARGE);
+	return arg;
+}
+
+/* Block 0: it does not wait, and has freed the block. */
+static bool is_busy(void)
+{
+	uint32_t index = *space_at(&pool->space, (uintptr_t)kept[0]);
+
+	return !index || pool->space.blocks[index].stream == POOL_BUSY;
+}
+
+static void *allocates_a_block(void *arg)
+{
+	kept[0] = block(LARGE);
+	return arg;
+}
+
+static bool is_allocated(void)
+{
+	return pool->space.nr_used == 1;
+}
+
+static void *trims(void *arg)
+{
+	expect(accel_pool_trim(pool, 0), 0);
+	return arg;
+}
+
+static bool has_no_chunk(void)
+{
+	return !pool->nr_chunks;
+}
+
+static void while_it_is_read(void)
+{
+	bool waits = false;
+
+	pthread_create(&beside.thread, NULL, beside.call, NULL);
+	while (!waits) {
+		sched_yield();
+		lock_take(&pool->lock);
+		waits = beside.waits();
+		lock_give(&pool->lock);
+	}
+}
+
+static void check_beside(void *(*call)(void *arg), bool (*waits)(void))
+{
+	beside.call = call;
+	beside.waits = waits;
+	mock_before(PACCEL_NR_COPY, while_it_is_read);
+	expect(accel_pool_check(pool), 0);
+	pthread_join(beside.thread, NULL);
+	expect(accel_pool_check(pool), 0);
+}
+
+/* The memory stays as it is until it has been read, and the call returns what it would without a check. */
+static void test_calls_wait_for_a_check(void)
+{
+	const struct accel_pool_options options = { .flags = ACCEL_POOL_DEBUG,
+						    .initial_size = 4 * LARGE };
+	struct accel_device *dev;
+
+	mock_reset();
+	mock_add_sized(0, 8 * LARGE, 8 * LARGE);
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_pool_create(dev, NULL, &options, &pool), 0);
+	check_beside(allocates_a_block, is_allocated);
+	check_beside(frees_the_block, is_busy);
+	check_beside(trims, has_no_chunk);
+	ok(!stats_of().corruptions);
+	expect(accel_pool_destroy(pool), 0);
+	expect(accel_device_close(dev), 0);
+}
+
 static unsigned int freed;
 
 /* Who is late must not have touched the block either: it may be in use again. */
@@ -873,6 +958,7 @@ int main(void)
 	RUN(test_waits_once);
 	RUN(test_exportable_in_threads);
 	RUN(test_debug_check_beside_a_thread);
+	RUN(test_calls_wait_for_a_check);
 	RUN(test_debug_one_of_many_frees_wins);
 	RUN(test_numbers_out_of_order);
 	RUN(test_bins);
