@@ -72,6 +72,26 @@ void pool_wait_points(const struct accel_pool *pool, const uint64_t points[SPACE
 			ticket_wait(pool->dev, ticket_make(stream, points[stream]), NEVER);
 }
 
+/* Before blocks wait for a stream for the first time; without the lock. */
+static int waiting_prepare(struct accel_pool *pool, uint32_t stream)
+{
+	struct waiting **at = &pool->space.waiting[stream], *made;
+
+	if (__atomic_load_n(at, __ATOMIC_RELAXED))
+		return 0;
+	made = waiting_create();
+	if (!made)
+		return -EAGAIN;
+	lock_take(&pool->lock);
+	if (!*at) {
+		__atomic_store_n(at, made, __ATOMIC_RELAXED);
+		made = NULL;
+	}
+	lock_give(&pool->lock);
+	waiting_free(made);
+	return 0;
+}
+
 /* ---- Allocation ---- */
 
 struct demand {
@@ -167,7 +187,8 @@ static int take_over(struct accel_pool *pool, struct demand *demand,
 
 	lock_give(&pool->lock);
 	if (demand->stream)
-		err = stream_wait_points(demand->stream, points, &ticket);
+		err = waiting_prepare(pool, demand->stream->number) ?:
+		      stream_wait_points(demand->stream, points, &ticket);
 	else
 		pool_wait_points(pool, points);
 	lock_take(&pool->lock);
@@ -457,7 +478,7 @@ static bool chunk_to_spare(const struct accel_pool *pool, uint32_t index)
 		       pool->release_threshold;
 }
 
-/* -EAGAIN: there is no host memory to note what the block waits for. */
+/* With a ticket after waiting_prepare(). */
 static int deallocate(struct accel_pool *pool, uintptr_t addr, size_t size, uint64_t ticket)
 {
 	bool spare = false;
@@ -468,8 +489,8 @@ static int deallocate(struct accel_pool *pool, uintptr_t addr, size_t size, uint
 	err = find_block(pool, addr, size, &at);
 	if (!err && !ticket)
 		spare = chunk_to_spare(pool, space_release(&pool->space, at));
-	else if (!err && space_release_after(&pool->space, at, ticket))
-		err = -EAGAIN;
+	else if (!err)
+		space_release_after(&pool->space, at, ticket);
 	if (!err)
 		pool->bytes -= size;
 	if (pool->space.nr_waiting)
@@ -488,12 +509,14 @@ static int deallocate_after(struct accel_pool *pool, struct accel_stream *stream
 	uint64_t ticket = 0;
 	int err = stream_position(stream, &ticket);
 
-	if (!err)
-		err = deallocate(pool, addr, size, ticket);
-	if (err != -EAGAIN)
+	if (err)
 		return err;
-	ticket_wait(pool->dev, ticket, NEVER);
-	return deallocate(pool, addr, size, 0);
+	/* There is no host memory to note what the block waits for: the caller waits. */
+	if (ticket && waiting_prepare(pool, stream->number)) {
+		ticket_wait(pool->dev, ticket, NEVER);
+		ticket = 0;
+	}
+	return deallocate(pool, addr, size, ticket);
 }
 
 /* Marks it as busy: until it is free no other thread frees it, or looks at it. */

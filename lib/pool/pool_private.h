@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files of pools share. A pool is a space under one lock. The lock is held for the time of a
- * search, and never while the pool asks upstream, waits for a stream, or accesses the memory.
+ * search, and never while the pool asks upstream, waits for a stream, or accesses the memory. There is
+ * one exception to the rule that no lock is held across a system call that can sleep: a table that is
+ * full is doubled, and a chunk is noted, with malloc() under the lock, which may map memory. A table
+ * that was made before the lock would be too small when other threads have filled it meanwhile.
+ * accel_pool_options.reserve_blocks makes the tables of blocks large enough from the beginning.
  */
 #ifndef LIBACCEL_POOL_PRIVATE_H
 #define LIBACCEL_POOL_PRIVATE_H

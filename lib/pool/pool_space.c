@@ -160,19 +160,25 @@ uint32_t space_around(const struct space *space, uintptr_t addr)
 
 /* ---- Blocks that wait ---- */
 
-static int waiting_create(struct space *space, uint32_t stream)
+struct waiting *waiting_create(void)
 {
 	struct waiting *waiting = calloc(1, sizeof(*waiting));
 
 	if (!waiting)
-		return -ENOMEM;
+		return NULL;
 	waiting->bins = bins_create();
-	if (!waiting->bins) {
-		free(waiting);
-		return -ENOMEM;
-	}
-	space->waiting[stream] = waiting;
-	return 0;
+	if (waiting->bins)
+		return waiting;
+	free(waiting);
+	return NULL;
+}
+
+void waiting_free(struct waiting *waiting)
+{
+	if (!waiting)
+		return;
+	bins_free(waiting->bins);
+	free(waiting);
 }
 
 /*
@@ -335,16 +341,12 @@ uint32_t space_take_any(struct space *space, uint32_t size, size_t align, uint32
 
 /* ---- Releasing ---- */
 
-int space_release_after(struct space *space, uint32_t *at, uint64_t ticket)
+void space_release_after(struct space *space, uint32_t *at, uint64_t ticket)
 {
-	uint32_t stream = ticket_stream(ticket), index;
+	uint32_t index = hash_remove(space, at);
 
-	if (!space->waiting[stream] && waiting_create(space, stream))
-		return -ENOMEM;
-	index = hash_remove(space, at);
 	space->free_granules += space->blocks[index].size;
 	block_make_waiting(space, index, ticket);
-	return 0;
 }
 
 static bool settle_stream(struct space *space, uint32_t stream, uint32_t count,
@@ -397,8 +399,6 @@ void space_retag(struct space *space, const uint64_t points[SPACE_STREAMS], uint
 	uint32_t index, own = ticket_stream(ticket);
 	const struct waiting *waiting;
 
-	if (!space->waiting[own] && waiting_create(space, own))
-		return;
 	for (uint32_t stream = 0; stream < SPACE_STREAMS; stream++) {
 		waiting = space->waiting[stream];
 		while (waiting && stream != own && (index = waiting->oldest) &&
@@ -499,10 +499,7 @@ int space_init(struct space *space, unsigned int granule_shift)
 void space_destroy(struct space *space)
 {
 	for (int i = 0; i < SPACE_STREAMS; i++)
-		if (space->waiting[i]) {
-			bins_free(space->waiting[i]->bins);
-			free(space->waiting[i]);
-		}
+		waiting_free(space->waiting[i]);
 	bins_free(space->free);
 	free(space->hash);
 	free(space->blocks);

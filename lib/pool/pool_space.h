@@ -120,10 +120,17 @@ static inline uint32_t *space_at(const struct space *space, uintptr_t addr)
 }
 
 /*
- * Frees the block whose index stands there when a stream has come to a point; until then it serves
- * that stream alone. 0, or -ENOMEM.
+ * The lists of a stream, which space_release_after() and space_retag() need in space->waiting. They
+ * take mapped memory, so the caller makes them before it takes the lock. NULL: out of memory.
  */
-int space_release_after(struct space *space, uint32_t *at, uint64_t ticket);
+struct waiting *waiting_create(void);
+void waiting_free(struct waiting *waiting);
+
+/*
+ * Frees the block whose index stands there when a stream has come to a point; until then it serves
+ * that stream alone.
+ */
+void space_release_after(struct space *space, uint32_t *at, uint64_t ticket);
 
 /*
  * Makes waiting blocks free: up to count of the oldest ones of each stream, if their points passed.

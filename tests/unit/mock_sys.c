@@ -254,8 +254,7 @@ CATCH(void *, mmap64, void *addr, size_t length, int prot, int flags, int fd, of
 {
 	unsigned int rdev;
 	bool ours = fd >= 0 && mock_sys_is_file(fd, &rdev);
-	int err = ours || (prot == PROT_NONE && flags & MAP_NORESERVE) ? mock_sys_fault(MOCK_MMAP)
-								       : 0;
+	int err = ours || flags & MAP_NORESERVE ? mock_sys_fault(MOCK_MMAP) : 0;
 
 	if (err) {
 		/* What was there is gone by the time that a driver refuses. */

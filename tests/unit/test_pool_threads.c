@@ -861,9 +861,10 @@ static void test_numbers_out_of_order(void)
 	edge = space_add_region(&space, 1 << 20, 3);
 	for (int i = 0; i < 3; i++)
 		blocks[i] = space_take_any(&space, 1, 1, 0);
+	space.waiting[1] = waiting_create();
 	for (int i = 0; i < 3; i += 2)
-		expect(space_release_after(&space, space_at(&space, space.blocks[blocks[i]].addr),
-					   ticket_make(1, i ? 5 : 6)), 0);
+		space_release_after(&space, space_at(&space, space.blocks[blocks[i]].addr),
+				    ticket_make(1, i ? 5 : 6));
 	ok(!space_check(&space) && space.nr_waiting == 2 && space.waiting_granules == 2);
 	ok(space_points(&space, points, 0) && points[1] == 6);
 	space_settle(&space, UINT32_MAX, up_to, &passed);
