@@ -219,7 +219,14 @@ static int pool(void)
 	return first(err, accel_pool_destroy(made));
 }
 
-static int use_adaptor(struct accel_adaptor *adaptor)
+static int ignore(void *data, const struct accel_adaptor_allocation *live)
+{
+	(void)data;
+	(void)live;
+	return 0;
+}
+
+static int use_adaptor(struct accel_adaptor *adaptor, bool tracks)
 {
 	struct accel_resource resource;
 	void *ptr;
@@ -227,8 +234,10 @@ static int use_adaptor(struct accel_adaptor *adaptor)
 
 	if (!err)
 		err = accel_resource_allocate(&resource, NULL, 64, 16, &ptr);
-	if (!err)
-		err = accel_resource_deallocate(&resource, NULL, ptr, 64, 16);
+	if (!err) {
+		err = tracks ? accel_adaptor_outstanding(adaptor, ignore, NULL) : 0;
+		err = first(err, accel_resource_deallocate(&resource, NULL, ptr, 64, 16));
+	}
 	return first(err, accel_adaptor_destroy(adaptor));
 }
 
@@ -245,7 +254,7 @@ static int use_fallback(const struct accel_resource *memory)
 	if (!err)
 		err = accel_adaptor_create_fallback(&limited, memory, &made);
 	if (!err)
-		err = use_adaptor(made);
+		err = use_adaptor(made, false);
 	return first(err, accel_adaptor_destroy(limiting));
 }
 
@@ -258,12 +267,12 @@ static int adaptors(void)
 	if (!err)
 		err = accel_adaptor_create_statistics(&memory, &made);
 	if (!err)
-		err = use_adaptor(made);
+		err = use_adaptor(made, false);
 	if (!err)
 		err = use_fallback(&memory);
 	if (!err)
 		err = accel_adaptor_create_tracking(&memory, 4, &made);
-	return err ? err : use_adaptor(made);
+	return err ? err : use_adaptor(made, true);
 }
 
 /* ---- The sweep ---- */
