@@ -20,8 +20,9 @@
 struct item {
 	struct paccel_op op;
 	const char *what;
-	struct accel_event *event; /* to be recorded */
-	struct stamp *stamp; /* for that, while it is submitted */
+	struct accel_event *handle; /* of an event to be recorded */
+	struct event *event; /* while it is submitted: that */
+	struct stamp *stamp; /* and a place for its time */
 	const struct submission *taken_by;
 };
 
@@ -32,42 +33,38 @@ struct item {
  * marked, so several calls can queue them at once.
  */
 struct submission {
-	struct accel_batch *batch;
+	struct batch *batch;
 	struct item *items;
 	uint32_t nr;
 };
 
-struct accel_batch {
-	struct accel_batch *next;
-	struct accel_device *dev;
+struct batch {
+	struct batch *next;
+	struct device *dev;
 	pthread_mutex_t lock;
-	bool live;
+	struct accel_batch *handle; /* atomic; NULL: destroyed */
 	bool keep; /* submissions leave the operations there; under the lock */
 	uint32_t nr, room; /* under the lock, as are the items */
 	struct item *items;
 };
 
-static int batch_check(const struct accel_batch *batch)
+static int batch_get(const struct accel_batch *handle, struct batch **batch)
 {
-	int err;
-
-	if (!batch)
-		return fail(-EINVAL, "batch is NULL: it has to be from accel_batch_create()");
-	err = device_check(batch->dev);
-	if (err)
-		return err;
-	return LOAD(batch->live) ? 0 : fail(-EINVAL, "batch was destroyed");
+	*batch = handle_get(HANDLE_BATCH, handle);
+	if (!*batch)
+		return handle_error(HANDLE_BATCH, handle);
+	return device_usable((*batch)->dev);
 }
 
 /* ---- Create and destroy ---- */
 
 /* Under the device's lock. */
-static struct accel_batch *new_handle(struct accel_device *dev)
+static struct batch *batch_allocate(struct device *dev)
 {
-	struct accel_batch *batch;
+	struct batch *batch;
 
 	for (batch = dev->batches; batch; batch = batch->next)
-		if (!LOAD(batch->live))
+		if (!LOAD(batch->handle))
 			return batch;
 	batch = calloc(1, sizeof(*batch));
 	if (!batch)
@@ -78,45 +75,59 @@ static struct accel_batch *new_handle(struct accel_device *dev)
 	return dev->batches = batch;
 }
 
-int accel_batch_create(struct accel_device *dev, struct accel_batch **batch)
+/* Under the device's lock. */
+static struct accel_batch *batch_make(struct device *dev)
+{
+	struct batch *batch = batch_allocate(dev);
+
+	if (!batch)
+		return NULL;
+	return batch->handle = handle_create(HANDLE_BATCH, batch);
+}
+
+int accel_batch_create(struct accel_device *handle, struct accel_batch **batch)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	int err;
 
 	if (!batch)
 		return fail(-EINVAL, "batch is NULL: the handle has to go somewhere");
 	*batch = NULL;
-	err = device_check(dev) ?: device_alive(dev);
+	err = device_get(handle, &dev) ?: device_alive(dev);
 	if (err)
 		return err;
 	pthread_mutex_lock(&dev->lock);
-	*batch = new_handle(dev);
-	if (*batch)
-		__atomic_store_n(&(*batch)->live, true, __ATOMIC_RELEASE);
+	*batch = batch_make(dev);
 	pthread_mutex_unlock(&dev->lock);
 	return *batch ? 0 : fail(-ENOMEM, "out of memory");
 }
 
-int accel_batch_destroy(struct accel_batch *batch)
+int accel_batch_destroy(struct accel_batch *handle)
 {
 	KEEP_ERRNO;
-	int err = batch_check(batch);
+	struct batch *batch;
+	int err = batch_get(handle, &batch);
 
 	if (err)
 		return err;
+	/* Another thread may be faster. */
+	if (!handle_end(HANDLE_BATCH, handle))
+		return handle_error(HANDLE_BATCH, handle);
 	pthread_mutex_lock(&batch->lock);
 	free(batch->items);
 	batch->items = NULL;
 	batch->nr = batch->room = 0;
 	batch->keep = false;
-	__atomic_store_n(&batch->live, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&batch->handle, NULL, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&batch->lock);
 	return 0;
 }
 
-int accel_batch_keep(struct accel_batch *batch)
+int accel_batch_keep(struct accel_batch *handle)
 {
-	int err = batch_check(batch);
+	struct batch *batch;
+	int err = batch_get(handle, &batch);
 
 	if (err)
 		return err;
@@ -126,12 +137,13 @@ int accel_batch_keep(struct accel_batch *batch)
 	return 0;
 }
 
-void batches_free(struct accel_device *dev)
+void batches_free(struct device *dev)
 {
-	struct accel_batch *batch;
+	struct batch *batch;
 
 	while ((batch = dev->batches)) {
 		dev->batches = batch->next;
+		handle_end(HANDLE_BATCH, batch->handle);
 		pthread_mutex_destroy(&batch->lock);
 		free(batch->items);
 		free(batch);
@@ -140,7 +152,7 @@ void batches_free(struct accel_device *dev)
 
 /* ---- Collect ---- */
 
-static int make_room(struct accel_batch *batch)
+static int make_room(struct batch *batch)
 {
 	uint32_t max = batch->dev->max_ops, room = batch->room ? 2 * batch->room : 16;
 	struct item *items;
@@ -160,7 +172,7 @@ static int make_room(struct accel_batch *batch)
 	return 0;
 }
 
-static int add(struct accel_batch *batch, const struct item *item)
+static int add(struct batch *batch, const struct item *item)
 {
 	int err;
 
@@ -172,9 +184,9 @@ static int add(struct accel_batch *batch, const struct item *item)
 	return err;
 }
 
-static int add_copy(struct accel_batch *batch, const struct copy *copy)
+static int add_copy(struct batch *batch, const struct copy *copy)
 {
-	const struct accel_device *to = copy->dst.dev, *from = copy->src.dev, *dev = batch->dev;
+	const struct device *to = copy->dst.dev, *from = copy->src.dev, *dev = batch->dev;
 	const struct operand *device = to && (to != dev || !from) ? &copy->dst : &copy->src;
 	const struct operand *host = to ? &copy->src : &copy->dst;
 	uint32_t dir = copy_direction(copy);
@@ -195,7 +207,7 @@ static int add_copy(struct accel_batch *batch, const struct copy *copy)
 	return add(batch, &item);
 }
 
-static int batch_copy(struct accel_batch *batch, struct copy *copy)
+static int batch_copy(struct batch *batch, struct copy *copy)
 {
 	int err;
 
@@ -205,21 +217,23 @@ static int batch_copy(struct accel_batch *batch, struct copy *copy)
 	return err;
 }
 
-int accel_batch_copy(struct accel_batch *batch, void *dst, const void *src, size_t size)
+int accel_batch_copy(struct accel_batch *handle, void *dst, const void *src, size_t size)
 {
 	KEEP_ERRNO;
+	struct batch *batch;
 	struct copy copy = copy_make(dst, src, size);
 
-	return batch_check(batch) ?: batch_copy(batch, &copy);
+	return batch_get(handle, &batch) ?: batch_copy(batch, &copy);
 }
 
-int accel_batch_copy_2d(struct accel_batch *batch, void *dst, size_t dpitch, const void *src,
+int accel_batch_copy_2d(struct accel_batch *handle, void *dst, size_t dpitch, const void *src,
 			size_t spitch, size_t width, size_t rows, unsigned int flags)
 {
 	KEEP_ERRNO;
+	struct batch *batch;
 	struct copy copy;
 
-	return batch_check(batch) ?:
+	return batch_get(handle, &batch) ?:
 	       copy_make_2d(&copy, dst, dpitch, src, spitch, width, rows, flags) ?:
 	       batch_copy(batch, &copy);
 }
@@ -230,13 +244,14 @@ int accel_batch_device_memory_set(struct accel_batch *batch, void *ptr, unsigned
 	return accel_batch_device_memory_fill(batch, ptr, &value, 1, size, 0);
 }
 
-int accel_batch_device_memory_fill(struct accel_batch *batch, void *ptr, const void *pattern,
+int accel_batch_device_memory_fill(struct accel_batch *handle, void *ptr, const void *pattern,
 				   size_t pattern_size, size_t size, unsigned int flags)
 {
 	KEEP_ERRNO;
+	struct batch *batch;
 	struct fill fill;
 	struct item item = { .what = "fill" };
-	int err = batch_check(batch) ?:
+	int err = batch_get(handle, &batch) ?:
 		  fill_make(&fill, batch->dev, ptr, pattern, pattern_size, size, flags) ?:
 		  operand_resolve(&fill.memory, NULL);
 
@@ -252,21 +267,25 @@ int accel_batch_device_memory_fill(struct accel_batch *batch, void *ptr, const v
 	return err;
 }
 
-static int check_event(const struct accel_batch *batch, const struct accel_event *event)
+static int get_with_event(const struct accel_batch *batch_handle,
+			  const struct accel_event *event_handle, struct batch **batch,
+			  struct event **event)
 {
-	int err = batch_check(batch) ?: event_check(event);
+	int err = batch_get(batch_handle, batch) ?: event_get(event_handle, event);
 
-	if (err || event->dev == batch->dev)
+	if (err || (*event)->dev == (*batch)->dev)
 		return err;
-	return fail(-EINVAL, "event belongs to %s, the batch to %s", event->dev->name,
-		    batch->dev->name);
+	return fail(-EINVAL, "event belongs to %s, the batch to %s", (*event)->dev->name,
+		    (*batch)->dev->name);
 }
 
-int accel_batch_wait_event(struct accel_batch *batch, struct accel_event *event)
+int accel_batch_wait_event(struct accel_batch *batch_handle, struct accel_event *event_handle)
 {
 	KEEP_ERRNO;
+	struct batch *batch;
+	struct event *event;
 	struct item item = { .what = "wait for an event" };
-	int err = check_event(batch, event);
+	int err = get_with_event(batch_handle, event_handle, &batch, &event);
 	uint64_t ticket;
 
 	if (err)
@@ -278,21 +297,24 @@ int accel_batch_wait_event(struct accel_batch *batch, struct accel_event *event)
 	return add(batch, &item);
 }
 
-int accel_batch_record_event(struct accel_batch *batch, struct accel_event *event)
+int accel_batch_record_event(struct accel_batch *batch_handle, struct accel_event *event_handle)
 {
 	KEEP_ERRNO;
-	struct item item = { .what = "record an event", .event = event };
-	int err = check_event(batch, event);
+	struct batch *batch;
+	struct event *event;
+	struct item item = { .what = "record an event", .handle = event_handle };
+	int err = get_with_event(batch_handle, event_handle, &batch, &event);
 
 	op_init(&item.op, PACCEL_OP_TIME);
 	return err ? err : add(batch, &item);
 }
 
-int accel_batch_eventfd(struct accel_batch *batch, int fd)
+int accel_batch_eventfd(struct accel_batch *handle, int fd)
 {
 	KEEP_ERRNO;
+	struct batch *batch;
 	struct item item = { .what = "signal an eventfd" };
-	int err = batch_check(batch);
+	int err = batch_get(handle, &batch);
 
 	op_init_eventfd(&item.op, fd);
 	return err ? err : add(batch, &item);
@@ -305,7 +327,7 @@ static uint64_t awaited(const struct item *item)
 	return ticket_make(item->op.wait.stream, item->op.wait.point);
 }
 
-static bool is_needless(struct accel_device *dev, const struct item *item)
+static bool is_needless(struct device *dev, const struct item *item)
 {
 	return item->op.op == PACCEL_OP_WAIT_POINT && ticket_passed(dev, awaited(item));
 }
@@ -333,7 +355,7 @@ static int status_of_wait(const struct submission *sub, uint32_t bad)
 						   : -ENOENT;
 }
 
-static int queue(const struct submission *sub, struct accel_stream *stream, struct paccel_op *ops,
+static int queue(const struct submission *sub, struct stream *stream, struct paccel_op *ops,
 		 uint32_t *from, struct submitted *done)
 {
 	uint32_t nr;
@@ -377,8 +399,8 @@ static int prepare(const struct submission *sub, uint32_t *bad)
 
 	for (*bad = 0; *bad < sub->nr && !err; ++*bad) {
 		item = &sub->items[*bad];
-		if (item->event)
-			err = event_check(item->event) ?:
+		if (item->handle)
+			err = event_get(item->handle, &item->event) ?:
 			      event_prepare(item->event, &item->op, &item->stamp);
 	}
 	*bad -= !!err;
@@ -398,7 +420,7 @@ static void record(const struct submission *sub, int err, uint64_t ticket)
 	}
 }
 
-static int submit(const struct submission *sub, struct accel_stream *stream, uint32_t *bad)
+static int submit(const struct submission *sub, struct stream *stream, uint32_t *bad)
 {
 	struct paccel_op *ops = calloc(sub->nr, sizeof(*ops));
 	uint32_t *from = calloc(sub->nr + 1, sizeof(*from));
@@ -423,7 +445,7 @@ static int submit(const struct submission *sub, struct accel_stream *stream, uin
 }
 
 /* Under the lock of the batch. */
-static uint32_t count_free(const struct accel_batch *batch)
+static uint32_t count_free(const struct batch *batch)
 {
 	uint32_t nr = 0;
 
@@ -435,7 +457,7 @@ static uint32_t count_free(const struct accel_batch *batch)
 /* Those that no other thread is submitting. */
 static int take_items(struct submission *sub)
 {
-	struct accel_batch *batch = sub->batch;
+	struct batch *batch = sub->batch;
 	uint32_t nr, i;
 	int err = 0;
 
@@ -458,7 +480,7 @@ static int take_items(struct submission *sub)
 /* Takes the originals that are marked out of the batch, or leaves them for the next submission. */
 static void end_items(const struct submission *sub, bool queued)
 {
-	struct accel_batch *batch = sub->batch;
+	struct batch *batch = sub->batch;
 	uint32_t nr = 0;
 
 	pthread_mutex_lock(&batch->lock);
@@ -476,7 +498,7 @@ static void end_items(const struct submission *sub, bool queued)
 }
 
 /* How many operations a call that has not looked at any would have queued. */
-static uint32_t count_items(struct accel_batch *batch)
+static uint32_t count_items(struct batch *batch)
 {
 	uint32_t nr;
 
@@ -486,14 +508,12 @@ static uint32_t count_items(struct accel_batch *batch)
 	return nr;
 }
 
-static int submit_batch(struct accel_batch *batch, struct accel_stream *stream, uint32_t *bad)
+static int submit_batch(struct batch *batch, struct accel_stream *handle, uint32_t *bad)
 {
 	struct submission sub = { .batch = batch };
-	int err = batch_check(batch);
+	struct stream *stream;
+	int err = stream_get_of(handle, batch->dev, &stream) ?: take_items(&sub);
 
-	if (err)
-		return err;
-	err = stream_check_of(stream, batch->dev) ?: take_items(&sub);
 	if (err) {
 		*bad = count_items(batch);
 		return err;
@@ -503,11 +523,12 @@ static int submit_batch(struct accel_batch *batch, struct accel_stream *stream, 
 	return err;
 }
 
-int accel_batch_submit(struct accel_batch *batch, struct accel_stream *stream, size_t *failed)
+int accel_batch_submit(struct accel_batch *handle, struct accel_stream *stream, size_t *failed)
 {
 	KEEP_ERRNO;
+	struct batch *batch;
 	uint32_t bad = 0;
-	int err = submit_batch(batch, stream, &bad);
+	int err = batch_get(handle, &batch) ?: submit_batch(batch, stream, &bad);
 
 	if (err && failed)
 		*failed = bad;

@@ -3,8 +3,8 @@
 #ifndef LIBACCEL_BATCH_H
 #define LIBACCEL_BATCH_H
 
-#include "api.h"
+struct device;
 
-void batches_free(struct accel_device *dev);
+void batches_free(struct device *dev);
 
 #endif

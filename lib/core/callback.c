@@ -26,7 +26,7 @@
 
 struct call {
 	struct call *next;
-	struct accel_stream *stream;
+	struct stream *stream;
 	uint64_t ticket; /* all the work before it */
 	void (*fn)(void *data, int status);
 	void *data;
@@ -66,7 +66,7 @@ bool in_callbacks(void)
 	return is_worker;
 }
 
-bool in_callback_of(const struct accel_stream *stream)
+bool in_callback_of(const struct stream *stream)
 {
 	return current && current->stream == stream;
 }
@@ -80,7 +80,7 @@ static void wake(const struct worker *sleeper)
 /* ---- The threads ---- */
 
 /* Under the lock, as all that follows. */
-static bool is_running(const struct accel_stream *stream)
+static bool is_running(const struct stream *stream)
 {
 	const struct call *call = running;
 
@@ -91,7 +91,7 @@ static bool is_running(const struct accel_stream *stream)
 
 static bool is_due(const struct call *call)
 {
-	struct accel_device *dev = call->stream->dev;
+	struct device *dev = call->stream->dev;
 
 	return dev->closing || ticket_status(dev, call->ticket) != -EINPROGRESS;
 }
@@ -119,7 +119,7 @@ static int status_for(const struct call *call)
 	return status == -EINPROGRESS ? -ECANCELED : status;
 }
 
-static void settle(struct accel_stream *stream)
+static void settle(struct stream *stream)
 {
 	__atomic_sub_fetch(&stream->pending, 1, __ATOMIC_RELEASE);
 	pthread_cond_broadcast(&ran);
@@ -302,7 +302,7 @@ free_worker:
 }
 
 /* Under the lock. */
-static void worker_use(struct accel_device *dev)
+static void worker_use(struct device *dev)
 {
 	worker->users += !dev->calls_back;
 	dev->calls_back = true;
@@ -329,7 +329,7 @@ static void worker_end(struct worker *ending)
 
 /* ---- What others ask for ---- */
 
-int callbacks_wait(struct accel_stream *stream, uint64_t deadline)
+int callbacks_wait(struct stream *stream, uint64_t deadline)
 {
 	struct timespec when = { .tv_sec = (time_t)(deadline / 1000000000),
 				 .tv_nsec = (long)(deadline % 1000000000) };
@@ -350,9 +350,9 @@ int callbacks_wait(struct accel_stream *stream, uint64_t deadline)
 	return err;
 }
 
-static bool has_calls(const struct accel_device *dev)
+static bool has_calls(const struct device *dev)
 {
-	const struct accel_stream *stream;
+	const struct stream *stream;
 
 	for (stream = READ_SHARED(dev->streams); stream; stream = stream->next)
 		if (stream->pending)
@@ -360,7 +360,7 @@ static bool has_calls(const struct accel_device *dev)
 	return false;
 }
 
-void callbacks_end(struct accel_device *dev)
+void callbacks_end(struct device *dev)
 {
 	struct worker *ending = NULL;
 
@@ -384,7 +384,7 @@ void callbacks_end(struct accel_device *dev)
 /* ---- Adding one ---- */
 
 /* With a worker, which is the one that was made unless another thread was faster. */
-static bool announce_to(struct worker **made, struct accel_stream *stream, int *fd)
+static bool announce_to(struct worker **made, struct stream *stream, int *fd)
 {
 	bool ready;
 
@@ -404,7 +404,7 @@ static bool announce_to(struct worker **made, struct accel_stream *stream, int *
 }
 
 /* From now on work of the stream waits. A worker is made without the lock. */
-static int announce(struct accel_stream *stream, int *fd)
+static int announce(struct stream *stream, int *fd)
 {
 	struct worker *made = NULL;
 	int err = 0;
@@ -416,7 +416,7 @@ static int announce(struct accel_stream *stream, int *fd)
 	return err;
 }
 
-static void withdraw(struct accel_stream *stream)
+static void withdraw(struct stream *stream)
 {
 	pthread_mutex_lock(&lock);
 	settle(stream);
@@ -442,7 +442,7 @@ static void publish(struct call *call)
 /* It waits for all before the signal: points of a stream follow each other without a gap. */
 static int queue_signal(struct call *call, int fd)
 {
-	struct accel_stream *stream = call->stream;
+	struct stream *stream = call->stream;
 	struct submitted done;
 	struct paccel_op op;
 	int err;
@@ -454,12 +454,13 @@ static int queue_signal(struct call *call, int fd)
 	return err;
 }
 
-int accel_stream_add_callback(struct accel_stream *stream, void (*fn)(void *data, int status),
+int accel_stream_add_callback(struct accel_stream *handle, void (*fn)(void *data, int status),
 			      void *data)
 {
 	KEEP_ERRNO;
+	struct stream *stream;
 	struct call *call;
-	int err = stream_check(stream), fd = -1;
+	int err = stream_get(handle, &stream), fd = -1;
 
 	if (err)
 		return err;

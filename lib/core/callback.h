@@ -8,13 +8,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct device;
+struct stream;
+
 /* Waits until no callback of the stream is pending. */
-int callbacks_wait(struct accel_stream *stream, uint64_t deadline);
+int callbacks_wait(struct stream *stream, uint64_t deadline);
 /* Runs those of a device now, whatever its work does. */
-void callbacks_end(struct accel_device *dev);
+void callbacks_end(struct device *dev);
 /* Whether this is a thread that runs them, and for which stream. */
 bool in_callbacks(void);
-bool in_callback_of(const struct accel_stream *stream);
+bool in_callback_of(const struct stream *stream);
 void callbacks_before_fork(void);
 void callbacks_after_fork(void);
 void callbacks_in_child(void);

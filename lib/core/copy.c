@@ -77,7 +77,7 @@ struct copy copy_make(void *dst, const void *src, size_t size)
 }
 
 /* By a stream of one of its devices, or complete on return without a stream. */
-static int copy_run(struct copy *copy, struct accel_stream *stream)
+static int copy_run(struct copy *copy, struct stream *stream)
 {
 	int err;
 
@@ -88,20 +88,30 @@ static int copy_run(struct copy *copy, struct accel_stream *stream)
 	return err;
 }
 
-static int check_stream(const struct accel_stream *stream, const struct accel_device *dev)
+/* NULL stays NULL. */
+static int get_stream(const struct accel_stream *handle, struct stream **stream)
+{
+	*stream = NULL;
+	return handle ? stream_get(handle, stream) : 0;
+}
+
+static int check_stream(const struct stream *stream, const struct device *dev)
 {
 	return stream ? stream_check_of(stream, dev) : 0;
 }
 
 /* Memory of a device each, or of the host where that is NULL. The stream may be of either device. */
-static int copy_typed(struct accel_device *dst_dev, struct accel_device *src_dev,
-		      struct accel_stream *stream, void *dst, const void *src, size_t size)
+static int copy_typed(struct device *dst_dev, struct device *src_dev,
+		      const struct accel_stream *handle, void *dst, const void *src, size_t size)
 {
 	KEEP_ERRNO;
 	struct copy copy = copy_make(dst, src, size);
+	struct stream *stream;
+	int err = get_stream(handle, &stream);
 	bool by_source = !dst_dev || (stream && stream->dev == src_dev);
-	int err = check_stream(stream, by_source ? src_dev : dst_dev);
 
+	if (!err)
+		err = check_stream(stream, by_source ? src_dev : dst_dev);
 	copy.dst.want_dev = dst_dev;
 	copy.dst.want_host = !dst_dev;
 	copy.src.want_dev = src_dev;
@@ -109,16 +119,20 @@ static int copy_typed(struct accel_device *dst_dev, struct accel_device *src_dev
 	return err ? err : copy_run(&copy, stream);
 }
 
-int accel_async_memory_copy_h2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
+int accel_async_memory_copy_h2d(struct accel_device *handle, struct accel_stream *stream, void *dst,
 				const void *src, size_t size)
 {
-	return device_check(dev) ?: copy_typed(dev, NULL, stream, dst, src, size);
+	struct device *dev;
+
+	return device_get(handle, &dev) ?: copy_typed(dev, NULL, stream, dst, src, size);
 }
 
-int accel_async_memory_copy_d2h(struct accel_device *dev, struct accel_stream *stream, void *dst,
+int accel_async_memory_copy_d2h(struct accel_device *handle, struct accel_stream *stream, void *dst,
 				const void *src, size_t size)
 {
-	return device_check(dev) ?: copy_typed(NULL, dev, stream, dst, src, size);
+	struct device *dev;
+
+	return device_get(handle, &dev) ?: copy_typed(NULL, dev, stream, dst, src, size);
 }
 
 int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *stream, void *dst,
@@ -127,11 +141,13 @@ int accel_async_memory_copy_d2d(struct accel_device *dev, struct accel_stream *s
 	return accel_async_memory_copy_p2p(dev, dev, stream, dst, src, size);
 }
 
-int accel_async_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src_dev,
+int accel_async_memory_copy_p2p(struct accel_device *dst_handle, struct accel_device *src_handle,
 				struct accel_stream *stream, void *dst, const void *src,
 				size_t size)
 {
-	return device_check(dst_dev) ?: device_check(src_dev) ?:
+	struct device *dst_dev, *src_dev;
+
+	return device_get(dst_handle, &dst_dev) ?: device_get(src_handle, &src_dev) ?:
 	       copy_typed(dst_dev, src_dev, stream, dst, src, size);
 }
 
@@ -156,10 +172,11 @@ int accel_memory_copy_p2p(struct accel_device *dst_dev, struct accel_device *src
 	return accel_async_memory_copy_p2p(dst_dev, src_dev, NULL, dst, src, size);
 }
 
-int copy_any(struct accel_stream *stream, void *dst, const void *src, size_t size)
+int copy_any(struct accel_stream *handle, void *dst, const void *src, size_t size)
 {
 	struct copy copy = copy_make(dst, src, size);
-	int err = stream ? stream_check(stream) : 0;
+	struct stream *stream;
+	int err = get_stream(handle, &stream);
 
 	return err ? err : copy_run(&copy, stream);
 }
@@ -209,13 +226,14 @@ int copy_make_2d(struct copy *copy, void *dst, size_t dpitch, const void *src, s
 	       rows_span("spitch", spitch, width, rows, &copy->src.size);
 }
 
-int accel_async_memory_copy_2d(struct accel_stream *stream, void *dst, size_t dpitch,
+int accel_async_memory_copy_2d(struct accel_stream *handle, void *dst, size_t dpitch,
 			       const void *src, size_t spitch, size_t width, size_t rows,
 			       unsigned int flags)
 {
 	KEEP_ERRNO;
+	struct stream *stream;
 	struct copy copy;
-	int err = stream ? stream_check(stream) : 0;
+	int err = get_stream(handle, &stream);
 
 	if (!err)
 		err = copy_make_2d(&copy, dst, dpitch, src, spitch, width, rows, flags);
@@ -230,7 +248,7 @@ int accel_memory_copy_2d(void *dst, size_t dpitch, const void *src, size_t spitc
 
 /* ---- Fills ---- */
 
-int fill_make(struct fill *fill, struct accel_device *dev, void *ptr, const void *pattern,
+int fill_make(struct fill *fill, struct device *dev, void *ptr, const void *pattern,
 	      size_t pattern_size, size_t size, unsigned int flags)
 {
 	int err;
@@ -272,7 +290,7 @@ static void fill_bytes(const struct fill *fill)
 }
 
 /* Unified memory is the processor's to fill, after what the stream has to do with it. */
-static int fill_host(const struct fill *fill, struct accel_stream *stream)
+static int fill_host(const struct fill *fill, struct stream *stream)
 {
 	int err = fill->verify ? verify_by_processor() : unified_alive(&fill->memory);
 
@@ -283,7 +301,7 @@ static int fill_host(const struct fill *fill, struct accel_stream *stream)
 	return err;
 }
 
-static int fill_run(struct fill *fill, struct accel_stream *stream)
+static int fill_run(struct fill *fill, struct stream *stream)
 {
 	int err = operand_resolve(&fill->memory, NULL);
 
@@ -296,14 +314,17 @@ static int fill_run(struct fill *fill, struct accel_stream *stream)
 	return err;
 }
 
-int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream *stream, void *ptr,
+int accel_async_device_memory_fill(struct accel_device *dev_handle,
+				   struct accel_stream *stream_handle, void *ptr,
 				   const void *pattern, size_t pattern_size, size_t size,
 				   unsigned int flags)
 {
 	KEEP_ERRNO;
+	struct device *dev;
+	struct stream *stream;
 	struct fill fill;
-	int err = device_check(dev) ?: check_stream(stream, dev) ?:
-		  fill_make(&fill, dev, ptr, pattern, pattern_size, size, flags);
+	int err = device_get(dev_handle, &dev) ?: get_stream(stream_handle, &stream) ?:
+		  check_stream(stream, dev) ?: fill_make(&fill, dev, ptr, pattern, pattern_size, size, flags);
 
 	return err ? err : fill_run(&fill, stream);
 }

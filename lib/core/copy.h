@@ -10,9 +10,9 @@ struct copy {
 	struct operand dst, src;
 	size_t dpitch, spitch, width, rows;
 	bool verify;
-	struct accel_stream *stream; /* or NULL: complete on return */
+	struct stream *stream; /* or NULL: complete on return */
 	/* With a stream or batch: its device, and host memory only in host ranges of that. */
-	const struct accel_device *pin_dev;
+	const struct device *pin_dev;
 };
 
 /* ---- copy.c: what the arguments mean ---- */
@@ -25,7 +25,7 @@ int copy_make_2d(struct copy *copy, void *dst, size_t dpitch, const void *src, s
 int copy_begin(struct copy *copy);
 void copy_end(const struct copy *copy);
 /* Between any two addresses, on a stream; NULL: complete on return. */
-int copy_any(struct accel_stream *stream, void *dst, const void *src, size_t size);
+int copy_any(struct accel_stream *handle, void *dst, const void *src, size_t size);
 
 /* ---- transfer.c ---- */
 
@@ -35,9 +35,9 @@ int copy_transfer(struct copy *copy);
 uint32_t copy_direction(const struct copy *copy);
 void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op);
 /* By one device, at once or on the stream; without a sentence. */
-int copy_execute(struct accel_device *dev, uint32_t dir, const struct copy *copy);
+int copy_execute(struct device *dev, uint32_t dir, const struct copy *copy);
 /* The sentence for its errors. */
-int copy_failed(const struct accel_device *dev, int err, const struct copy *copy);
+int copy_failed(const struct device *dev, int err, const struct copy *copy);
 /* The sentence for what was to be verified, but no device is to do. */
 int verify_by_processor(void);
 /* By the processor. */
@@ -65,10 +65,10 @@ struct fill {
 };
 
 /* Checks what does not depend on the memory. */
-int fill_make(struct fill *fill, struct accel_device *dev, void *ptr, const void *pattern,
+int fill_make(struct fill *fill, struct device *dev, void *ptr, const void *pattern,
 	      size_t pattern_size, size_t size, unsigned int flags);
 void fill_operation(const struct fill *fill, struct paccel_op *op);
 /* Device memory, on a stream; NULL: complete on return. */
-int fill_transfer(const struct fill *fill, struct accel_stream *stream);
+int fill_transfer(const struct fill *fill, struct stream *stream);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles: one per device and process, counted, in a list in the order in which they were opened.
+ * Devices: one object per device and process, counted, in a list in the order in which they were
+ * opened. Its handle is valid until the last close.
  *
- * A handle is freed with its last reference. The program has one, for all its opens; each copy
+ * The object is freed with its last reference. The program has one, for all its opens; each copy
  * and fill in flight has one, each link between two devices (peer.c) and each pipe (staged.c)
- * one on each of its two devices. Streams, events and batches are the handle's own and are freed
+ * one on each of its two devices. Streams, events and batches are the device's own and are freed
  * with it; a callback is waited for by the last close, a pool opens the device once more. The
  * last close ends links and pipes, and no new ones are made then, so that they do not keep a
- * handle for ever.
+ * device for ever.
  *
- * A handle stays in the list until its file is closed. fork() closes all files in the child that
+ * A device stays in the list until its file is closed. fork() closes all files in the child that
  * are in the list, and waits for those that are being opened or closed.
  */
 #include "api.h"
@@ -37,13 +38,13 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct accel_device *devices;
-static struct accel_device *unused; /* handles that were freed; under the table lock */
-static uint64_t creations; /* of handles */
+static struct device *devices;
+static struct device *unused; /* those that were freed; under the table lock */
+static uint64_t creations;
 static unsigned int moving; /* files that are being opened, and not in the list, or closed */
 static pthread_cond_t settled = PTHREAD_COND_INITIALIZER;
 
-struct accel_device *device_list(void)
+struct device *device_list(void)
 {
 	return READ_SHARED(devices);
 }
@@ -75,23 +76,22 @@ void device_move_end(void)
 	table_unlock();
 }
 
-int device_check(const struct accel_device *dev)
+int device_get(const struct accel_device *handle, struct device **dev)
 {
-	if (!dev)
-		return fail(-EINVAL, "dev is NULL: it has to be a handle from accel_device_open()");
-	if (!__atomic_load_n(&dev->refs, __ATOMIC_RELAXED))
-		return fail(-EINVAL, "dev was closed");
-	return dev->inherited ? general_error(dev, -EPERM) : 0;
+	*dev = handle_get(HANDLE_DEVICE, handle);
+	if (!*dev)
+		return handle_error(HANDLE_DEVICE, handle);
+	return device_usable(*dev);
 }
 
-int device_alive(struct accel_device *dev)
+int device_alive(struct device *dev)
 {
 	int err = device_state(dev);
 
 	return err ? general_error(dev, err) : 0;
 }
 
-static int query_info(struct accel_device *dev, struct paccel_device_info *cmd)
+static int query_info(struct device *dev, struct paccel_device_info *cmd)
 {
 	*cmd = (struct paccel_device_info){ .size = sizeof(*cmd) };
 	return device_ioctl(dev, PACCEL_IOC_DEVICE_INFO, cmd);
@@ -114,7 +114,7 @@ static int64_t clock_shift(int64_t before, uint64_t driver, int64_t after)
 }
 
 /* Between the look into /dev and the open another device may have taken the name. */
-static int identify(struct accel_device *dev, const struct node *node)
+static int identify(struct device *dev, const struct node *node)
 {
 	struct paccel_device_info info;
 	int64_t before;
@@ -142,11 +142,11 @@ static int identify(struct accel_device *dev, const struct node *node)
 	return err;
 }
 
-/* A handle that is not in the list, and has no references: readers of the tables take none. */
-static struct accel_device *device_allocate(void)
+/* One that is not in the list, and has no references: readers of the tables take none. */
+static struct device *device_allocate(void)
 {
-	const size_t own = offsetof(struct accel_device, mem_base);
-	struct accel_device *dev;
+	const size_t own = offsetof(struct device, handle);
+	struct device *dev;
 
 	table_lock();
 	dev = unused;
@@ -162,8 +162,9 @@ static struct accel_device *device_allocate(void)
 	return dev;
 }
 
-static void device_free(struct accel_device *dev)
+static void device_free(struct device *dev)
 {
+	handle_end(HANDLE_DEVICE, dev->handle);
 	window_release(&dev->window);
 	pthread_mutex_destroy(&dev->lock);
 	table_lock();
@@ -172,10 +173,10 @@ static void device_free(struct accel_device *dev)
 	table_unlock();
 }
 
-/* A handle that another thread has created since. */
-static struct accel_device *find_created(const struct accel_device *mine, uint64_t since)
+/* A device that another thread has created since. */
+static struct device *find_created(const struct device *mine, uint64_t since)
 {
-	struct accel_device *dev;
+	struct device *dev;
 
 	for (dev = devices; dev; dev = dev->next)
 		if (dev->rdev == mine->rdev && dev->opens && !dev->inherited &&
@@ -184,10 +185,10 @@ static struct accel_device *find_created(const struct accel_device *mine, uint64
 	return NULL;
 }
 
-/* Puts a handle into the list, or opens the one of another thread that was faster. */
-static struct accel_device *list(struct accel_device *dev, uint64_t since)
+/* Puts a device into the list, or opens the one of another thread that was faster. */
+static struct device *list(struct device *dev, uint64_t since)
 {
-	struct accel_device **end, *other = find_created(dev, since);
+	struct device **end, *other = find_created(dev, since);
 
 	if (other) {
 		__atomic_add_fetch(&other->opens, 1, __ATOMIC_SEQ_CST);
@@ -203,7 +204,7 @@ static struct accel_device *list(struct accel_device *dev, uint64_t since)
 	return dev;
 }
 
-static int open_file(struct accel_device *dev, const struct node *node)
+static int open_file(struct device *dev, const struct node *node)
 {
 	int err;
 
@@ -216,20 +217,21 @@ static int open_file(struct accel_device *dev, const struct node *node)
 	return err;
 }
 
-static int device_create(const struct node *node, uint64_t since, struct accel_device **made)
+static int device_create(const struct node *node, uint64_t since, struct device **made)
 {
-	struct accel_device *dev = device_allocate();
+	struct device *dev = device_allocate();
 	int err;
 
 	if (!dev)
 		return fail(-ENOMEM, "out of memory");
+	dev->handle = handle_create(HANDLE_DEVICE, dev);
 	dev->node = node->number;
 	node_path(node, dev->name);
 	dev->rdev = node->rdev;
 	dev->opens = 1;
 	pthread_mutex_init(&dev->lock, NULL);
 	device_move_begin();
-	err = open_file(dev, node);
+	err = dev->handle ? open_file(dev, node) : fail(-ENOMEM, "out of memory");
 	table_lock();
 	if (!err) {
 		*made = list(dev, since);
@@ -249,10 +251,10 @@ static int device_create(const struct node *node, uint64_t since, struct accel_d
 	return err;
 }
 
-/* The next open handle of a node, with a reference. */
-static struct accel_device *next_open(const struct node *node, const struct accel_device *after)
+/* The next open device of a node, with a reference. */
+static struct device *next_open(const struct node *node, const struct device *after)
 {
-	struct accel_device *dev;
+	struct device *dev;
 
 	table_lock();
 	dev = after ? after->next : devices;
@@ -265,7 +267,7 @@ static struct accel_device *next_open(const struct node *node, const struct acce
 }
 
 /* One more open, unless the last close has come. */
-static bool open_again(struct accel_device *dev)
+static bool open_again(struct device *dev)
 {
 	bool is_open;
 
@@ -278,12 +280,12 @@ static bool open_again(struct accel_device *dev)
 }
 
 /*
- * Opens a handle that is there. One that is of no more use is passed over: the device is a new
+ * Opens a device that is there. One that is of no more use is passed over: the device is a new
  * one, or has been reset. The driver may be asked, so without the lock.
  */
-static struct accel_device *find_open(const struct node *node)
+static struct device *find_open(const struct node *node)
 {
-	struct accel_device *dev, *before = NULL;
+	struct device *dev, *before = NULL;
 	bool found = false;
 
 	while (!found && (dev = next_open(node, before))) {
@@ -307,12 +309,15 @@ static uint64_t count_creations(void)
 	return count;
 }
 
-static int open_node(const struct node *node, struct accel_device **dev)
+static int open_node(const struct node *node, struct accel_device **handle)
 {
 	uint64_t since = count_creations();
+	struct device *dev = find_open(node);
+	int err = dev ? 0 : device_create(node, since, &dev);
 
-	*dev = find_open(node);
-	return *dev ? 0 : device_create(node, since, dev);
+	if (!err)
+		*handle = dev->handle;
+	return err;
 }
 
 int accel_device_open(int index, struct accel_device **dev)
@@ -330,9 +335,9 @@ int accel_device_open(int index, struct accel_device **dev)
 	return err ? err : open_node(&node, dev);
 }
 
-static void unlink_device(struct accel_device *dev)
+static void unlink_device(struct device *dev)
 {
-	struct accel_device **at;
+	struct device **at;
 
 	for (at = &devices; *at != dev; at = &(*at)->next)
 		;
@@ -342,7 +347,7 @@ static void unlink_device(struct accel_device *dev)
 }
 
 /* Out of the list, and its file closed, which may take its time. */
-static void close_file(struct accel_device *dev)
+static void close_file(struct device *dev)
 {
 	table_lock();
 	unlink_device(dev);
@@ -356,7 +361,7 @@ static void close_file(struct accel_device *dev)
 }
 
 /* Closing the file frees in the driver whatever is left: no command is needed for each range. */
-static void device_destroy(struct accel_device *dev)
+static void device_destroy(struct device *dev)
 {
 	close_file(dev);
 	ranges_free(dev->ranges);
@@ -368,48 +373,57 @@ static void device_destroy(struct accel_device *dev)
 	device_free(dev);
 }
 
-/* The thread of the callbacks cannot wait for itself. */
-static bool may_close(const struct accel_device *dev)
-{
-	return dev->opens > 1 || !in_callbacks();
-}
-
 static int callback_close_error(void)
 {
 	return fail(-EDEADLK, "a callback cannot close the last handle of a device: the close "
 			      "waits for callbacks");
 }
 
-int accel_device_close(struct accel_device *dev)
+/* Under the table lock. A callback cannot wait for itself. */
+static int close_one(struct device *dev, bool *last)
 {
-	KEEP_ERRNO;
-	bool is_open, allowed, last = false;
-
-	if (!dev)
-		return fail(-EINVAL, "dev is NULL: it has to be a handle from accel_device_open()");
-	table_lock();
-	is_open = dev->opens;
-	allowed = is_open && may_close(dev);
-	if (allowed)
-		last = !__atomic_sub_fetch(&dev->opens, 1, __ATOMIC_SEQ_CST);
-	table_unlock();
-	if (!is_open)
-		return fail(-EINVAL, "dev was closed");
-	if (last) {
-		callbacks_end(dev);
-		peers_closed(dev);
-		staged_give_up();
-		device_drop(dev);
-	}
-	return allowed ? 0 : callback_close_error();
+	if (!dev->opens)
+		return -EINVAL;
+	if (dev->opens == 1 && in_callbacks())
+		return -EDEADLK;
+	*last = !__atomic_sub_fetch(&dev->opens, 1, __ATOMIC_SEQ_CST);
+	return 0;
 }
 
-void device_open_again(struct accel_device *dev)
+/* Callbacks that are due may still use the handle. */
+static void close_last(struct device *dev)
+{
+	callbacks_end(dev);
+	handle_end(HANDLE_DEVICE, dev->handle);
+	peers_closed(dev);
+	staged_give_up();
+	device_drop(dev);
+}
+
+int accel_device_close(struct accel_device *handle)
+{
+	KEEP_ERRNO;
+	struct device *dev;
+	bool last = false;
+	int err;
+
+	table_lock();
+	dev = handle_get(HANDLE_DEVICE, handle);
+	err = dev ? close_one(dev, &last) : -EINVAL;
+	table_unlock();
+	if (last)
+		close_last(dev);
+	if (err == -EDEADLK)
+		return callback_close_error();
+	return err ? handle_error(HANDLE_DEVICE, handle) : 0;
+}
+
+void device_open_again(struct device *dev)
 {
 	open_again(dev);
 }
 
-int device_open_to_hold(struct accel_device *dev)
+int device_open_to_hold(struct device *dev)
 {
 	bool allowed;
 
@@ -423,12 +437,12 @@ int device_open_to_hold(struct accel_device *dev)
 	return allowed ? 0 : callback_close_error();
 }
 
-void device_hold(struct accel_device *dev)
+void device_hold(struct device *dev)
 {
 	__atomic_add_fetch(&dev->refs, 1, __ATOMIC_RELAXED);
 }
 
-void device_drop(struct accel_device *dev)
+void device_drop(struct device *dev)
 {
 	if (reference_put(&dev->refs))
 		device_destroy(dev);
@@ -436,7 +450,7 @@ void device_drop(struct accel_device *dev)
 
 void device_disown_all(void)
 {
-	struct accel_device *dev;
+	struct device *dev;
 
 	settled = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	for (dev = devices; dev; dev = dev->next) {
@@ -468,11 +482,12 @@ int accel_device_open_name(const char *name, struct accel_device **dev)
 }
 
 /* EPERM is about fork() everywhere else. */
-int accel_device_reset(struct accel_device *dev)
+int accel_device_reset(struct accel_device *handle)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	struct paccel_reset cmd = { .size = sizeof(cmd) };
-	int err = device_check(dev);
+	int err = device_get(handle, &dev);
 
 	if (err)
 		return err;
@@ -486,16 +501,17 @@ int accel_device_reset(struct accel_device *dev)
  * The file of the device reports a hang-up or an error then, for which nothing has to be asked. An
  * epoll file keeps no reference on it, as a duplicate would.
  */
-int accel_device_lost_fd(struct accel_device *dev, int *fd)
+int accel_device_lost_fd(struct accel_device *handle, int *fd)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	struct epoll_event none = { .events = 0 };
 	int err;
 
 	if (!fd)
 		return fail(-EINVAL, "fd is NULL: the file descriptor has to go somewhere");
 	*fd = -1;
-	err = device_check(dev);
+	err = device_get(handle, &dev);
 	if (err)
 		return err;
 	*fd = epoll_create1(EPOLL_CLOEXEC);
@@ -527,16 +543,17 @@ _Static_assert((int)ACCEL_CAP_MAPPABLE == PACCEL_CAP_MAPPABLE &&
 	       "capabilities are the driver's");
 
 /* A device that can be mapped is not mappable through a handle whose mapping was refused. */
-static uint32_t capabilities(const struct accel_device *dev, uint32_t caps)
+static uint32_t capabilities(const struct device *dev, uint32_t caps)
 {
 	return dev->window.mapped ? caps : caps & ~(uint32_t)ACCEL_CAP_MAPPABLE;
 }
 
-int accel_device_get_info(struct accel_device *dev, struct accel_device_info *info)
+int accel_device_get_info(struct accel_device *handle, struct accel_device_info *info)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	struct paccel_device_info cmd;
-	int err = device_check(dev);
+	int err = device_get(handle, &dev);
 
 	if (err)
 		return err;

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles, and commands to the driver. */
+/* Devices that are open, and commands to the driver. */
 #ifndef LIBACCEL_DEVICE_H
 #define LIBACCEL_DEVICE_H
 
 #include "api.h"
+#include "handle.h"
 #include "node.h"
 #include "range.h"
 #include "stamp.h"
 #include "window.h"
 
-struct accel_device {
+#include <errno.h>
+
+struct device {
 	/* For READ_SHARED(), as the window is: */
-	struct accel_device *next;
+	struct device *next;
 	struct range *ranges; /* of all kinds: host memory never lies in the window */
 	bool inherited; /* through fork(): every call is refused */
 	unsigned int refs; /* 0: not listed, or about to be freed */
 	struct window window;
 
 	/* Used with a reference only: */
+	struct accel_device *handle; /* until the last close */
 	uint64_t mem_base;
 	uint64_t max_align;
 	uint64_t max_host_bytes;
@@ -34,11 +38,11 @@ struct accel_device {
 
 	pthread_mutex_t lock; /* of what follows */
 	const struct paccel_page *page; /* mapped with the first stream; read without the lock */
-	struct accel_stream *streams; /* all that were ever made */
-	struct accel_event *events; /* likewise */
+	struct stream *streams; /* all that were ever made */
+	struct event *events; /* likewise */
 	uint64_t streams_ended; /* numbers that were given back */
-	struct accel_event *unused_events;
-	struct accel_batch *batches;
+	struct event *unused_events;
+	struct batch *batches;
 	struct stamps stamps;
 	struct stage *stage; /* atomic; made with the first use */
 
@@ -48,42 +52,49 @@ struct accel_device {
 };
 
 /* The first one in the order in which they were opened; under the table lock or READ_SHARED(). */
-struct accel_device *device_list(void);
+struct device *device_list(void);
 
-/* 0 if calls on the handle make sense: not NULL, not inherited. */
-int device_check(const struct accel_device *dev);
+/* The sentence for an error that any command can have. */
+int general_error(const struct device *dev, int err);
+/* The device of a handle. Its calls make sense: it is open, and not inherited. */
+int device_get(const struct accel_device *handle, struct device **dev);
+/* The second of the two. */
+static inline int device_usable(const struct device *dev)
+{
+	return dev->inherited ? general_error(dev, -EPERM) : 0;
+}
 /* 0 if the device is there and the context usable. */
-int device_alive(struct accel_device *dev);
+int device_alive(struct device *dev);
 
-/* One more open of a handle that is open. */
-void device_open_again(struct accel_device *dev);
+/* One more open of a device that is open. */
+void device_open_again(struct device *dev);
 /*
- * Turns one open of a handle into a reference, for a close in a callback with work to do before it
+ * Turns one open of a device into a reference, for a close in a callback with work to do before it
  * ends. -EDEADLK, with a sentence: it is the last open, whose close would wait for the callback.
  */
-int device_open_to_hold(struct accel_device *dev);
-/* One more reference. The caller has one, or has found the handle under the table lock. */
-void device_hold(struct accel_device *dev);
-/* The same for a handle that was found without the lock. False: it is about to be freed. */
-static inline bool device_try_hold(struct accel_device *dev)
+int device_open_to_hold(struct device *dev);
+/* One more reference. The caller has one, or has found the device under the table lock. */
+void device_hold(struct device *dev);
+/* The same for a device that was found without the lock. False: it is about to be freed. */
+static inline bool device_try_hold(struct device *dev)
 {
 	return reference_get(&dev->refs);
 }
-/* With the last one the handle is freed: not under a lock. */
-void device_drop(struct accel_device *dev);
+/* With the last one the device is freed: not under a lock. */
+void device_drop(struct device *dev);
 /* Whether the last close has not come yet. */
-static inline bool device_is_open(const struct accel_device *dev)
+static inline bool device_is_open(const struct device *dev)
 {
 	return __atomic_load_n(&dev->opens, __ATOMIC_SEQ_CST);
 }
 
 /* The device address of a pointer into the window, and back. */
-static inline uint64_t device_address(const struct accel_device *dev, uintptr_t ptr)
+static inline uint64_t device_address(const struct device *dev, uintptr_t ptr)
 {
 	return dev->mem_base + (ptr - dev->window.base);
 }
 
-static inline uintptr_t device_pointer(const struct accel_device *dev, uint64_t addr)
+static inline uintptr_t device_pointer(const struct device *dev, uint64_t addr)
 {
 	return dev->window.base + (uintptr_t)(addr - dev->mem_base);
 }
@@ -93,14 +104,12 @@ void device_move_begin(void);
 void device_move_end(void);
 /* Waits until no file is being opened or closed; under the table lock, which is given meanwhile. */
 void device_settle(void);
-/* Makes every handle an inherited one, also those that are being closed; in the child. */
+/* Makes every device an inherited one, also those that are being closed; in the child. */
 void device_disown_all(void);
 
 /* ---- ioctl.c ---- */
 
 /* One command; negative errno without a sentence. */
-int device_ioctl(struct accel_device *dev, unsigned long request, void *arg);
-/* The sentence for an error that any command can have. */
-int general_error(const struct accel_device *dev, int err);
+int device_ioctl(struct device *dev, unsigned long request, void *arg);
 
 #endif

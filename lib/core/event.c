@@ -16,19 +16,15 @@
 #define LOAD(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 #define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELEASE)
 
-int event_check(const struct accel_event *event)
+int event_get(const struct accel_event *handle, struct event **event)
 {
-	int err;
-
-	if (!event)
-		return fail(-EINVAL, "event is NULL: it has to be from accel_event_create()");
-	err = device_check(event->dev);
-	if (err)
-		return err;
-	return LOAD(event->state) == HANDLE_LIVE ? 0 : fail(-EINVAL, "event was destroyed");
+	*event = handle_get(HANDLE_EVENT, handle);
+	if (!*event)
+		return handle_error(HANDLE_EVENT, handle);
+	return device_usable((*event)->dev);
 }
 
-static int event_error(const struct accel_event *event, int err)
+static int event_error(const struct event *event, int err)
 {
 	const char *name = event->dev->name;
 
@@ -47,81 +43,91 @@ static int event_error(const struct accel_event *event, int err)
 /* ---- Create and destroy ---- */
 
 /* Under the device's lock. */
-static struct accel_event *new_handle(struct accel_device *dev)
+static struct event *event_allocate(struct device *dev)
 {
-	struct accel_event *event = dev->unused_events;
+	struct event *event;
 
-	if (event) {
-		dev->unused_events = event->next_unused;
-		return event;
-	}
+	if (dev->unused_events)
+		return dev->unused_events;
 	event = calloc(1, sizeof(*event));
 	if (!event)
 		return NULL;
 	event->dev = dev;
 	event->next = dev->events;
-	return dev->events = event;
+	return dev->events = dev->unused_events = event;
 }
 
-int accel_event_create(struct accel_device *dev, struct accel_event **event)
+/* Under the device's lock. */
+static struct accel_event *event_make(struct device *dev)
+{
+	struct event *event = event_allocate(dev);
+
+	if (!event)
+		return NULL;
+	STORE(event->ticket, 0);
+	event->handle = handle_create(HANDLE_EVENT, event);
+	if (event->handle)
+		dev->unused_events = event->next_unused;
+	return event->handle;
+}
+
+int accel_event_create(struct accel_device *handle, struct accel_event **event)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	int err;
 
 	if (!event)
 		return fail(-EINVAL, "event is NULL: the handle has to go somewhere");
 	*event = NULL;
-	err = device_check(dev) ?: device_alive(dev);
+	err = device_get(handle, &dev) ?: device_alive(dev);
 	if (err)
 		return err;
 	pthread_mutex_lock(&dev->lock);
-	*event = new_handle(dev);
-	if (*event) {
-		STORE((*event)->ticket, 0);
-		STORE((*event)->state, HANDLE_LIVE);
-	}
+	*event = event_make(dev);
 	pthread_mutex_unlock(&dev->lock);
 	return *event ? 0 : fail(-ENOMEM, "out of memory");
 }
 
 /* The driver may still write the time: the stamp stays its until then. */
-int accel_event_destroy(struct accel_event *event)
+int accel_event_destroy(struct accel_event *handle)
 {
 	KEEP_ERRNO;
-	struct accel_device *dev;
-	int err = event_check(event);
+	struct event *event;
+	struct device *dev;
+	int err = event_get(handle, &event);
 
 	if (err)
 		return err;
+	/* Another thread may be faster. */
+	if (!handle_end(HANDLE_EVENT, handle))
+		return handle_error(HANDLE_EVENT, handle);
 	dev = event->dev;
 	pthread_mutex_lock(&dev->lock);
-	if (event->state == HANDLE_LIVE) {
-		STORE(event->state, HANDLE_UNUSED);
-		if (event->stamp)
-			stamp_retire(dev, event->stamp, event->ticket);
-		event->stamp = NULL;
-		event->next_unused = dev->unused_events;
-		dev->unused_events = event;
-	} else {
-		err = fail(-EINVAL, "event was destroyed by another thread");
-	}
+	event->handle = NULL;
+	if (event->stamp)
+		stamp_retire(dev, event->stamp, event->ticket);
+	event->stamp = NULL;
+	event->next_unused = dev->unused_events;
+	dev->unused_events = event;
 	pthread_mutex_unlock(&dev->lock);
-	return err;
+	return 0;
 }
 
-void events_free(struct accel_device *dev)
+void events_free(struct device *dev)
 {
-	struct accel_event *event;
+	struct event *event;
 
 	while ((event = dev->events)) {
 		dev->events = event->next;
+		handle_end(HANDLE_EVENT, event->handle);
 		free(event);
 	}
 }
 
 /* ---- Record ---- */
 
-int event_prepare(struct accel_event *event, struct paccel_op *op, struct stamp **stamp)
+int event_prepare(struct event *event, struct paccel_op *op, struct stamp **stamp)
 {
 	int err = stamp_take(event->dev, stamp);
 
@@ -133,12 +139,12 @@ int event_prepare(struct accel_event *event, struct paccel_op *op, struct stamp 
 }
 
 /* An event that is recorded again while the first time is not written keeps the two apart. */
-void event_publish(struct accel_event *event, struct stamp *stamp, uint64_t ticket)
+void event_publish(struct event *event, struct stamp *stamp, uint64_t ticket)
 {
-	struct accel_device *dev = event->dev;
+	struct device *dev = event->dev;
 
 	pthread_mutex_lock(&dev->lock);
-	if (event->state == HANDLE_LIVE) {
+	if (event->handle) {
 		if (event->stamp)
 			stamp_retire(dev, event->stamp, event->ticket);
 		event->stamp = stamp;
@@ -149,23 +155,25 @@ void event_publish(struct accel_event *event, struct stamp *stamp, uint64_t tick
 	pthread_mutex_unlock(&dev->lock);
 }
 
-void event_abandon(struct accel_event *event, struct stamp *stamp)
+void event_abandon(struct event *event, struct stamp *stamp)
 {
 	pthread_mutex_lock(&event->dev->lock);
 	stamp_retire(event->dev, stamp, 0);
 	pthread_mutex_unlock(&event->dev->lock);
 }
 
-int accel_event_record(struct accel_event *event, struct accel_stream *stream)
+int accel_event_record(struct accel_event *event_handle, struct accel_stream *stream_handle)
 {
 	KEEP_ERRNO;
+	struct event *event;
+	struct stream *stream;
 	struct submitted done;
 	struct stamp *stamp;
 	struct paccel_op op;
-	int err = event_check(event);
+	int err = event_get(event_handle, &event);
 
 	if (!err)
-		err = stream_check_of(stream, event->dev);
+		err = stream_get_of(stream_handle, event->dev, &stream);
 	if (!err)
 		err = event_prepare(event, &op, &stamp);
 	if (err)
@@ -182,15 +190,16 @@ int accel_event_record(struct accel_event *event, struct accel_stream *stream)
 /* ---- Query and wait ---- */
 
 /* *ticket: of the last record; 0 if there is none, and nothing to wait for. */
-static int event_status(const struct accel_event *event, uint64_t *ticket)
+static int event_status(const struct event *event, uint64_t *ticket)
 {
 	*ticket = LOAD(event->ticket);
 	return *ticket ? ticket_status(event->dev, *ticket) : 0;
 }
 
-int accel_event_query(struct accel_event *event)
+int accel_event_query(struct accel_event *handle)
 {
-	int err = event_check(event);
+	struct event *event;
+	int err = event_get(handle, &event);
 	uint64_t ticket;
 
 	if (err)
@@ -199,10 +208,11 @@ int accel_event_query(struct accel_event *event)
 	return err && err != -EINPROGRESS ? event_error(event, err) : err;
 }
 
-int accel_event_synchronize_until(struct accel_event *event, uint64_t deadline)
+int accel_event_synchronize_until(struct accel_event *handle, uint64_t deadline)
 {
 	KEEP_ERRNO;
-	int err = event_check(event);
+	struct event *event;
+	int err = event_get(handle, &event);
 	uint64_t ticket;
 
 	if (err)
@@ -219,7 +229,7 @@ int accel_event_synchronize(struct accel_event *event)
 }
 
 /* The library destroys a stream when it has drained: what came of a point that the driver lost. */
-static int gone(const struct accel_event *event, uint64_t ticket)
+static int gone(const struct event *event, uint64_t ticket)
 {
 	int err = ticket_status(event->dev, ticket);
 
@@ -227,7 +237,7 @@ static int gone(const struct accel_event *event, uint64_t ticket)
 }
 
 /* Devices share neither points nor streams, but fences. */
-static int wait_for_other_device(struct accel_stream *stream, const struct accel_event *event,
+static int wait_for_other_device(struct stream *stream, const struct event *event,
 				 uint64_t ticket)
 {
 	struct paccel_fence_export cmd = { .size = sizeof(cmd),
@@ -246,7 +256,7 @@ static int wait_for_other_device(struct accel_stream *stream, const struct accel
 	return err ? submit_error(stream, err) : 0;
 }
 
-static int wait_for_point(struct accel_stream *stream, const struct accel_event *event,
+static int wait_for_point(struct stream *stream, const struct event *event,
 			  uint64_t ticket)
 {
 	struct submitted done;
@@ -262,10 +272,12 @@ static int wait_for_point(struct accel_stream *stream, const struct accel_event 
 	return err ? submit_error(stream, err) : 0;
 }
 
-int accel_stream_wait_event(struct accel_stream *stream, struct accel_event *event)
+int accel_stream_wait_event(struct accel_stream *stream_handle, struct accel_event *event_handle)
 {
 	KEEP_ERRNO;
-	int err = stream_check(stream) ?: event_check(event);
+	struct stream *stream;
+	struct event *event;
+	int err = stream_get(stream_handle, &stream) ?: event_get(event_handle, &event);
 	uint64_t ticket;
 
 	if (err)
@@ -280,9 +292,9 @@ int accel_stream_wait_event(struct accel_stream *stream, struct accel_event *eve
 /* ---- Time ---- */
 
 /* The time of an event that has happened. */
-static int time_of(struct accel_event *event, const char *name, int64_t *ns)
+static int time_of(struct event *event, const char *name, int64_t *ns)
 {
-	struct accel_device *dev = event->dev;
+	struct device *dev = event->dev;
 	int err;
 
 	pthread_mutex_lock(&dev->lock);
@@ -297,15 +309,17 @@ static int time_of(struct accel_event *event, const char *name, int64_t *ns)
 	return err ? event_error(event, err) : 0;
 }
 
-int accel_event_elapsed_time(struct accel_event *start, struct accel_event *end, int64_t *ns)
+int accel_event_elapsed_time(struct accel_event *start_handle, struct accel_event *end_handle,
+			     int64_t *ns)
 {
 	KEEP_ERRNO;
+	struct event *start, *end;
 	int64_t from = 0, to = 0;
 	int err;
 
 	if (!ns)
 		return fail(-EINVAL, "ns is NULL: the time has to go somewhere");
-	err = event_check(start) ?: event_check(end);
+	err = event_get(start_handle, &start) ?: event_get(end_handle, &end);
 	if (!err)
 		err = time_of(start, "start", &from) ?: time_of(end, "end", &to);
 	if (!err)

@@ -19,7 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static int locked_memory_full(const struct accel_device *dev, size_t size)
+static int locked_memory_full(const struct device *dev, size_t size)
 {
 	struct rlimit limit;
 
@@ -34,7 +34,7 @@ static int locked_memory_full(const struct accel_device *dev, size_t size)
 }
 
 /* Errors of HOST_ALLOC, its mmap, and HOST_REGISTER. */
-int host_failed(const struct accel_device *dev, int err, size_t size)
+int host_failed(const struct device *dev, int err, size_t size)
 {
 	switch (err) {
 	case -ENOMEM:
@@ -54,14 +54,14 @@ int host_failed(const struct accel_device *dev, int err, size_t size)
 	}
 }
 
-static void host_free_offset(struct accel_device *dev, uint64_t offset)
+static void host_free_offset(struct device *dev, uint64_t offset)
 {
 	struct paccel_host_free cmd = { .size = sizeof(cmd), .offset = offset };
 
 	device_ioctl(dev, PACCEL_IOC_HOST_FREE, &cmd);
 }
 
-static int host_map(struct accel_device *dev, struct range *range, uint64_t offset)
+static int host_map(struct device *dev, struct range *range, uint64_t offset)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t mapped = (range->size + page - 1) & ~(page - 1);
@@ -83,20 +83,20 @@ void keep_from_children(void *map, size_t size)
 	madvise(map, size, MADV_DONTFORK);
 }
 
-int host_pages(struct accel_device *dev, struct range *range)
+int host_pages(struct device *dev, struct range *range)
 {
 	struct paccel_host_alloc cmd = { .size = sizeof(cmd), .length = range->size };
 
 	return device_ioctl(dev, PACCEL_IOC_HOST_ALLOC, &cmd) ?: host_map(dev, range, cmd.offset);
 }
 
-int size_above_max(const struct accel_device *dev, int err, size_t size)
+int size_above_max(const struct device *dev, int err, size_t size)
 {
 	return fail(err, "size is %zu: %s takes host ranges of at most %" PRIu64 " bytes", size,
 		    dev->name, dev->max_host_bytes);
 }
 
-static int host_create(struct accel_device *dev, struct range *range)
+static int host_create(struct device *dev, struct range *range)
 {
 	int err;
 
@@ -106,11 +106,12 @@ static int host_create(struct accel_device *dev, struct range *range)
 	return err ? host_failed(dev, err, range->size) : 0;
 }
 
-static int host_allocate(struct accel_device *dev, void **ptr, size_t size,
+static int host_allocate(struct accel_device *handle, void **ptr, size_t size,
 			 enum accel_memory_kind kind)
 {
+	struct device *dev;
 	struct range *range;
-	int err = range_prepare(dev, ptr, size, kind, &range);
+	int err = range_prepare(handle, ptr, size, kind, &dev, &range);
 
 	if (err)
 		return err;
@@ -124,13 +125,18 @@ static int host_allocate(struct accel_device *dev, void **ptr, size_t size,
 	return 0;
 }
 
-static int host_release(struct accel_device *dev, void *ptr, size_t size,
+/* Of registered memory the size is not given, but 1. */
+static int host_release(struct accel_device *handle, void *ptr, size_t size,
 			enum accel_memory_kind kind)
 {
 	struct paccel_host_free cmd = { .size = sizeof(cmd), .addr = (uintptr_t)ptr };
+	struct device *dev;
 	struct range *range;
-	int err = range_take(dev, ptr, size, kind, &range);
+	int err = free_check(handle, ptr, size, &dev);
 
+	if (!err)
+		err = range_take(dev, ptr, kind == ACCEL_MEMORY_REGISTERED ? 0 : size, kind,
+				 &range);
 	if (err)
 		return err;
 	err = device_ioctl(dev, PACCEL_IOC_HOST_FREE, &cmd);
@@ -154,9 +160,8 @@ int accel_host_memory_allocate(struct accel_device *dev, void **ptr, size_t size
 int accel_host_memory_deallocate(struct accel_device *dev, void *ptr, size_t size)
 {
 	KEEP_ERRNO;
-	int err = free_check(dev, ptr, size);
 
-	return err ? err : host_release(dev, ptr, size, ACCEL_MEMORY_HOST);
+	return host_release(dev, ptr, size, ACCEL_MEMORY_HOST);
 }
 
 int accel_unified_memory_allocate(struct accel_device *dev, void **ptr, size_t size)
@@ -169,18 +174,15 @@ int accel_unified_memory_allocate(struct accel_device *dev, void **ptr, size_t s
 int accel_unified_memory_deallocate(struct accel_device *dev, void *ptr, size_t size)
 {
 	KEEP_ERRNO;
-	int err = free_check(dev, ptr, size);
 
-	return err ? err : host_release(dev, ptr, size, ACCEL_MEMORY_UNIFIED);
+	return host_release(dev, ptr, size, ACCEL_MEMORY_UNIFIED);
 }
 
-static int register_check(struct accel_device *dev, const struct operand *memory,
+static int register_check(const struct device *dev, const struct operand *memory,
 			  unsigned int flags)
 {
-	int err = device_check(dev);
+	int err = operand_check(memory);
 
-	if (!err)
-		err = operand_check(memory);
 	if (err)
 		return err;
 	if (flags & ~ACCEL_REGISTER_READ_ONLY)
@@ -191,7 +193,7 @@ static int register_check(struct accel_device *dev, const struct operand *memory
 	return operand_is_host(memory);
 }
 
-static int register_failed(const struct accel_device *dev, int err, const struct operand *memory,
+static int register_failed(const struct device *dev, int err, const struct operand *memory,
 			   unsigned int flags)
 {
 	switch (err) {
@@ -209,15 +211,16 @@ static int register_failed(const struct accel_device *dev, int err, const struct
 	}
 }
 
-int accel_host_register(struct accel_device *dev, void *ptr, size_t size, unsigned int flags)
+int accel_host_register(struct accel_device *handle, void *ptr, size_t size, unsigned int flags)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	struct operand memory = { .name = "ptr", .ptr = (uintptr_t)ptr, .size = size };
 	struct paccel_host_register cmd = { .size = sizeof(cmd),
 					    .addr = (uintptr_t)ptr,
 					    .length = size };
 	struct range *range;
-	int err = register_check(dev, &memory, flags);
+	int err = device_get(handle, &dev) ?: register_check(dev, &memory, flags);
 
 	if (err)
 		return err;
@@ -239,7 +242,6 @@ int accel_host_register(struct accel_device *dev, void *ptr, size_t size, unsign
 int accel_host_unregister(struct accel_device *dev, void *ptr)
 {
 	KEEP_ERRNO;
-	int err = free_check(dev, ptr, 1);
 
-	return err ? err : host_release(dev, ptr, 0, ACCEL_MEMORY_REGISTERED);
+	return host_release(dev, ptr, 1, ACCEL_MEMORY_REGISTERED);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-static int command(struct accel_device *dev, unsigned long request, void *arg)
+static int command(struct device *dev, unsigned long request, void *arg)
 {
 	int rc;
 
@@ -30,7 +30,7 @@ static bool meets_limit(unsigned long request, int err)
 		request == PACCEL_IOC_STREAM_CREATE);
 }
 
-int device_ioctl(struct accel_device *dev, unsigned long request, void *arg)
+int device_ioctl(struct device *dev, unsigned long request, void *arg)
 {
 	int err = command(dev, request, arg);
 
@@ -39,7 +39,7 @@ int device_ioctl(struct accel_device *dev, unsigned long request, void *arg)
 	return err;
 }
 
-int general_error(const struct accel_device *dev, int err)
+int general_error(const struct device *dev, int err)
 {
 	const char *name = dev->name;
 

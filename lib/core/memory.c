@@ -92,15 +92,15 @@ void ranges_free(struct range *root)
 	ranges_free(right);
 }
 
-int range_prepare(struct accel_device *dev, void **ptr, size_t size, enum accel_memory_kind kind,
-		  struct range **range)
+int range_prepare(struct accel_device *handle, void **ptr, size_t size,
+		  enum accel_memory_kind kind, struct device **dev, struct range **range)
 {
 	int err;
 
 	if (!ptr)
 		return fail(-EINVAL, "ptr is NULL: the address has to go somewhere");
 	*ptr = NULL;
-	err = device_check(dev);
+	err = device_get(handle, dev);
 	if (err)
 		return err;
 	if (!size)
@@ -110,7 +110,7 @@ int range_prepare(struct accel_device *dev, void **ptr, size_t size, enum accel_
 }
 
 /* An allocation that is imported again stays one range, and has to be freed as often. */
-static void insert(struct accel_device *dev, struct range *range)
+static void insert(struct device *dev, struct range *range)
 {
 	struct range *same = range_below(dev->ranges, range->base);
 
@@ -124,14 +124,14 @@ static void insert(struct accel_device *dev, struct range *range)
 	free_range(range);
 }
 
-void range_restore(struct accel_device *dev, struct range *range)
+void range_restore(struct device *dev, struct range *range)
 {
 	table_lock();
 	insert(dev, range);
 	table_unlock();
 }
 
-void range_publish(struct accel_device *dev, struct range *range)
+void range_publish(struct device *dev, struct range *range)
 {
 	table_lock();
 	WRITE_SHARED(range->serial, ++last_serial);
@@ -140,7 +140,7 @@ void range_publish(struct accel_device *dev, struct range *range)
 }
 
 /* Takes out one of several imports, of which the caller frees a copy: the spare range. */
-static struct range *take_one(struct accel_device *dev, struct range *range, struct range **spare)
+static struct range *take_one(struct device *dev, struct range *range, struct range **spare)
 {
 	struct range *one;
 
@@ -160,7 +160,7 @@ static struct range *take_one(struct accel_device *dev, struct range *range, str
 	return one;
 }
 
-int range_at_start(struct accel_device *dev, uintptr_t ptr, size_t size,
+int range_at_start(struct device *dev, uintptr_t ptr, size_t size,
 		   enum accel_memory_kind kind, struct range **found)
 {
 	struct range *range = range_below(dev->ranges, ptr);
@@ -180,7 +180,7 @@ int range_at_start(struct accel_device *dev, uintptr_t ptr, size_t size,
 	return 0;
 }
 
-int range_take(struct accel_device *dev, void *ptr, size_t size, enum accel_memory_kind kind,
+int range_take(struct device *dev, void *ptr, size_t size, enum accel_memory_kind kind,
 	       struct range **range)
 {
 	struct range *spare = NULL;
@@ -204,7 +204,7 @@ int range_take(struct accel_device *dev, void *ptr, size_t size, enum accel_memo
 /* The allocation that holds an address, NULL: none of the driver's. Under the table lock. */
 static struct range *range_around(uintptr_t addr)
 {
-	struct accel_device *dev;
+	struct device *dev;
 	struct range *range;
 
 	for (dev = device_list(); dev; dev = dev->next) {
@@ -240,9 +240,9 @@ int range_check_whole(const void *base, size_t size)
 				base, size);
 }
 
-int free_check(const struct accel_device *dev, const void *ptr, size_t size)
+int free_check(struct accel_device *handle, const void *ptr, size_t size, struct device **dev)
 {
-	int err = device_check(dev);
+	int err = device_get(handle, dev);
 
 	if (err)
 		return err;
@@ -251,7 +251,7 @@ int free_check(const struct accel_device *dev, const void *ptr, size_t size)
 	return size ? 0 : fail(-EINVAL, "size is 0: it has to be the size that was allocated");
 }
 
-static int allocate_failed(struct accel_device *dev, int err, size_t size)
+static int allocate_failed(struct device *dev, int err, size_t size)
 {
 	struct paccel_mem_stats stats = { .size = sizeof(stats) };
 
@@ -269,20 +269,34 @@ static int allocate_failed(struct accel_device *dev, int err, size_t size)
 		    (uint64_t)stats.largest_free);
 }
 
-int device_memory_allocate(struct accel_device *dev, void **ptr, size_t size, size_t alignment)
+static int allocate(struct device *dev, size_t size, size_t alignment, uint64_t *addr)
 {
 	struct paccel_mem_alloc cmd = { .size = sizeof(cmd), .length = size, .align = alignment };
+	int err;
+
+	if (alignment > dev->max_align)
+		return fail(-EINVAL, "alignment is %zu: %s aligns to %" PRIu64 " at most", alignment,
+			    dev->name, dev->max_align);
+	err = device_ioctl(dev, PACCEL_IOC_MEM_ALLOC, &cmd);
+	*addr = cmd.addr;
+	return err ? allocate_failed(dev, err, size) : 0;
+}
+
+int device_memory_allocate(struct accel_device *handle, void **ptr, size_t size, size_t alignment)
+{
+	struct device *dev;
 	struct range *range;
-	int err = range_prepare(dev, ptr, size, ACCEL_MEMORY_DEVICE, &range);
+	uint64_t addr = 0;
+	int err = range_prepare(handle, ptr, size, ACCEL_MEMORY_DEVICE, &dev, &range);
 
 	if (err)
 		return err;
-	err = device_ioctl(dev, PACCEL_IOC_MEM_ALLOC, &cmd);
+	err = allocate(dev, size, alignment, &addr);
 	if (err) {
 		range_free(range);
-		return allocate_failed(dev, err, size);
+		return err;
 	}
-	*ptr = (void *)device_pointer(dev, cmd.addr);
+	*ptr = (void *)device_pointer(dev, addr);
 	WRITE_SHARED(range->base, (uintptr_t)*ptr);
 	range_publish(dev, range);
 	return 0;
@@ -295,12 +309,13 @@ int accel_device_memory_allocate(struct accel_device *dev, void **ptr, size_t si
 	return device_memory_allocate(dev, ptr, size, 0);
 }
 
-int accel_device_memory_deallocate(struct accel_device *dev, void *ptr, size_t size)
+int accel_device_memory_deallocate(struct accel_device *handle, void *ptr, size_t size)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	struct paccel_mem_free cmd = { .size = sizeof(cmd), .length = size };
 	struct range *range;
-	int err = free_check(dev, ptr, size);
+	int err = free_check(handle, ptr, size, &dev);
 
 	if (!err)
 		err = range_take(dev, ptr, size, ACCEL_MEMORY_DEVICE, &range);

@@ -25,9 +25,9 @@ int operand_check(const struct operand *operand)
 	return 0;
 }
 
-struct accel_device *window_owner(uintptr_t ptr)
+struct device *window_owner(uintptr_t ptr)
 {
-	struct accel_device *dev;
+	struct device *dev;
 
 	for (dev = device_list(); dev; dev = READ_SHARED(dev->next))
 		if (window_spans(&dev->window, ptr))
@@ -38,15 +38,15 @@ struct accel_device *window_owner(uintptr_t ptr)
 /* ---- Look-up: reads without a lock; what was read is judged later ---- */
 
 struct finding {
-	struct accel_device *owner; /* in whose window it lies, with a reference; or NULL */
+	struct device *owner; /* in whose window it lies, with a reference; or NULL */
 	bool closed; /* instead of a reference */
-	const struct accel_device *host_dev; /* or which has a host range there */
+	const struct device *host_dev; /* or which has a host range there */
 	struct extent at; /* the range of either that starts last before it */
 	struct extent pinned; /* the host range before it, of the device that is asked about */
 };
 
 /* The last range below an address that has a byte of the operand, in its pages if they are ours. */
-static void touched_range(const struct accel_device *dev, const struct operand *operand,
+static void touched_range(const struct device *dev, const struct operand *operand,
 			  uintptr_t below, struct extent *range)
 {
 	size_t size;
@@ -60,7 +60,7 @@ static void touched_range(const struct accel_device *dev, const struct operand *
 }
 
 /* A registration is the program's memory, and so is what lies beside it. */
-static void host_range(const struct accel_device *dev, const struct operand *operand,
+static void host_range(const struct device *dev, const struct operand *operand,
 		       struct extent *range)
 {
 	uintptr_t at = operand->ptr + (operand->size - 1);
@@ -76,7 +76,7 @@ static void host_range(const struct accel_device *dev, const struct operand *ope
 
 static void find_host(const struct operand *operand, struct finding *found)
 {
-	const struct accel_device *dev;
+	const struct device *dev;
 
 	for (dev = device_list(); dev && !found->at.size; dev = READ_SHARED(dev->next))
 		if (!READ_SHARED(dev->inherited)) {
@@ -85,7 +85,7 @@ static void find_host(const struct operand *operand, struct finding *found)
 		}
 }
 
-static void find(const struct operand *operand, const struct accel_device *pin_dev,
+static void find(const struct operand *operand, const struct device *pin_dev,
 		 struct finding *found)
 {
 	const uintptr_t ptr = operand->ptr;
@@ -105,7 +105,7 @@ static void find(const struct operand *operand, const struct accel_device *pin_d
 	}
 }
 
-static void look_up(const struct operand *operand, const struct accel_device *pin_dev,
+static void look_up(const struct operand *operand, const struct device *pin_dev,
 		    struct finding *found)
 {
 	struct table_read read = { 0 };
@@ -124,7 +124,7 @@ static void look_up(const struct operand *operand, const struct accel_device *pi
 
 static int check_owner(const struct operand *operand, const struct finding *found)
 {
-	const struct accel_device *owner = found->owner;
+	const struct device *owner = found->owner;
 
 	if (found->closed)
 		return fail(-EFAULT, "%s " ADDR " is a device pointer of a handle that was closed",
@@ -197,7 +197,7 @@ static int resolve_host(struct operand *operand, const struct finding *found)
 		    operand->name, operand->ptr, operand->want_dev->name);
 }
 
-int operand_resolve(struct operand *operand, const struct accel_device *pin_dev)
+int operand_resolve(struct operand *operand, const struct device *pin_dev)
 {
 	struct finding found;
 	int err;

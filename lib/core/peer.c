@@ -25,12 +25,12 @@
 struct peer {
 	/* For READ_SHARED(): */
 	struct peer *next;
-	const struct accel_device *from; /* the device that writes */
+	const struct device *from; /* the device that writes */
 	uint64_t serial; /* of the allocation */
 	unsigned int refs; /* the list's, and those of copies; 0: it is not published */
 
 	/* Used with a reference only: */
-	struct accel_device *devs[2]; /* references: WRITER and OWNER of the memory */
+	struct device *devs[2]; /* references: WRITER and OWNER of the memory */
 	uintptr_t base; /* of the allocation, in its window */
 	uintptr_t at; /* what stands for base with the device that writes */
 	size_t size; /* of the reservation; 0: refused */
@@ -89,7 +89,7 @@ void peers_in_child(void)
 #define MAX_PEERS (1u << 20)
 
 /* Under the table lock, or between table_read_begin() and table_read_retry(). */
-static struct peer *find(const struct accel_device *from, uint64_t serial)
+static struct peer *find(const struct device *from, uint64_t serial)
 {
 	struct peer *peer = READ_SHARED(peers);
 
@@ -101,14 +101,14 @@ static struct peer *find(const struct accel_device *from, uint64_t serial)
 	return NULL;
 }
 
-static bool is_live(const struct accel_device *dev, uintptr_t base, uint64_t serial)
+static bool is_live(const struct device *dev, uintptr_t base, uint64_t serial)
 {
 	const struct range *range = range_below(dev->ranges, base);
 
 	return range && range->serial == serial;
 }
 
-static bool is_of(const struct peer *peer, const struct accel_device *dev, uint64_t serial)
+static bool is_of(const struct peer *peer, const struct device *dev, uint64_t serial)
 {
 	if (serial)
 		return peer->devs[OWNER] == dev && peer->serial == serial;
@@ -116,7 +116,7 @@ static bool is_of(const struct peer *peer, const struct accel_device *dev, uint6
 }
 
 /* Takes a link out of the list, with the list's reference. Serial 0: any link of the handle. */
-static struct peer *detach(const struct accel_device *dev, uint64_t serial)
+static struct peer *detach(const struct device *dev, uint64_t serial)
 {
 	struct peer **link = &peers, *peer;
 
@@ -130,7 +130,7 @@ static struct peer *detach(const struct accel_device *dev, uint64_t serial)
 	return peer;
 }
 
-void peers_freed(struct accel_device *dev, uintptr_t ptr, uint64_t serial)
+void peers_freed(struct device *dev, uintptr_t ptr, uint64_t serial)
 {
 	struct peer *peer;
 
@@ -144,7 +144,7 @@ void peers_freed(struct accel_device *dev, uintptr_t ptr, uint64_t serial)
 	} while (peer);
 }
 
-void peers_closed(struct accel_device *dev)
+void peers_closed(struct device *dev)
 {
 	peers_freed(dev, 0, 0);
 }
@@ -187,7 +187,7 @@ end_move:
  */
 static struct peer *publish(struct peer *peer)
 {
-	const struct accel_device *from = peer->devs[WRITER], *to = peer->devs[OWNER];
+	const struct device *from = peer->devs[WRITER], *to = peer->devs[OWNER];
 	struct peer *first = find(from, peer->serial);
 
 	if (first) {
@@ -207,7 +207,7 @@ static struct peer *publish(struct peer *peer)
 /* For the allocation of the destination unless it was freed meanwhile; not published. */
 static struct peer *peer_create(const struct copy *copy, size_t *size)
 {
-	struct accel_device *from = copy->src.dev, *to = copy->dst.dev;
+	struct device *from = copy->src.dev, *to = copy->dst.dev;
 	struct peer *peer = NULL;
 	const struct range *range;
 	uintptr_t base = 0;
@@ -253,7 +253,7 @@ static struct peer *make(const struct copy *copy)
 	return used;
 }
 
-static struct peer *find_published(const struct accel_device *from, uint64_t serial)
+static struct peer *find_published(const struct device *from, uint64_t serial)
 {
 	struct table_read read = { 0 };
 	struct peer *peer;

@@ -10,13 +10,13 @@
 #include "table.h"
 
 struct finding {
-	struct accel_device *dev; /* with a reference, if there is one */
+	struct device *dev; /* with a reference, if there is one */
 	struct extent at; /* size 0: dead addresses of a window */
 };
 
 static void find(uintptr_t ptr, struct finding *found)
 {
-	struct accel_device *dev;
+	struct device *dev;
 
 	found->dev = NULL;
 	for (dev = device_list(); dev && !found->dev; dev = READ_SHARED(dev->next)) {
@@ -72,7 +72,7 @@ int accel_pointer_get_info(const void *ptr, struct accel_pointer_info *info)
 			   found.dev->inherited ? ", or it is from before a fork" : "");
 	else
 		*info = (struct accel_pointer_info){
-			.device = found.dev,
+			.device = found.dev->handle,
 			.base = (void *)found.at.base,
 			.size = found.at.size,
 			.serial = found.at.serial,

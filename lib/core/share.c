@@ -32,7 +32,7 @@ static int not_ours(const struct range *range, uintptr_t ptr)
 }
 
 /* Under the table lock. */
-static int export_what(struct accel_device *dev, uintptr_t ptr, struct paccel_mem_export *cmd)
+static int export_what(struct device *dev, uintptr_t ptr, struct paccel_mem_export *cmd)
 {
 	const struct range *range = range_below(dev->ranges, ptr);
 
@@ -52,16 +52,17 @@ static int export_what(struct accel_device *dev, uintptr_t ptr, struct paccel_me
 	return 0;
 }
 
-int accel_memory_export(struct accel_device *dev, void *ptr, int *fd)
+int accel_memory_export(struct accel_device *handle, void *ptr, int *fd)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	struct paccel_mem_export cmd = { .size = sizeof(cmd) };
 	int err;
 
 	if (!fd)
 		return fail(-EINVAL, "fd is NULL: the file descriptor has to go somewhere");
 	*fd = -1;
-	err = free_check(dev, ptr, 1);
+	err = free_check(handle, ptr, 1, &dev);
 	if (err)
 		return err;
 	table_lock();
@@ -80,7 +81,7 @@ int accel_memory_export(struct accel_device *dev, void *ptr, int *fd)
 
 /* ---- Import ---- */
 
-static int import_failed(const struct accel_device *dev, int err, int fd)
+static int import_failed(const struct device *dev, int err, int fd)
 {
 	switch (err) {
 	case -EINVAL:
@@ -95,9 +96,10 @@ static int import_failed(const struct accel_device *dev, int err, int fd)
 	}
 }
 
-int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *size)
+int accel_memory_import(struct accel_device *handle, int fd, void **ptr, size_t *size)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	struct paccel_mem_import cmd = { .size = sizeof(cmd), .fd = fd };
 	struct range *range;
 	int err;
@@ -105,7 +107,7 @@ int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *si
 	if (!size)
 		return fail(-EINVAL, "size is NULL: the bytes have to go somewhere");
 	*size = 0;
-	err = range_prepare(dev, ptr, 1, ACCEL_MEMORY_DEVICE, &range);
+	err = range_prepare(handle, ptr, 1, ACCEL_MEMORY_DEVICE, &dev, &range);
 	if (err)
 		return err;
 	err = device_ioctl(dev, PACCEL_IOC_MEM_IMPORT, &cmd);
@@ -123,7 +125,7 @@ int accel_memory_import(struct accel_device *dev, int fd, void **ptr, size_t *si
 
 /* ---- Memory of other drivers ---- */
 
-static int dmabuf_failed(const struct accel_device *dev, int err, int fd, size_t size)
+static int dmabuf_failed(const struct device *dev, int err, int fd, size_t size)
 {
 	switch (err) {
 	case -EINVAL:
@@ -157,7 +159,7 @@ static int reserve(struct range *range)
 	return 0;
 }
 
-static int register_dmabuf(struct accel_device *dev, struct range *range, int fd,
+static int register_dmabuf(struct device *dev, struct range *range, int fd,
 			   unsigned int flags)
 {
 	struct paccel_host_register cmd = { .size = sizeof(cmd),
@@ -178,12 +180,13 @@ static int register_dmabuf(struct accel_device *dev, struct range *range, int fd
 	return dmabuf_failed(dev, err, fd, range->size);
 }
 
-int accel_host_register_dmabuf(struct accel_device *dev, int fd, size_t size, unsigned int flags,
+int accel_host_register_dmabuf(struct accel_device *handle, int fd, size_t size, unsigned int flags,
 			       void **ptr)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	struct range *range;
-	int err = range_prepare(dev, ptr, size, ACCEL_MEMORY_REGISTERED, &range);
+	int err = range_prepare(handle, ptr, size, ACCEL_MEMORY_REGISTERED, &dev, &range);
 
 	if (err)
 		return err;

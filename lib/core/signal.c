@@ -13,12 +13,13 @@
 
 #define LOAD(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 
-int accel_stream_eventfd(struct accel_stream *stream, int fd)
+int accel_stream_eventfd(struct accel_stream *handle, int fd)
 {
 	KEEP_ERRNO;
+	struct stream *stream;
 	struct submitted done;
 	struct paccel_op op;
-	int err = stream_check(stream);
+	int err = stream_get(handle, &stream);
 
 	if (!err)
 		err = callbacks_wait(stream, NEVER);
@@ -32,9 +33,9 @@ int accel_stream_eventfd(struct accel_stream *stream, int fd)
 }
 
 /* A fence is of a point: a stream that never had one gets one, the time of nothing. */
-static int first_point(struct accel_stream *stream)
+static int first_point(struct stream *stream)
 {
-	struct accel_device *dev = stream->dev;
+	struct device *dev = stream->dev;
 	struct submitted done = { .ticket = 0 };
 	struct stamp *stamp;
 	struct paccel_op op;
@@ -51,7 +52,7 @@ static int first_point(struct accel_stream *stream)
 	return err ? submit_error(stream, err) : 0;
 }
 
-static int export_fence(struct accel_stream *stream, int *fd)
+static int export_fence(struct stream *stream, int *fd)
 {
 	struct paccel_fence_export cmd = { .size = sizeof(cmd), .stream = stream->number };
 	int err = callbacks_wait(stream, NEVER);
@@ -70,24 +71,26 @@ static int export_fence(struct accel_stream *stream, int *fd)
 	return 0;
 }
 
-int accel_stream_export_fence(struct accel_stream *stream, int *fd)
+int accel_stream_export_fence(struct accel_stream *handle, int *fd)
 {
 	KEEP_ERRNO;
+	struct stream *stream;
 	int err;
 
 	if (!fd)
 		return fail(-EINVAL, "fd is NULL: the file descriptor has to go somewhere");
 	*fd = -1;
-	err = stream_check(stream);
+	err = stream_get(handle, &stream);
 	return err ? err : export_fence(stream, fd);
 }
 
-int accel_stream_wait_fence(struct accel_stream *stream, int fd)
+int accel_stream_wait_fence(struct accel_stream *handle, int fd)
 {
 	KEEP_ERRNO;
+	struct stream *stream;
 	struct submitted done;
 	struct paccel_op op;
-	int err = stream_check(stream);
+	int err = stream_get(handle, &stream);
 
 	if (err)
 		return err;

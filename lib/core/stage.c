@@ -38,7 +38,7 @@ struct stage {
 	struct stage_piece pieces[STAGE_PIECES];
 };
 
-static struct stage *make_stage(struct accel_device *dev)
+static struct stage *make_stage(struct device *dev)
 {
 	struct stage *stage = calloc(1, sizeof(*stage));
 
@@ -53,7 +53,7 @@ static struct stage *make_stage(struct accel_device *dev)
 	return stage;
 }
 
-static void destroy_stage(struct accel_device *dev, struct stage *stage)
+static void destroy_stage(struct device *dev, struct stage *stage)
 {
 	struct paccel_host_free cmd = { .size = sizeof(cmd), .addr = stage->range.base };
 
@@ -63,7 +63,7 @@ static void destroy_stage(struct accel_device *dev, struct stage *stage)
 }
 
 /* Without the lock of the device: HOST_ALLOC can sleep. */
-static struct stage *get_stage(struct accel_device *dev)
+static struct stage *get_stage(struct device *dev)
 {
 	struct stage *stage = __atomic_load_n(&dev->stage, __ATOMIC_ACQUIRE), *other = NULL;
 
@@ -79,7 +79,7 @@ static struct stage *get_stage(struct accel_device *dev)
 	return stage;
 }
 
-static void reclaim(struct accel_device *dev, struct stage *stage)
+static void reclaim(struct device *dev, struct stage *stage)
 {
 	struct stage_piece *piece;
 
@@ -112,7 +112,7 @@ static struct stage_piece *take_piece(struct stage *stage, size_t size)
 }
 
 /* NULL: there is no room, or they are too many bytes. */
-static struct stage_piece *stage_take(struct accel_device *dev, size_t size)
+static struct stage_piece *stage_take(struct device *dev, size_t size)
 {
 	struct stage *stage = size <= STAGE_MAX ? get_stage(dev) : NULL;
 	struct stage_piece *piece;
@@ -127,7 +127,7 @@ static struct stage_piece *stage_take(struct accel_device *dev, size_t size)
 }
 
 /* It is free when the ticket has ended. */
-static void stage_give(struct accel_device *dev, struct stage_piece *piece, uint64_t ticket)
+static void stage_give(struct device *dev, struct stage_piece *piece, uint64_t ticket)
 {
 	pthread_mutex_lock(&dev->lock);
 	piece->ticket = ticket;
@@ -136,7 +136,7 @@ static void stage_give(struct accel_device *dev, struct stage_piece *piece, uint
 
 int copy_pageable(const struct copy *copy, bool *queued)
 {
-	struct accel_device *dev = copy->dst.dev;
+	struct device *dev = copy->dst.dev;
 	struct stage_piece *piece = stage_take(dev, copy->width * copy->rows);
 	struct copy in = *copy, out = *copy;
 	struct submitted done = { .ticket = 0 };
@@ -160,7 +160,7 @@ int copy_pageable(const struct copy *copy, bool *queued)
 	return err;
 }
 
-void stage_free(struct accel_device *dev)
+void stage_free(struct device *dev)
 {
 	if (dev->stage && !dev->inherited)
 		munmap((void *)dev->stage->range.base, dev->stage->range.mapped);

@@ -5,6 +5,8 @@
 
 #include "api.h"
 
-void stage_free(struct accel_device *dev);
+struct device;
+
+void stage_free(struct device *dev);
 
 #endif

@@ -71,7 +71,7 @@ static bool next_block(struct blocks *at, void *buffer, struct copy *in, struct 
 
 /* ---- One after the other ---- */
 
-static int step(struct accel_device *dev, uint32_t dir, const struct copy *half,
+static int step(struct device *dev, uint32_t dir, const struct copy *half,
 		const struct copy *whole)
 {
 	int err = copy_execute(dev, dir, half);
@@ -102,7 +102,7 @@ static int copy_stepwise(const struct copy *copy)
 
 /* What one of the two devices has of it. A block is one point of its stream. */
 struct end {
-	struct accel_device *dev;
+	struct device *dev;
 	bool registered;
 	uint32_t stream; /* 0: none */
 	uint64_t first, last; /* points: before this copy, and the last one that is queued */
@@ -159,7 +159,7 @@ static void pipe_close(struct pipe *pipe)
 	free(pipe);
 }
 
-static struct pipe *pipe_make(struct accel_device *from, struct accel_device *to)
+static struct pipe *pipe_make(struct device *from, struct device *to)
 {
 	struct pipe *pipe = malloc(sizeof(*pipe));
 	void *buffers = MAP_FAILED;
@@ -207,7 +207,7 @@ void staged_in_child(void)
 }
 
 /* A pipe serves both directions. A kept pipe of other devices is closed. */
-static struct pipe *take_kept(const struct accel_device *from, const struct accel_device *to)
+static struct pipe *take_kept(const struct device *from, const struct device *to)
 {
 	struct pipe *pipe = take_out();
 
@@ -230,7 +230,7 @@ static struct pipe *take_kept(const struct accel_device *from, const struct acce
  */
 static void keep(struct pipe *pipe)
 {
-	const struct accel_device *from = pipe->from.dev, *to = pipe->to.dev;
+	const struct device *from = pipe->from.dev, *to = pipe->to.dev;
 	struct pipe *other = __atomic_exchange_n(&kept, pipe, __ATOMIC_SEQ_CST);
 
 	if (!device_is_open(from) || !device_is_open(to))
@@ -239,7 +239,7 @@ static void keep(struct pipe *pipe)
 		pipe_close(other);
 }
 
-static struct pipe *pipe_open(struct accel_device *from, struct accel_device *to)
+static struct pipe *pipe_open(struct device *from, struct device *to)
 {
 	struct pipe *pipe = take_kept(from, to);
 

@@ -22,7 +22,7 @@ struct stamp_block {
 };
 
 /* Without the device's lock: locking memory takes its time. */
-static int make_block(struct accel_device *dev, struct stamp_block **made)
+static int make_block(struct device *dev, struct stamp_block **made)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE), count = size / sizeof(uint64_t);
 	struct stamp_block *block = calloc(1, sizeof(*block) + count * sizeof(block->stamps[0]));
@@ -44,7 +44,7 @@ static int make_block(struct accel_device *dev, struct stamp_block **made)
 }
 
 /* Under the device's lock. */
-static void add_block(struct accel_device *dev, struct stamp_block *block)
+static void add_block(struct device *dev, struct stamp_block *block)
 {
 	size_t count = block->range.size / sizeof(uint64_t);
 
@@ -57,7 +57,7 @@ static void add_block(struct accel_device *dev, struct stamp_block *block)
 }
 
 /* Those that nobody writes to any more. */
-static void recycle(struct accel_device *dev)
+static void recycle(struct device *dev)
 {
 	struct stamp **at = &dev->stamps.retired, *stamp;
 
@@ -73,7 +73,7 @@ static void recycle(struct accel_device *dev)
 }
 
 /* Under the device's lock. */
-static struct stamp *take_unused(struct accel_device *dev)
+static struct stamp *take_unused(struct device *dev)
 {
 	struct stamp *stamp;
 
@@ -85,7 +85,7 @@ static struct stamp *take_unused(struct accel_device *dev)
 	return stamp;
 }
 
-int stamp_take(struct accel_device *dev, struct stamp **stamp)
+int stamp_take(struct device *dev, struct stamp **stamp)
 {
 	struct stamp_block *block = NULL;
 	int err;
@@ -104,7 +104,7 @@ int stamp_take(struct accel_device *dev, struct stamp **stamp)
 	return *stamp ? 0 : err;
 }
 
-void stamp_retire(struct accel_device *dev, struct stamp *stamp, uint64_t ticket)
+void stamp_retire(struct device *dev, struct stamp *stamp, uint64_t ticket)
 {
 	struct stamp **list = ticket ? &dev->stamps.retired : &dev->stamps.unused;
 
@@ -113,7 +113,7 @@ void stamp_retire(struct accel_device *dev, struct stamp *stamp, uint64_t ticket
 	*list = stamp;
 }
 
-void stamps_free(struct accel_device *dev)
+void stamps_free(struct device *dev)
 {
 	struct stamp_block *block;
 

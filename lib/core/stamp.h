@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-struct accel_device;
+struct device;
 
 struct stamp {
 	struct stamp *next;
@@ -20,9 +20,9 @@ struct stamps {
 };
 
 /* Takes the device's lock. Says what is wrong if there is no locked memory for it. */
-int stamp_take(struct accel_device *dev, struct stamp **stamp);
+int stamp_take(struct device *dev, struct stamp **stamp);
 /* Gives it back once the ticket has ended; under the device's lock. */
-void stamp_retire(struct accel_device *dev, struct stamp *stamp, uint64_t ticket);
-void stamps_free(struct accel_device *dev);
+void stamp_retire(struct device *dev, struct stamp *stamp, uint64_t ticket);
+void stamps_free(struct device *dev);
 
 #endif

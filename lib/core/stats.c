@@ -8,9 +8,10 @@
 
 #include <linux/paccel.h>
 
-static int query_stats(struct accel_device *dev, struct paccel_mem_stats *stats)
+static int query_stats(struct accel_device *handle, struct paccel_mem_stats *stats)
 {
-	int err = device_check(dev);
+	struct device *dev;
+	int err = device_get(handle, &dev);
 
 	if (err)
 		return err;

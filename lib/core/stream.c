@@ -59,7 +59,7 @@ static int page_status(const struct paccel_page *page, uint32_t stream, uint64_t
 	return failed && point >= failed ? LOAD(slot->error) : 0;
 }
 
-static uint64_t driver_time(const struct accel_device *dev, uint64_t deadline)
+static uint64_t driver_time(const struct device *dev, uint64_t deadline)
 {
 	int64_t when;
 
@@ -69,7 +69,7 @@ static uint64_t driver_time(const struct accel_device *dev, uint64_t deadline)
 }
 
 /* A point behind one that failed was cancelled: what the stream failed with says more. */
-static int first_error(const struct accel_device *dev, const struct paccel_point *point)
+static int first_error(const struct device *dev, const struct paccel_point *point)
 {
 	const struct paccel_page *page = LOAD(dev->page);
 	int err = point->error == -ECANCELED ? LOAD(page->slots[point->stream - 1].error) : 0;
@@ -77,7 +77,7 @@ static int first_error(const struct accel_device *dev, const struct paccel_point
 	return err ? err : point->error;
 }
 
-int ticket_wait(struct accel_device *dev, uint64_t ticket, uint64_t deadline)
+int ticket_wait(struct device *dev, uint64_t ticket, uint64_t deadline)
 {
 	KEEP_ERRNO;
 	struct paccel_point point = { .stream = ticket_stream(ticket),
@@ -98,7 +98,7 @@ int ticket_wait(struct accel_device *dev, uint64_t ticket, uint64_t deadline)
 }
 
 /* A wait for no point returns at once. */
-static int ask_driver(struct accel_device *dev)
+static int ask_driver(struct device *dev)
 {
 	struct paccel_wait cmd = { .size = sizeof(cmd),
 				   .point_size = sizeof(struct paccel_point) };
@@ -106,14 +106,14 @@ static int ask_driver(struct accel_device *dev)
 	return device_ioctl(dev, PACCEL_IOC_WAIT, &cmd);
 }
 
-int device_state(struct accel_device *dev)
+int device_state(struct device *dev)
 {
 	const struct paccel_page *page = LOAD(dev->page);
 
 	return page ? page_error(page) : ask_driver(dev);
 }
 
-int ticket_status(struct accel_device *dev, uint64_t ticket)
+int ticket_status(struct device *dev, uint64_t ticket)
 {
 	int err;
 
@@ -123,40 +123,43 @@ int ticket_status(struct accel_device *dev, uint64_t ticket)
 	return err == -ETIME ? -EINPROGRESS : err;
 }
 
-bool ticket_passed(struct accel_device *dev, uint64_t ticket)
+bool ticket_passed(struct device *dev, uint64_t ticket)
 {
 	return !ticket || !ticket_status(dev, ticket);
 }
 
 /* ---- Checks ---- */
 
-int stream_check(const struct accel_stream *stream)
+int stream_get(const struct accel_stream *handle, struct stream **stream)
 {
 	int err;
 
-	if (!stream)
-		return fail(-EINVAL, "stream is NULL: it has to be from accel_stream_create()");
-	err = device_check(stream->dev);
+	*stream = handle_get(HANDLE_STREAM, handle);
+	if (!*stream)
+		return handle_error(HANDLE_STREAM, handle);
+	err = device_usable((*stream)->dev);
 	if (err)
 		return err;
-	if (LOAD(stream->state) != HANDLE_LIVE)
-		return fail(-EINVAL, "stream was destroyed");
-	if (LOAD(stream->pending) && in_callback_of(stream))
+	if (LOAD((*stream)->pending) && in_callback_of(*stream))
 		return fail(-EDEADLK, "a callback of this stream cannot call into it: "
 				      "it would wait for itself");
 	return 0;
 }
 
-int stream_check_of(const struct accel_stream *stream, const struct accel_device *dev)
+int stream_check_of(const struct stream *stream, const struct device *dev)
 {
-	int err = stream_check(stream);
-
-	if (err || stream->dev == dev)
-		return err;
+	if (stream->dev == dev)
+		return 0;
 	return fail(-EINVAL, "stream belongs to %s, not to %s", stream->dev->name, dev->name);
 }
 
-int stream_error(const struct accel_stream *stream, int err)
+int stream_get_of(const struct accel_stream *handle, const struct device *dev,
+		  struct stream **stream)
+{
+	return stream_get(handle, stream) ?: stream_check_of(*stream, dev);
+}
+
+int stream_error(const struct stream *stream, int err)
 {
 	const char *name = stream->dev->name;
 
@@ -200,7 +203,7 @@ static void raise_to(uint64_t *at, uint64_t point)
 		;
 }
 
-static int submit(struct accel_stream *stream, const struct paccel_op *ops, uint32_t nr,
+static int submit(struct stream *stream, const struct paccel_op *ops, uint32_t nr,
 		  struct submitted *done)
 {
 	struct paccel_submit cmd = {
@@ -221,7 +224,7 @@ static int submit(struct accel_stream *stream, const struct paccel_op *ops, uint
 	return 0;
 }
 
-int stream_submit(struct accel_stream *stream, const struct paccel_op *ops, uint32_t nr,
+int stream_submit(struct stream *stream, const struct paccel_op *ops, uint32_t nr,
 		  struct submitted *done)
 {
 	int err;
@@ -236,12 +239,12 @@ int stream_submit(struct accel_stream *stream, const struct paccel_op *ops, uint
 	return err;
 }
 
-int stream_signal(struct accel_stream *stream, const struct paccel_op *op, struct submitted *done)
+int stream_signal(struct stream *stream, const struct paccel_op *op, struct submitted *done)
 {
 	return submit(stream, op, 1, done);
 }
 
-int stream_position(struct accel_stream *stream, uint64_t *ticket)
+int stream_position(struct stream *stream, uint64_t *ticket)
 {
 	int err = LOAD(stream->pending) ? callbacks_wait(stream, NEVER) : 0;
 
@@ -251,7 +254,7 @@ int stream_position(struct accel_stream *stream, uint64_t *ticket)
 	return err;
 }
 
-static int wait_point(struct accel_stream *stream, uint32_t other, uint64_t point, uint64_t *ticket)
+static int wait_point(struct stream *stream, uint32_t other, uint64_t point, uint64_t *ticket)
 {
 	struct submitted done;
 	struct paccel_op op;
@@ -269,7 +272,7 @@ static int wait_point(struct accel_stream *stream, uint32_t other, uint64_t poin
 	return err;
 }
 
-int stream_wait_points(struct accel_stream *stream, const uint64_t points[1 << TICKET_BITS],
+int stream_wait_points(struct stream *stream, const uint64_t points[1 << TICKET_BITS],
 		       uint64_t *ticket)
 {
 	int err = 0;
@@ -281,14 +284,14 @@ int stream_wait_points(struct accel_stream *stream, const uint64_t points[1 << T
 	return err;
 }
 
-int stream_device_state(const struct accel_stream *stream)
+int stream_device_state(const struct stream *stream)
 {
 	int err = page_error(LOAD(stream->dev->page));
 
 	return err ? general_error(stream->dev, err) : 0;
 }
 
-int submit_error(const struct accel_stream *stream, int err)
+int submit_error(const struct stream *stream, int err)
 {
 	const char *name = stream->dev->name;
 
@@ -317,14 +320,14 @@ static uint64_t this_thread(void)
 	return number;
 }
 
-static int destroy_in_driver(struct accel_device *dev, uint32_t number)
+static int destroy_in_driver(struct device *dev, uint32_t number)
 {
 	struct paccel_stream_destroy cmd = { .size = sizeof(cmd), .stream = number };
 
 	return device_ioctl(dev, PACCEL_IOC_STREAM_DESTROY, &cmd);
 }
 
-static bool has_drained(struct accel_stream *stream)
+static bool has_drained(struct stream *stream)
 {
 	uint64_t ticket = ticket_make(stream->number, LOAD(stream->submitted));
 
@@ -332,14 +335,14 @@ static bool has_drained(struct accel_stream *stream)
 }
 
 /* A drained stream, which only this thread destroys in the driver; or NULL. */
-static struct accel_stream *take_drained(struct accel_device *dev)
+static struct stream *take_drained(struct device *dev)
 {
-	struct accel_stream *stream;
+	struct stream *stream;
 
 	pthread_mutex_lock(&dev->lock);
 	for (stream = dev->streams; stream; stream = stream->next)
-		if (stream->state == HANDLE_DRAINING && has_drained(stream)) {
-			STORE(stream->state, HANDLE_ENDING);
+		if (stream->state == STREAM_DRAINING && has_drained(stream)) {
+			stream->state = STREAM_ENDING;
 			break;
 		}
 	pthread_mutex_unlock(&dev->lock);
@@ -350,21 +353,21 @@ static struct accel_stream *take_drained(struct accel_device *dev)
  * A stream is destroyed in the driver when it has drained, not before: another thread may wait
  * for an event of the stream, and the driver refuses waits for a stream that it does not know.
  */
-static void reap(struct accel_device *dev)
+static void reap(struct device *dev)
 {
-	struct accel_stream *stream;
+	struct stream *stream;
 
 	while ((stream = take_drained(dev))) {
 		destroy_in_driver(dev, stream->number);
 		pthread_mutex_lock(&dev->lock);
-		STORE(stream->state, HANDLE_UNUSED);
+		stream->state = STREAM_UNUSED;
 		dev->streams_ended++;
 		pthread_mutex_unlock(&dev->lock);
 	}
 }
 
 /* Without the lock. If several threads map the page, one mapping remains. */
-static int map_page(struct accel_device *dev, uint64_t offset)
+static int map_page(struct device *dev, uint64_t offset)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	const struct paccel_page *page, *none = NULL;
@@ -386,12 +389,12 @@ static int map_page(struct accel_device *dev, uint64_t offset)
 }
 
 /* Under the device's lock. */
-static struct accel_stream *new_handle(struct accel_device *dev)
+static struct stream *stream_allocate(struct device *dev)
 {
-	struct accel_stream *stream;
+	struct stream *stream;
 
 	for (stream = dev->streams; stream; stream = stream->next)
-		if (stream->state == HANDLE_UNUSED)
+		if (stream->state == STREAM_UNUSED)
 			return stream;
 	stream = calloc(1, sizeof(*stream));
 	if (!stream)
@@ -403,23 +406,26 @@ static struct accel_stream *new_handle(struct accel_device *dev)
 }
 
 /* Under the device's lock. */
-static int make_handle(struct accel_device *dev, const struct paccel_stream_create *cmd,
-		       struct accel_stream **made)
+static int stream_init(struct device *dev, const struct paccel_stream_create *cmd,
+		       struct accel_stream **handle)
 {
-	struct accel_stream *stream = new_handle(dev);
+	struct stream *stream = stream_allocate(dev);
 
 	if (!stream)
+		return -ENOMEM;
+	stream->handle = handle_create(HANDLE_STREAM, stream);
+	if (!stream->handle)
 		return -ENOMEM;
 	stream->number = cmd->stream;
 	stream->slot = &LOAD(dev->page)->slots[cmd->stream - 1];
 	stream->last = stream->submitted = cmd->point;
 	STORE(stream->thread, this_thread());
-	STORE(stream->state, HANDLE_LIVE);
-	*made = stream;
+	stream->state = STREAM_LIVE;
+	*handle = stream->handle;
 	return 0;
 }
 
-static int stream_make(struct accel_device *dev, struct accel_stream **made)
+static int stream_make(struct device *dev, struct accel_stream **handle)
 {
 	struct paccel_stream_create cmd = { .size = sizeof(cmd) };
 	int err = device_ioctl(dev, PACCEL_IOC_STREAM_CREATE, &cmd);
@@ -429,7 +435,7 @@ static int stream_make(struct accel_device *dev, struct accel_stream **made)
 	err = map_page(dev, cmd.page_offset);
 	if (!err) {
 		pthread_mutex_lock(&dev->lock);
-		err = make_handle(dev, &cmd, made);
+		err = stream_init(dev, &cmd, handle);
 		pthread_mutex_unlock(&dev->lock);
 	}
 	if (err)
@@ -438,30 +444,31 @@ static int stream_make(struct accel_device *dev, struct accel_stream **made)
 }
 
 /* Whether a thread is about to give a number back, or has done so since *ended was read. */
-static bool is_ending(struct accel_device *dev, uint64_t *ended)
+static bool is_ending(struct device *dev, uint64_t *ended)
 {
-	const struct accel_stream *stream;
+	const struct stream *stream;
 	bool changed;
 
 	pthread_mutex_lock(&dev->lock);
 	changed = dev->streams_ended != *ended;
 	*ended = dev->streams_ended;
-	for (stream = dev->streams; stream && stream->state != HANDLE_ENDING; stream = stream->next)
+	for (stream = dev->streams; stream && stream->state != STREAM_ENDING; stream = stream->next)
 		;
 	pthread_mutex_unlock(&dev->lock);
 	return stream || changed;
 }
 
-int accel_stream_create(struct accel_device *dev, struct accel_stream **stream)
+int accel_stream_create(struct accel_device *handle, struct accel_stream **stream)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	uint64_t ended = 0;
 	int err;
 
 	if (!stream)
 		return fail(-EINVAL, "stream is NULL: the handle has to go somewhere");
 	*stream = NULL;
-	err = device_check(dev);
+	err = device_get(handle, &dev);
 	if (err)
 		return err;
 	reap(dev);
@@ -478,31 +485,31 @@ int accel_stream_create(struct accel_device *dev, struct accel_stream **stream)
 	return err ? general_error(dev, err) : 0;
 }
 
-int accel_stream_destroy(struct accel_stream *stream)
+int accel_stream_destroy(struct accel_stream *handle)
 {
 	KEEP_ERRNO;
-	int err = stream_check(stream);
-	bool live;
+	struct stream *stream;
+	int err = stream_get(handle, &stream);
 
 	if (err)
 		return err;
+	/* Another thread may be faster. */
+	if (!handle_end(HANDLE_STREAM, handle))
+		return handle_error(HANDLE_STREAM, handle);
 	pthread_mutex_lock(&stream->dev->lock);
-	live = stream->state == HANDLE_LIVE;
-	if (live)
-		STORE(stream->state, HANDLE_DRAINING);
+	stream->state = STREAM_DRAINING;
 	pthread_mutex_unlock(&stream->dev->lock);
-	if (!live)
-		return fail(-EINVAL, "stream was destroyed by another thread");
 	reap(stream->dev);
 	return 0;
 }
 
-void streams_free(struct accel_device *dev)
+void streams_free(struct device *dev)
 {
-	struct accel_stream *stream;
+	struct stream *stream;
 
 	while ((stream = dev->streams)) {
 		dev->streams = stream->next;
+		handle_end(HANDLE_STREAM, stream->handle);
 		free(stream);
 	}
 	if (LOAD(dev->page) && !dev->inherited)
@@ -511,15 +518,16 @@ void streams_free(struct accel_device *dev)
 
 /* ---- Query and wait ---- */
 
-static int status_of(struct accel_stream *stream)
+static int status_of(struct stream *stream)
 {
 	return ticket_status(stream->dev, ticket_make(stream->number, LOAD(stream->last)));
 }
 
 /* No sentence for the answer that it is busy: it is not a failure, and asked for in loops. */
-int accel_stream_query(struct accel_stream *stream)
+int accel_stream_query(struct accel_stream *handle)
 {
-	int err = stream_check(stream);
+	struct stream *stream;
+	int err = stream_get(handle, &stream);
 
 	if (err)
 		return err;
@@ -530,7 +538,7 @@ int accel_stream_query(struct accel_stream *stream)
 }
 
 /* Waits for callbacks and a point. Without a sentence, but for -EDEADLK. */
-static int wait_all(struct accel_stream *stream, uint64_t ticket, uint64_t deadline)
+static int wait_all(struct stream *stream, uint64_t ticket, uint64_t deadline)
 {
 	int err = callbacks_wait(stream, deadline);
 
@@ -539,17 +547,18 @@ static int wait_all(struct accel_stream *stream, uint64_t ticket, uint64_t deadl
 	return err == -EINPROGRESS ? ticket_wait(stream->dev, ticket, deadline) : err;
 }
 
-int stream_settle(struct accel_stream *stream, uint64_t deadline)
+int stream_settle(struct stream *stream, uint64_t deadline)
 {
 	int err = wait_all(stream, ticket_make(stream->number, LOAD(stream->last)), deadline);
 
 	return err && err != -EDEADLK ? stream_error(stream, err) : err;
 }
 
-int accel_stream_synchronize_until(struct accel_stream *stream, uint64_t deadline)
+int accel_stream_synchronize_until(struct accel_stream *handle, uint64_t deadline)
 {
 	KEEP_ERRNO;
-	int err = stream_check(stream);
+	struct stream *stream;
+	int err = stream_get(handle, &stream);
 
 	return err ? err : stream_settle(stream, deadline);
 }
@@ -559,22 +568,22 @@ int accel_stream_synchronize(struct accel_stream *stream)
 	return accel_stream_synchronize_until(stream, NEVER);
 }
 
-/* What a handle stood for at some time: it may stand for a new stream now. Starts as { 0 }. */
+/* What a stream was at some time: it may be used for a new one now. Starts as { 0 }. */
 struct snapshot {
-	struct accel_stream *stream;
+	struct stream *stream;
 	uint32_t number;
 	uint64_t last, submitted; /* tickets */
 	bool own; /* live, and created by this thread */
 };
 
 /* Goes on to the stream with the next number that has not ended and been destroyed; false: none. */
-static bool next_stream(struct accel_device *dev, struct snapshot *at)
+static bool next_stream(struct device *dev, struct snapshot *at)
 {
-	struct accel_stream *stream, *next = NULL;
+	struct stream *stream, *next = NULL;
 
 	pthread_mutex_lock(&dev->lock);
 	for (stream = dev->streams; stream; stream = stream->next)
-		if (stream->state != HANDLE_UNUSED && stream->state != HANDLE_ENDING &&
+		if (stream->state != STREAM_UNUSED && stream->state != STREAM_ENDING &&
 		    stream->number > at->number && (!next || stream->number < next->number))
 			next = stream;
 	if (next)
@@ -583,7 +592,7 @@ static bool next_stream(struct accel_device *dev, struct snapshot *at)
 			.number = next->number,
 			.last = ticket_make(next->number, LOAD(next->last)),
 			.submitted = ticket_make(next->number, LOAD(next->submitted)),
-			.own = next->state == HANDLE_LIVE && next->thread == this_thread(),
+			.own = next->state == STREAM_LIVE && next->thread == this_thread(),
 		};
 	pthread_mutex_unlock(&dev->lock);
 	return next;
@@ -603,11 +612,12 @@ static int settle_one(const struct snapshot *at)
 	return err && at->own ? stream_error(at->stream, err) : 0;
 }
 
-int accel_device_synchronize(struct accel_device *dev)
+int accel_device_synchronize(struct accel_device *handle)
 {
 	KEEP_ERRNO;
+	struct device *dev;
 	struct snapshot at = { 0 };
-	int err = device_check(dev), failed;
+	int err = device_get(handle, &dev), failed;
 
 	if (err)
 		return err;
@@ -627,7 +637,7 @@ int accel_device_synchronize(struct accel_device *dev)
  * What was cancelled has to end first, and so do waits of other streams for this one, which have to
  * find out.
  */
-static int clear(struct accel_stream *stream)
+static int clear(struct stream *stream)
 {
 	struct paccel_stream_clear cmd = { .size = sizeof(cmd), .stream = stream->number };
 	int err;
@@ -643,10 +653,11 @@ static int clear(struct accel_stream *stream)
 	return err;
 }
 
-int accel_stream_clear(struct accel_stream *stream)
+int accel_stream_clear(struct accel_stream *handle)
 {
 	KEEP_ERRNO;
-	int err = stream_check(stream);
+	struct stream *stream;
+	int err = stream_get(handle, &stream);
 
 	/* Callbacks that are due have to be told of the error. */
 	if (!err && LOAD(stream->slot->error))

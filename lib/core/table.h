@@ -24,7 +24,7 @@
  * A copy takes the table lock in two cases: when it has met a change 100 times, and to make the
  * link when it is the first from its device to an allocation of another.
  *
- * Streams, events and staged bytes have one lock for each device (accel_device.lock), callbacks one
+ * Streams, events and staged bytes have one lock for each device (device.lock), callbacks one
  * for the process. The order is: table lock, device, callbacks. None is held while anything waits.
  * Pools and adaptors have locks of their own, which come before all of these.
  */

@@ -41,7 +41,7 @@ int verify_by_processor(void)
 }
 
 /* What does not come from the operands. */
-static int operation_failed(const struct accel_device *dev, const struct accel_stream *stream,
+static int operation_failed(const struct device *dev, const struct stream *stream,
 			    int err)
 {
 	if (err == -EOPNOTSUPP)
@@ -52,7 +52,7 @@ static int operation_failed(const struct accel_device *dev, const struct accel_s
 	return stream ? submit_error(stream, err) : general_error(dev, err);
 }
 
-int copy_failed(const struct accel_device *dev, int err, const struct copy *copy)
+int copy_failed(const struct device *dev, int err, const struct copy *copy)
 {
 	const struct operand *host = copy->dst.dev ? &copy->src : &copy->dst;
 
@@ -82,7 +82,7 @@ SAME_PLACE(fill.addr, op.fill.addr);
 SAME_PLACE(fill.pattern_size, op.fill.pattern_size);
 
 /* At once or on a stream; without a sentence. */
-static int operation_run(struct accel_device *dev, struct accel_stream *stream,
+static int operation_run(struct device *dev, struct stream *stream,
 			 const struct paccel_op *op)
 {
 	union command cmd = { .op = *op };
@@ -103,8 +103,8 @@ static uint64_t wire_address(const struct operand *operand)
 
 uint32_t copy_direction(const struct copy *copy)
 {
-	const struct accel_device *to = copy->dst.dev, *from = copy->src.dev;
-	const struct accel_device *dev = to ? to : from;
+	const struct device *to = copy->dst.dev, *from = copy->src.dev;
+	const struct device *dev = to ? to : from;
 
 	if (!dev || (to && from && to != from) || (copy->pin_dev && dev != copy->pin_dev))
 		return 0;
@@ -130,7 +130,7 @@ void copy_operation(const struct copy *copy, uint32_t dir, struct paccel_op *op)
 	};
 }
 
-int copy_execute(struct accel_device *dev, uint32_t dir, const struct copy *copy)
+int copy_execute(struct device *dev, uint32_t dir, const struct copy *copy)
 {
 	struct paccel_op op;
 
@@ -157,7 +157,7 @@ void fill_operation(const struct fill *fill, struct paccel_op *op)
 	};
 }
 
-int fill_transfer(const struct fill *fill, struct accel_stream *stream)
+int fill_transfer(const struct fill *fill, struct stream *stream)
 {
 	const struct operand *memory = &fill->memory;
 	struct paccel_op op;
@@ -209,8 +209,8 @@ int copy_rows(const struct copy *copy)
 
 int copy_transfer(struct copy *copy)
 {
-	struct accel_device *to = copy->dst.dev, *from = copy->src.dev, *dev = to ? to : from;
-	const struct accel_device *queue_dev = copy->stream ? copy->stream->dev : NULL;
+	struct device *to = copy->dst.dev, *from = copy->src.dev, *dev = to ? to : from;
+	const struct device *queue_dev = copy->stream ? copy->stream->dev : NULL;
 	uint32_t dir = copy_direction(copy);
 	bool done = false;
 	int err = 0;

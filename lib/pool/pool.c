@@ -25,11 +25,16 @@ int pool_check(const struct accel_pool *pool)
 	return 0;
 }
 
-static int check_stream(const struct accel_pool *pool, const struct accel_stream *stream)
+/* NULL for a handle stays NULL. */
+static int get_stream(const struct accel_pool *pool, const struct accel_stream *handle,
+		      struct stream **stream)
 {
+	*stream = NULL;
+	if (!handle)
+		return 0;
 	if (!pool->dev)
 		return fail(-EINVAL, "stream is not NULL, and the pool has no device");
-	return stream_check_of(stream, pool->dev) ?: stream_device_state(stream);
+	return stream_get_of(handle, pool->dev, stream) ?: stream_device_state(*stream);
 }
 
 /* 0 is more than the most. */
@@ -95,7 +100,7 @@ static int waiting_prepare(struct accel_pool *pool, uint32_t stream)
 /* ---- Allocation ---- */
 
 struct demand {
-	struct accel_stream *stream;
+	struct stream *stream;
 	size_t size, alignment;
 	uint32_t granules;
 	size_t growth; /* bytes of the chunk that would have it */
@@ -356,17 +361,15 @@ static uint32_t granules_for(const struct accel_pool *pool, size_t size)
 	return granules < UINT32_MAX ? (uint32_t)granules : UINT32_MAX;
 }
 
-int pool_check_request(const struct accel_pool *pool, const struct accel_stream *stream, size_t size,
-		       size_t alignment, void **ptr)
+int pool_check_request(const struct accel_pool *pool, const struct accel_stream *handle, size_t size,
+		       size_t alignment, void **ptr, struct stream **stream)
 {
 	int err;
 
 	if (!ptr)
 		return fail(-EINVAL, "ptr is NULL: the address has to go somewhere");
 	*ptr = NULL;
-	err = pool_check(pool);
-	if (!err && stream)
-		err = check_stream(pool, stream);
+	err = pool_check(pool) ?: get_stream(pool, handle, stream);
 	if (err)
 		return err;
 	if (!size)
@@ -378,8 +381,8 @@ static __attribute__((noinline)) int
 allocate_carefully(struct accel_pool *pool, struct accel_stream *stream, size_t size,
 		   size_t alignment, void **ptr)
 {
-	struct demand demand = { .stream = stream, .size = size, .alignment = alignment };
-	int err = pool_check_request(pool, stream, size, alignment, ptr);
+	struct demand demand = { .size = size, .alignment = alignment };
+	int err = pool_check_request(pool, stream, size, alignment, ptr, &demand.stream);
 
 	if (err)
 		return err;
@@ -503,7 +506,7 @@ static int deallocate(struct accel_pool *pool, uintptr_t addr, size_t size, uint
 	return err;
 }
 
-static int deallocate_after(struct accel_pool *pool, struct accel_stream *stream, uintptr_t addr,
+static int deallocate_after(struct accel_pool *pool, struct stream *stream, uintptr_t addr,
 			    size_t size)
 {
 	uint64_t ticket = 0;
@@ -540,7 +543,7 @@ static int take_from_user(struct accel_pool *pool, uintptr_t addr, size_t size, 
 }
 
 /* On a lost device there is nothing to look at. */
-static int deallocate_guarded(struct accel_pool *pool, struct accel_stream *stream, uintptr_t addr,
+static int deallocate_guarded(struct accel_pool *pool, struct stream *stream, uintptr_t addr,
 			      size_t size)
 {
 	size_t room = 0;
@@ -559,14 +562,13 @@ static int deallocate_guarded(struct accel_pool *pool, struct accel_stream *stre
 }
 
 static __attribute__((noinline)) int
-deallocate_carefully(struct accel_pool *pool, struct accel_stream *stream, void *ptr, size_t size,
+deallocate_carefully(struct accel_pool *pool, struct accel_stream *handle, void *ptr, size_t size,
 		     size_t alignment)
 {
 	uintptr_t addr = (uintptr_t)ptr;
-	int err = pool_check(pool);
+	struct stream *stream;
+	int err = pool_check(pool) ?: get_stream(pool, handle, &stream);
 
-	if (!err && stream)
-		err = check_stream(pool, stream);
 	if (err)
 		return err;
 	if (!ptr)
@@ -580,7 +582,7 @@ deallocate_carefully(struct accel_pool *pool, struct accel_stream *stream, void 
 			    "ptr " ADDR " is not aligned to %zu: that is not the alignment of the "
 			    "allocation", addr, alignment);
 	if (__atomic_load_n(&pool->nr_lone, __ATOMIC_RELAXED)) {
-		err = pool_deallocate_lone(pool, stream, addr, size);
+		err = pool_deallocate_lone(pool, handle, addr, size);
 		if (err != -EAGAIN)
 			return err;
 	}

@@ -79,7 +79,7 @@ int debug_give(struct accel_pool *pool, void *ptr, size_t size, size_t room)
 	return err;
 }
 
-int debug_take_back(struct accel_pool *pool, struct accel_stream *stream, void *ptr, size_t size,
+int debug_take_back(struct accel_pool *pool, struct stream *stream, void *ptr, size_t size,
 		    size_t room)
 {
 	uintptr_t addr = (uintptr_t)ptr;

@@ -86,9 +86,10 @@ static int lone_allocate(struct accel_pool *pool, struct accel_stream *stream, s
 int accel_pool_allocate_exportable(struct accel_pool *pool, struct accel_stream *stream,
 				   size_t size, size_t alignment, void **ptr)
 {
+	struct stream *checked;
 	struct chunk *lone;
 	size_t granule;
-	int err = pool_check_request(pool, stream, size, alignment, ptr);
+	int err = pool_check_request(pool, stream, size, alignment, ptr, &checked);
 
 	if (err)
 		return err;

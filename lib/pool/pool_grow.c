@@ -351,7 +351,7 @@ static int configure(struct accel_pool *pool, const struct accel_pool_options *o
 {
 	struct accel_device_info info = { .granule = DEFAULT_GRANULE };
 	size_t granule;
-	int err = pool->dev ? accel_device_get_info(pool->dev, &info) : 0;
+	int err = pool->dev ? accel_device_get_info(pool->dev->handle, &info) : 0;
 
 	if (err)
 		return err;
@@ -371,7 +371,7 @@ static int configure(struct accel_pool *pool, const struct accel_pool_options *o
 	return 0;
 }
 
-static void init(struct accel_pool *pool, struct accel_device *dev,
+static void init(struct accel_pool *pool, struct device *dev,
 		 const struct accel_resource *upstream)
 {
 	memset(pool, 0, sizeof(*pool));
@@ -437,12 +437,13 @@ static int check_upstream(struct accel_device *dev, const struct accel_resource 
 	return fail(-EINVAL, "dev and upstream are NULL: the memory has to come from somewhere");
 }
 
-int accel_pool_create(struct accel_device *dev, const struct accel_resource *upstream,
+int accel_pool_create(struct accel_device *handle, const struct accel_resource *upstream,
 		      const struct accel_pool_options *options, struct accel_pool **pool)
 {
 	KEEP_ERRNO;
 	struct accel_resource from;
 	struct accel_pool *made;
+	struct device *dev = NULL;
 	int err;
 
 	if (!pool)
@@ -450,9 +451,9 @@ int accel_pool_create(struct accel_device *dev, const struct accel_resource *ups
 	*pool = NULL;
 	if (!options)
 		options = &defaults;
-	err = dev ? device_check(dev) : 0;
+	err = handle ? device_get(handle, &dev) : 0;
 	if (!err)
-		err = check_upstream(dev, upstream, &from) ?: check_options(options);
+		err = check_upstream(handle, upstream, &from) ?: check_options(options);
 	if (!err)
 		err = fork_watch();
 	if (err)
@@ -465,7 +466,7 @@ int accel_pool_create(struct accel_device *dev, const struct accel_resource *ups
 	if (err) {
 		/* In a callback the open of the caller keeps it from being the last one. */
 		if (dev)
-			accel_device_close(dev);
+			accel_device_close(handle);
 		pool_free(made);
 	} else {
 		*pool = made;
@@ -506,7 +507,7 @@ int accel_pool_destroy(struct accel_pool *pool)
 	if (held)
 		device_drop(pool->dev);
 	else if (pool->dev)
-		accel_device_close(pool->dev);
+		accel_device_close(pool->dev->handle);
 	pool_free(pool);
 	return 0;
 }

@@ -50,7 +50,7 @@ struct reading {
 };
 
 struct accel_pool {
-	struct accel_device *dev; /* counted as open; or NULL */
+	struct device *dev; /* counted as open; or NULL */
 	struct accel_resource upstream;
 	unsigned int generation; /* of the process */
 	unsigned int quick_generation; /* the same, or with ACCEL_POOL_DEBUG none */
@@ -119,9 +119,9 @@ static inline size_t pool_block_bytes(const struct accel_pool *pool, const struc
 
 /* 0 if calls on the pool make sense. */
 int pool_check(const struct accel_pool *pool);
-/* Checks the arguments of an allocation, and sets *ptr to NULL. */
-int pool_check_request(const struct accel_pool *pool, const struct accel_stream *stream, size_t size,
-		       size_t alignment, void **ptr);
+/* Checks the arguments of an allocation, sets *ptr to NULL, and finds the stream, or NULL. */
+int pool_check_request(const struct accel_pool *pool, const struct accel_stream *handle, size_t size,
+		       size_t alignment, void **ptr, struct stream **stream);
 /* 0 if that is the size of a used block. */
 int pool_check_block(const struct accel_pool *pool, uint32_t index, size_t size);
 /* Makes waiting blocks free whose points have passed, all or a few of each stream; under the lock. */
@@ -181,7 +181,7 @@ size_t debug_guard(const struct accel_pool *pool);
 int debug_fill_free(void *ptr, size_t size);
 /* A block is allocated, and freed. -EFAULT: bytes were written that must not be. */
 int debug_give(struct accel_pool *pool, void *ptr, size_t size, size_t room);
-int debug_take_back(struct accel_pool *pool, struct accel_stream *stream, void *ptr, size_t size,
+int debug_take_back(struct accel_pool *pool, struct stream *stream, void *ptr, size_t size,
 		    size_t room);
 /* Looks at all memory that no call may write; of blocks that change meanwhile some may be left out. */
 int debug_check(struct accel_pool *pool);

@@ -107,13 +107,9 @@ static int device_allocate(void *context, struct accel_stream *stream, size_t si
 			   size_t alignment, void **ptr)
 {
 	KEEP_ERRNO;
-	struct accel_device *dev = context;
 
 	(void)stream;
-	if (alignment > dev->max_align)
-		return fail(-EINVAL, "alignment is %zu: %s aligns to %" PRIu64 " at most", alignment,
-			    dev->name, dev->max_align);
-	return device_memory_allocate(dev, ptr, size, alignment);
+	return device_memory_allocate(context, ptr, size, alignment);
 }
 
 static int device_deallocate(void *context, struct accel_stream *stream, void *ptr, size_t size,
@@ -173,15 +169,16 @@ static const struct accel_resource_ops of_device[] = {
 				   .deallocate = unified_deallocate },
 };
 
-int accel_resource_of_device(struct accel_device *dev, enum accel_memory_kind kind,
+int accel_resource_of_device(struct accel_device *handle, enum accel_memory_kind kind,
 			     struct accel_resource *resource)
 {
+	struct device *dev;
 	int err;
 
 	if (!resource)
 		return fail(-EINVAL, "resource is NULL");
 	memset(resource, 0, sizeof(*resource));
-	err = device_check(dev);
+	err = device_get(handle, &dev);
 	if (err)
 		return err;
 	if (kind != ACCEL_MEMORY_DEVICE && kind != ACCEL_MEMORY_HOST &&
@@ -189,6 +186,6 @@ int accel_resource_of_device(struct accel_device *dev, enum accel_memory_kind ki
 		return fail(-EINVAL, "kind is %d: the driver allocates device (%d), host (%d) and "
 				     "unified memory (%d)",
 			    (int)kind, ACCEL_MEMORY_DEVICE, ACCEL_MEMORY_HOST, ACCEL_MEMORY_UNIFIED);
-	*resource = (struct accel_resource){ .ops = &of_device[kind], .context = dev };
+	*resource = (struct accel_resource){ .ops = &of_device[kind], .context = handle };
 	return 0;
 }

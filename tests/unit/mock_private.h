@@ -84,7 +84,7 @@ union command {
 
 struct job;
 
-struct stream {
+struct mock_stream {
 	bool used, destroyed;
 	uint64_t point;
 	unsigned int queued; /* operations */
@@ -99,7 +99,7 @@ struct file {
 	struct card *card;
 	struct alloc allocs[ALLOCS];
 	struct host hosts[MOCK_HOST_RANGES];
-	struct stream streams[MOCK_STREAMS];
+	struct mock_stream streams[MOCK_STREAMS];
 	int page_fd;
 	struct paccel_page *page;
 	uint64_t map_addr, map_length; /* where device memory was mapped last */

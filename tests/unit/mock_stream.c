@@ -426,9 +426,9 @@ void engine_lost(void)
 
 /* ---- Streams ---- */
 
-static struct stream *stream_at(struct file *file, uint32_t number)
+static struct mock_stream *stream_at(struct file *file, uint32_t number)
 {
-	struct stream *stream = number - 1 < MOCK_STREAMS ? &file->streams[number - 1] : NULL;
+	struct mock_stream *stream = number - 1 < MOCK_STREAMS ? &file->streams[number - 1] : NULL;
 
 	return stream && stream->used && !stream->destroyed ? stream : NULL;
 }
@@ -453,7 +453,7 @@ static int make_page(struct file *file)
 
 int do_stream_create(struct file *file, struct paccel_stream_create *cmd)
 {
-	struct stream *stream = file->streams;
+	struct mock_stream *stream = file->streams;
 
 	if (cmd->flags || cmd->reserved)
 		return EINVAL;
@@ -476,7 +476,7 @@ int do_stream_create(struct file *file, struct paccel_stream_create *cmd)
 
 int do_stream_destroy(struct file *file, const struct paccel_stream_destroy *cmd)
 {
-	struct stream *stream = stream_at(file, cmd->stream);
+	struct mock_stream *stream = stream_at(file, cmd->stream);
 
 	if (cmd->flags || cmd->reserved)
 		return EINVAL;
@@ -500,7 +500,7 @@ static bool has_dependents(const struct file *file, uint32_t number)
 
 int do_stream_clear(struct file *file, struct paccel_stream_clear *cmd)
 {
-	struct stream *stream = stream_at(file, cmd->stream);
+	struct mock_stream *stream = stream_at(file, cmd->stream);
 	struct paccel_slot *slot;
 
 	if (cmd->flags)
@@ -601,7 +601,7 @@ static int prepare_copy(struct file *file, struct work *work)
 
 static int prepare_wait(struct file *file, const struct paccel_op_point *wait)
 {
-	const struct stream *stream = stream_at(file, wait->stream);
+	const struct mock_stream *stream = stream_at(file, wait->stream);
 
 	if (wait->reserved)
 		return EINVAL;
@@ -699,7 +699,7 @@ static int check_submit(struct file *file, struct paccel_submit *cmd)
 	return stream_at(file, cmd->stream) ? 0 : ENOENT;
 }
 
-static bool has_room(const struct file *file, const struct stream *stream, unsigned int nr)
+static bool has_room(const struct file *file, const struct mock_stream *stream, unsigned int nr)
 {
 	unsigned int all = nr;
 
@@ -719,7 +719,7 @@ static bool is_all_always(const struct job *job)
 }
 
 /* Until there is room, or never will be: 0 or an errno. */
-static int wait_room(struct file *file, const struct stream *stream, const struct job *job)
+static int wait_room(struct file *file, const struct mock_stream *stream, const struct job *job)
 {
 	const struct paccel_slot *slot = slot_of(file, (unsigned int)(stream - file->streams));
 	bool always = is_all_always(job);
@@ -742,7 +742,7 @@ static int wait_room(struct file *file, const struct stream *stream, const struc
 
 int do_submit(struct file *file, struct paccel_submit *cmd)
 {
-	struct stream *stream;
+	struct mock_stream *stream;
 	struct job *job, **end;
 	int err = check_submit(file, cmd);
 
@@ -771,7 +771,7 @@ int do_submit(struct file *file, struct paccel_submit *cmd)
 static int fetch_points(struct file *file, const struct paccel_wait *cmd,
 			struct paccel_point points[MOCK_POINTS])
 {
-	const struct stream *stream;
+	const struct mock_stream *stream;
 	int err;
 
 	if (cmd->reserved || cmd->flags & ~PACCEL_WAIT_ANY || cmd->point_size < MOCK_POINT_MIN ||
@@ -898,7 +898,7 @@ int do_wait(struct file *file, struct paccel_wait *cmd)
 
 int do_fence_export(struct file *file, struct paccel_fence_export *cmd)
 {
-	const struct stream *stream = stream_at(file, cmd->stream);
+	const struct mock_stream *stream = stream_at(file, cmd->stream);
 	struct fence *fence;
 
 	if (cmd->flags)

@@ -17,7 +17,7 @@ UNIT_SCRIPTS := tests/unit/abi.sh tests/unit/install.sh tests/unit/tool.sh tests
 UNIT_MOCK := $(sort $(wildcard tests/unit/mock*.c))
 
 # Those that are worth it; the engine of the mock is a thread, so all of streams is.
-UNIT_THREADED := threads locks batch stream peer staged pool_threads pool_stream resource
+UNIT_THREADED := threads handle locks batch stream peer staged pool_threads pool_stream resource
 
 UNIT_ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 UNIT_TSAN := -fsanitize=thread

@@ -35,7 +35,10 @@ static bool is_mock(const pthread_mutex_t *mutex)
 
 static bool is_device(const pthread_mutex_t *mutex)
 {
-	return (from && mutex == &from->lock) || (to && mutex == &to->lock);
+	const struct device *first = handle_get(HANDLE_DEVICE, from);
+	const struct device *second = handle_get(HANDLE_DEVICE, to);
+
+	return (first && mutex == &first->lock) || (second && mutex == &second->lock);
 }
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)

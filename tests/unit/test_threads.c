@@ -136,6 +136,7 @@ static void *changes_tables(void *arg)
 /* Nothing but changes of the tree, with the range that others look up at any height of it. */
 static void *turns_the_tree(void *arg)
 {
+	struct device *device = handle_get(HANDLE_DEVICE, stable);
 	const char *first = (const char *)arg;
 	struct range *ranges[NODES], *taken;
 	int err = 0;
@@ -144,10 +145,10 @@ static void *turns_the_tree(void *arg)
 		for (int j = 0; j < NODES; j++) {
 			ranges[j] = range_create(64, ACCEL_MEMORY_DEVICE);
 			WRITE_SHARED(ranges[j]->base, (uintptr_t)first + 64 * (size_t)j);
-			range_publish(stable, ranges[j]);
+			range_publish(device, ranges[j]);
 		}
 		for (int j = 0; j < NODES; j++) {
-			err |= range_take(stable, (void *)(first + 64 * j), 64, ACCEL_MEMORY_DEVICE,
+			err |= range_take(device, (void *)(first + 64 * j), 64, ACCEL_MEMORY_DEVICE,
 					  &taken);
 			if (!err)
 				range_free(taken);
