@@ -24,9 +24,9 @@ struct place {
 	int id;
 };
 
-/* Streams and events of Paddle: what they are is the plugin's affair. */
-typedef struct opaque_stream *stream_t;
-typedef struct opaque_event *event_t;
+/* Streams and events of Paddle: handles of libaccel. */
+typedef struct accel_stream *stream_t;
+typedef struct accel_event *event_t;
 
 typedef void (*callback_t)(struct place *device, stream_t stream, void *data, enum status *status);
 

@@ -75,13 +75,12 @@ static enum status memory_copy_p2p(struct place *dst_device, struct place *src_d
 typedef int (*queue_t)(struct accel_device *dev, struct accel_stream *stream, void *dst,
 		       const void *src, size_t size);
 
-static int queue(struct device *device, stream_t handle, queue_t copy, void *dst, const void *src,
+static int queue(struct device *device, stream_t stream, queue_t copy, void *dst, const void *src,
 		 size_t size)
 {
-	struct accel_stream *stream;
-	int err = stream_find(handle, &stream);
+	int err = 0;
 
-	if (!err && size)
+	if (size)
 		err = stream_told(stream, copy(device->dev, stream, dst, src, size));
 	return err ? err : device_pending(device);
 }
@@ -116,13 +115,12 @@ static enum status async_memory_copy_d2d(struct place *place, stream_t stream, v
 	return queue_by(__func__, place, stream, accel_async_memory_copy_d2d, dst, src, size);
 }
 
-static int queue_between(const struct pair *pair, stream_t handle, void *dst, const void *src,
+static int queue_between(const struct pair *pair, stream_t stream, void *dst, const void *src,
 			 size_t size)
 {
-	struct accel_stream *stream;
-	int err = stream_find(handle, &stream);
+	int err = 0;
 
-	if (!err && size)
+	if (size)
 		err = stream_told(stream,
 				  accel_async_memory_copy_p2p(pair->dst->dev, pair->src->dev,
 							      stream, dst, src, size));

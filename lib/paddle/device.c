@@ -281,12 +281,12 @@ static enum status finalize(void)
 	size_t count;
 
 	take_devices(&taken, &count);
-	handles_forget();
 	for (size_t i = 0; i < count; i++) {
 		int err = accel_device_close(taken[i].dev);
 
 		if (err)
 			plugin_complain(__func__, err);
+		free(taken[i].streams);
 	}
 	free(taken);
 	plugin_trace("finalize() = 0");

@@ -7,8 +7,8 @@
 #include "private.h"
 
 /* Every event that was made on a device that is lost: nothing is still to come there. */
-static char lost;
-#define LOST_EVENT ((struct accel_event *)&lost)
+static _Alignas(16) char lost; /* no handle is aligned so */
+#define LOST_EVENT ((event_t)&lost)
 
 /* A child has lost the devices of its parent, which is no news. */
 static int let_pass(const char *call, int err)
@@ -26,33 +26,16 @@ static int say_lost(const struct device *device)
 			   device->id);
 }
 
-static int event_find(event_t handle, struct accel_event **event)
+static int create(struct device *device, event_t *event)
 {
-	*event = handle_get(HANDLE_EVENT, handle);
-	if (*event)
-		return 0;
-	return plugin_fail(-EINVAL, "event %p is not live: it was destroyed, or is none",
-			   (void *)handle);
-}
-
-static int create(struct device *device, event_t *handle)
-{
-	struct accel_event *event;
 	int err;
 
-	if (!handle)
+	if (!event)
 		return plugin_fail(-EINVAL, "event is NULL: it has to go somewhere");
-	*handle = NULL;
-	err = let_pass("create_event", accel_event_create(device->dev, &event));
-	if (err)
-		return err;
-	event = event ? event : LOST_EVENT;
-	*handle = handle_make(HANDLE_EVENT, device, event);
-	if (*handle)
-		return 0;
-	if (event != LOST_EVENT)
-		accel_event_destroy(event);
-	return plugin_fail(-ENOMEM, "out of memory");
+	err = let_pass("create_event", accel_event_create(device->dev, event));
+	if (!err && !*event)
+		*event = LOST_EVENT;
+	return err;
 }
 
 static enum status create_event(struct place *place, event_t *event)
@@ -67,26 +50,22 @@ static enum status create_event(struct place *place, event_t *event)
 }
 
 /* Success whatever it is: Paddle calls it where nothing may fail. */
-static enum status destroy_event(struct place *place, event_t handle)
+static enum status destroy_event(struct place *place, event_t event)
 {
 	struct device *device = plugin_enter(__func__, place);
-	struct accel_event *event;
 	int err;
 
 	if (!device)
 		return STATUS_SUCCESS;
-	event = handle_take(HANDLE_EVENT, handle);
 	err = event && event != LOST_EVENT ? accel_event_destroy(event) : 0;
-	if (!event && handle)
-		err = plugin_fail(-EINVAL, "event %p is not live", (void *)handle);
-	plugin_done(__func__, device, err, "%p", (void *)handle);
+	plugin_done(__func__, device, err, "%p", (void *)event);
 	return STATUS_SUCCESS;
 }
 
 /* An event that is recorded on no stream has to forget the one before: it is on an empty one. */
-static int null_stream(struct device *device, struct accel_stream **stream)
+static int null_stream(struct device *device, stream_t *stream)
 {
-	struct accel_stream *made, *none = NULL;
+	stream_t made, none = NULL;
 	int err;
 
 	*stream = __atomic_load_n(&device->null_stream, __ATOMIC_ACQUIRE);
@@ -105,7 +84,7 @@ static int null_stream(struct device *device, struct accel_stream **stream)
 }
 
 /* An event that has no room for its time is waited for: then it has happened, as it says. */
-static int settle(struct device *device, struct accel_stream *stream)
+static int settle(struct device *device, stream_t stream)
 {
 	int err = accel_stream_synchronize(stream);
 
@@ -115,7 +94,7 @@ static int settle(struct device *device, struct accel_stream *stream)
 	return 0;
 }
 
-static int record(struct device *device, struct accel_stream *stream, struct accel_event *event)
+static int record(struct device *device, stream_t stream, event_t event)
 {
 	int err = event == LOST_EVENT ? 0 : accel_event_record(event, stream);
 
@@ -128,55 +107,46 @@ static int record(struct device *device, struct accel_stream *stream, struct acc
 	return err;
 }
 
-static enum status record_event(struct place *place, stream_t stream_handle, event_t handle)
+static enum status record_event(struct place *place, stream_t stream, event_t event)
 {
 	struct device *device = plugin_enter(__func__, place);
-	struct accel_stream *stream;
-	struct accel_event *event;
+	stream_t on = stream;
 	int err;
 
 	if (!device)
 		return STATUS_ERROR;
-	err = event_find(handle, &event) ?: stream_find(stream_handle, &stream);
-	if (!err && !stream)
-		err = null_stream(device, &stream);
+	err = stream ? 0 : null_stream(device, &on);
 	if (!err)
-		err = record(device, stream, event);
+		err = record(device, on, event);
 	err = let_pass(__func__, err);
-	return plugin_done(__func__, device, err, "%p, %p", (void *)stream_handle, (void *)handle);
+	return plugin_done(__func__, device, err, "%p, %p", (void *)stream, (void *)event);
 }
 
 /* As query_stream: what failed is not still to come. */
-static enum status query_event(struct place *place, event_t handle)
+static enum status query_event(struct place *place, event_t event)
 {
 	struct device *device = plugin_enter(__func__, place);
-	struct accel_event *event;
 	int err;
 
 	if (!device)
 		return STATUS_ERROR;
-	err = event_find(handle, &event);
-	if (!err && event != LOST_EVENT && accel_event_query(event) == -EINPROGRESS)
-		err = -EINPROGRESS;
-	return plugin_done(__func__, device, err, "%p", (void *)handle);
+	err = event == LOST_EVENT ? 0 : still_to_come(accel_event_query(event));
+	return plugin_done(__func__, device, err, "%p", (void *)event);
 }
 
-static enum status synchronize_event(struct place *place, event_t handle)
+static enum status synchronize_event(struct place *place, event_t event)
 {
 	struct device *device = plugin_enter(__func__, place);
-	struct accel_event *event;
 	int err;
 
 	if (!device)
 		return STATUS_ERROR;
-	err = event_find(handle, &event);
-	if (!err)
-		err = event == LOST_EVENT ? say_lost(device) : accel_event_synchronize(event);
-	return plugin_done(__func__, device, err, "%p", (void *)handle);
+	err = event == LOST_EVENT ? say_lost(device) : accel_event_synchronize(event);
+	return plugin_done(__func__, device, err, "%p", (void *)event);
 }
 
 /* Behind the NULL stream is the caller: it waits itself. */
-static int wait_for(struct device *device, struct accel_stream *stream, struct accel_event *event)
+static int wait_for(const struct device *device, stream_t stream, event_t event)
 {
 	if (event == LOST_EVENT)
 		return say_lost(device);
@@ -185,19 +155,15 @@ static int wait_for(struct device *device, struct accel_stream *stream, struct a
 	return stream_told(stream, accel_stream_wait_event(stream, event));
 }
 
-static enum status stream_wait_event(struct place *place, stream_t stream_handle, event_t handle)
+static enum status stream_wait_event(struct place *place, stream_t stream, event_t event)
 {
 	struct device *device = plugin_enter(__func__, place);
-	struct accel_stream *stream;
-	struct accel_event *event;
 	int err;
 
 	if (!device)
 		return STATUS_ERROR;
-	err = event_find(handle, &event) ?: stream_find(stream_handle, &stream);
-	if (!err)
-		err = wait_for(device, stream, event);
-	return plugin_done(__func__, device, err, "%p, %p", (void *)stream_handle, (void *)handle);
+	err = wait_for(device, stream, event);
+	return plugin_done(__func__, device, err, "%p, %p", (void *)stream, (void *)event);
 }
 
 void event_functions(struct interface *table)

@@ -122,11 +122,7 @@ static struct device *begin(const struct device_context *context, const void *da
 		plugin_say("a kernel was called with memory of none of the devices");
 		return NULL;
 	}
-	if (stream_find(paddle->stream(context, &status), stream)) {
-		device_fail(device, "kernel", -EINVAL);
-		plugin_leave();
-		return NULL;
-	}
+	*stream = paddle->stream(context, &status);
 	return device;
 }
 

@@ -3,7 +3,7 @@
  * What the files of the plugin share. It knows libaccel by its public header only.
  *
  * One lock guards the little that is shared: whether the devices are open and how many calls are
- * under way, the handles, the last sentence. No function of libaccel is called while it is held, so
+ * under way, the lists of streams, the last sentence. No function of libaccel is called while it is held, so
  * it has no order with the locks there, in fork() neither.
  */
 #ifndef PADDLE_ACCEL_PRIVATE_H
@@ -50,6 +50,8 @@ struct device {
 	size_t min_chunk;
 	int pending; /* a failure that could not be told yet */
 	struct accel_stream *null_stream; /* for events: made when it is needed */
+	struct accel_stream **streams; /* Paddle's; NULL: a free place; under the lock */
+	size_t stream_count;
 };
 
 void plugin_lock(void);
@@ -74,26 +76,12 @@ enum status plugin_done(const char *call, const struct device *device, int err,
 void device_fail(struct device *device, const char *call, int err);
 int device_pending(struct device *device);
 
-/* ---- handle.c: streams and events as Paddle sees them ---- */
-
-enum handle_kind { HANDLE_FREE, HANDLE_STREAM, HANDLE_EVENT };
-
-/* NULL if there is no memory. */
-void *handle_make(enum handle_kind kind, struct device *device, void *object);
-/* What it stands for; NULL if it is not live. */
-void *handle_get(enum handle_kind kind, const void *handle);
-/* The same, and it is not live any more. */
-void *handle_take(enum handle_kind kind, const void *handle);
-/* The next object of a device, from *at = 0 on, or NULL. */
-void *handle_next(enum handle_kind kind, const struct device *device, size_t *at);
-void handles_forget(void);
-
 /* ---- stream.c ---- */
 
 /* The device, or its memory, is not there any more, or is another process's. */
 bool plugin_is_lost(int err);
-/* NULL stands for itself. */
-int stream_find(stream_t handle, struct accel_stream **stream);
+/* What a query answers: -EINPROGRESS, or -EINVAL, as it is no stream or event; what failed is 0. */
+int still_to_come(int err);
 /* A stream that has failed takes no more work until somebody has been told: with err, now. */
 int stream_told(struct accel_stream *stream, int err);
 

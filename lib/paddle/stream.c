@@ -7,21 +7,12 @@
 
 #include <stdlib.h>
 
-int stream_find(stream_t handle, struct accel_stream **stream)
-{
-	*stream = handle ? handle_get(HANDLE_STREAM, handle) : NULL;
-	if (!handle || *stream)
-		return 0;
-	return plugin_fail(-EINVAL, "stream %p is not live: it was destroyed, or is none",
-			   (void *)handle);
-}
-
 bool plugin_is_lost(int err)
 {
 	return err == -ENODEV || err == -ESTALE || err == -EPERM;
 }
 
-/* Paddle knows no way to make a stream usable again. */
+/* Paddle knows no way to make a stream usable again. -EINVAL: it is no stream. */
 int stream_told(struct accel_stream *stream, int err)
 {
 	int failed;
@@ -29,27 +20,61 @@ int stream_told(struct accel_stream *stream, int err)
 	if (!stream || !err || plugin_is_lost(err))
 		return err;
 	failed = accel_stream_query(stream);
-	if (!failed || failed == -EINPROGRESS || plugin_is_lost(failed))
+	if (!failed || failed == -EINPROGRESS || failed == -EINVAL || plugin_is_lost(failed))
 		return err;
 	accel_stream_clear(stream);
 	return plugin_fail(failed, "work of the stream failed: %s", accel_strerror(failed));
 }
 
-static int create(struct device *device, stream_t *handle)
+/* ---- Which streams a device has: libaccel does not tell ---- */
+
+/* Puts a stream in the place of another one, or of NULL. False: out of memory. */
+static bool list_replace(struct device *device, stream_t old, stream_t new)
 {
-	struct accel_stream *stream;
+	size_t at = 0;
+	stream_t *more;
+	bool found;
+
+	plugin_lock();
+	while (at < device->stream_count && device->streams[at] != old)
+		at++;
+	if (at == device->stream_count && new &&
+	    (more = realloc(device->streams, (at + 1) * sizeof(*more)))) {
+		device->streams = more;
+		device->stream_count++;
+	}
+	found = at < device->stream_count;
+	if (found)
+		device->streams[at] = new;
+	plugin_unlock();
+	return found;
+}
+
+/* The next one from *at = 0 on, or NULL. */
+static stream_t list_next(const struct device *device, size_t *at)
+{
+	stream_t stream = NULL;
+
+	plugin_lock();
+	while (!stream && *at < device->stream_count)
+		stream = device->streams[(*at)++];
+	plugin_unlock();
+	return stream;
+}
+
+/* ---- Create and destroy ---- */
+
+static int create(struct device *device, stream_t *stream)
+{
 	int err;
 
-	if (!handle)
+	if (!stream)
 		return plugin_fail(-EINVAL, "stream is NULL: it has to go somewhere");
-	*handle = NULL;
-	err = accel_stream_create(device->dev, &stream);
-	if (err)
+	err = accel_stream_create(device->dev, stream);
+	if (err || list_replace(device, NULL, *stream))
 		return err;
-	*handle = handle_make(HANDLE_STREAM, device, stream);
-	if (*handle)
-		return 0;
-	accel_stream_destroy(stream);
+	accel_stream_destroy(*stream);
+	*stream = NULL;
 	return plugin_fail(-ENOMEM, "out of memory");
 }
 
@@ -65,54 +90,55 @@ static enum status create_stream(struct place *place, stream_t *stream)
 }
 
 /* Success whatever it is: Paddle calls it where nothing may fail. */
-static enum status destroy_stream(struct place *place, stream_t handle)
+static enum status destroy_stream(struct place *place, stream_t stream)
 {
 	struct device *device = plugin_enter(__func__, place);
-	struct accel_stream *stream;
-	int err;
+	int err = 0;
 
 	if (!device)
 		return STATUS_SUCCESS;
-	stream = handle_take(HANDLE_STREAM, handle);
-	err = stream ? accel_stream_destroy(stream) : 0;
-	if (!stream && handle)
-		err = plugin_fail(-EINVAL, "stream %p is not live", (void *)handle);
-	plugin_done(__func__, device, err, "%p", (void *)handle);
+	if (stream) {
+		list_replace(device, stream, NULL);
+		err = accel_stream_destroy(stream);
+	}
+	plugin_done(__func__, device, err, "%p", (void *)stream);
 	return STATUS_SUCCESS;
+}
+
+/* ---- Query and wait ---- */
+
+int still_to_come(int err)
+{
+	return err == -EINPROGRESS || err == -EINVAL ? err : 0;
 }
 
 /*
  * Whether something is still to come. Work that failed is not: Paddle would ask for ever. The next
  * synchronize is told of the failure.
  */
-static enum status query_stream(struct place *place, stream_t handle)
+static enum status query_stream(struct place *place, stream_t stream)
 {
 	struct device *device = plugin_enter(__func__, place);
-	struct accel_stream *stream;
 	int err;
 
 	if (!device)
 		return STATUS_ERROR;
-	err = stream_find(handle, &stream);
-	if (!err && stream && accel_stream_query(stream) == -EINPROGRESS)
-		err = -EINPROGRESS;
-	return plugin_done(__func__, device, err, "%p", (void *)handle);
+	err = stream ? still_to_come(accel_stream_query(stream)) : 0;
+	return plugin_done(__func__, device, err, "%p", (void *)stream);
 }
 
-static enum status synchronize_stream(struct place *place, stream_t handle)
+static enum status synchronize_stream(struct place *place, stream_t stream)
 {
 	struct device *device = plugin_enter(__func__, place);
-	struct accel_stream *stream;
-	int err;
+	int err = 0;
 
 	if (!device)
 		return STATUS_ERROR;
-	err = stream_find(handle, &stream);
-	if (!err && stream)
+	if (stream)
 		err = stream_told(stream, accel_stream_synchronize(stream));
 	if (!err)
 		err = device_pending(device);
-	return plugin_done(__func__, device, err, "%p", (void *)handle);
+	return plugin_done(__func__, device, err, "%p", (void *)stream);
 }
 
 /*
@@ -122,14 +148,15 @@ static enum status synchronize_stream(struct place *place, stream_t handle)
 static int synchronize(struct device *device)
 {
 	int err = accel_device_synchronize(device->dev), failed = 0;
-	struct accel_stream *stream;
+	stream_t stream;
 	size_t at = 0;
 
 	if (plugin_is_lost(err) || err == -EDEADLK)
 		return err;
-	while ((stream = handle_next(HANDLE_STREAM, device, &at))) {
+	while ((stream = list_next(device, &at))) {
 		err = accel_stream_query(stream);
-		if (err && err != -EINPROGRESS)
+		/* -EINVAL: another thread has destroyed it. */
+		if (err && err != -EINPROGRESS && err != -EINVAL)
 			failed = stream_told(stream, err);
 	}
 	return failed ? failed : device_pending(device);
@@ -166,21 +193,17 @@ static void call_back(void *data, int err)
 	free(call);
 }
 
-static int add(struct device *device, stream_t handle, callback_t callback, void *data)
+static int add(struct device *device, stream_t stream, callback_t callback, void *data)
 {
-	struct accel_stream *stream;
 	struct call *call;
 	int err;
 
 	if (!callback)
 		return plugin_fail(-EINVAL, "callback is NULL");
-	err = stream_find(handle, &stream);
-	if (err)
-		return err;
 	call = malloc(sizeof(*call));
 	if (!call)
 		return plugin_fail(-ENOMEM, "out of memory");
-	*call = (struct call){ { device->id }, handle, callback, data };
+	*call = (struct call){ { device->id }, stream, callback, data };
 	if (!stream) {
 		call_back(call, 0);
 		return 0;

@@ -105,7 +105,7 @@ static inline void gives_status(enum status got, enum status wanted, const char 
 		log_clear(); \
 		gives(call, status); \
 		if (!said(words)) \
-			tap_check(0, __func__, __LINE__, "it says \"" words "\""); \
+			tap_check(0, __func__, __LINE__, "it says " #words); \
 	} while (0)
 
 /* As many cards as there are. */

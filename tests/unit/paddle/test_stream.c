@@ -95,42 +95,42 @@ static void test_between_cards(void)
 
 /* ---- What is no stream or event ---- */
 
-static void no_stream(stream_t bad)
+static void no_stream(stream_t bad, const char *words)
 {
 	event_t event = event_of(accel0);
 	char *ptr = memory_of(accel0, 64), *other = memory_of(accel0, 64);
 	enum status (*const *at)(struct place *device, stream_t stream);
 
 	at = &paddle->query_stream;
-	refuses((*at)(accel0, bad), STATUS_ERROR, "is not live");
+	refuses((*at)(accel0, bad), STATUS_ERROR, words);
 	at = &paddle->synchronize_stream;
-	refuses((*at)(accel0, bad), STATUS_ERROR, "is not live");
-	refuses(paddle->record_event(accel0, bad, event), STATUS_ERROR, "is not live");
-	refuses(paddle->stream_wait_event(accel0, bad, event), STATUS_ERROR, "is not live");
+	refuses((*at)(accel0, bad), STATUS_ERROR, words);
+	refuses(paddle->record_event(accel0, bad, event), STATUS_ERROR, words);
+	refuses(paddle->stream_wait_event(accel0, bad, event), STATUS_ERROR, words);
 	refuses(paddle->async_memory_copy_h2d(accel0, bad, ptr, bytes, 64), STATUS_ERROR,
-		"is not live");
+		words);
 	refuses(paddle->async_memory_copy_d2h(accel0, bad, back, ptr, 64), STATUS_ERROR,
-		"is not live");
+		words);
 	refuses(paddle->async_memory_copy_d2d(accel0, bad, ptr, other, 64), STATUS_ERROR,
-		"is not live");
+		words);
 	refuses(paddle->async_memory_copy_p2p(accel0, accel0, bad, ptr, other, 64), STATUS_ERROR,
-		"is not live");
-	refuses(paddle->destroy_stream(accel0, bad), STATUS_SUCCESS, "is not live");
+		words);
+	refuses(paddle->destroy_stream(accel0, bad), STATUS_SUCCESS, words);
 	gives(paddle->destroy_event(accel0, event), STATUS_SUCCESS);
 	gives(paddle->device_memory_deallocate(accel0, ptr, 64), STATUS_SUCCESS);
 	gives(paddle->device_memory_deallocate(accel0, other, 64), STATUS_SUCCESS);
 }
 
-static void no_event(event_t bad)
+static void no_event(event_t bad, const char *words)
 {
 	stream_t stream = stream_of(accel0);
 
-	refuses(paddle->record_event(accel0, stream, bad), STATUS_ERROR, "is not live");
-	refuses(paddle->query_event(accel0, bad), STATUS_ERROR, "is not live");
-	refuses(paddle->synchronize_event(accel0, bad), STATUS_ERROR, "is not live");
-	refuses(paddle->stream_wait_event(accel0, stream, bad), STATUS_ERROR, "is not live");
+	refuses(paddle->record_event(accel0, stream, bad), STATUS_ERROR, words);
+	refuses(paddle->query_event(accel0, bad), STATUS_ERROR, words);
+	refuses(paddle->synchronize_event(accel0, bad), STATUS_ERROR, words);
+	refuses(paddle->stream_wait_event(accel0, stream, bad), STATUS_ERROR, words);
 	if (bad)
-		refuses(paddle->destroy_event(accel0, bad), STATUS_SUCCESS, "is not live");
+		refuses(paddle->destroy_event(accel0, bad), STATUS_SUCCESS, words);
 	gives(paddle->destroy_stream(accel0, stream), STATUS_SUCCESS);
 }
 
@@ -140,28 +140,28 @@ static void test_bad_handles(void)
 	event_t event;
 
 	begin_with(1);
-	no_stream((stream_t)bytes);
-	no_stream((stream_t)1);
-	no_stream((stream_t)UINTPTR_MAX);
-	no_event(NULL);
-	no_event((event_t)bytes);
-	no_event((event_t)1);
+	no_stream((stream_t)bytes, "is no stream");
+	no_stream((stream_t)1, "is no stream");
+	no_stream((stream_t)UINTPTR_MAX, "is no stream");
+	no_event(NULL, "event is NULL");
+	no_event((event_t)bytes, "is no event");
+	no_event((event_t)1, "is no event");
 	stream = stream_of(accel0);
 	event = event_of(accel0);
-	no_stream((stream_t)event);
-	no_event((event_t)stream);
+	no_stream((stream_t)event, "is no stream");
+	no_event((event_t)stream, "is no event");
 	gives(paddle->destroy_stream(accel0, stream), STATUS_SUCCESS);
 	gives(paddle->destroy_event(accel0, event), STATUS_SUCCESS);
-	no_stream(stream);
-	no_event(event);
+	no_stream(stream, "was destroyed");
+	no_event(event, "was destroyed");
 	/* The same place in the table, another handle. */
 	again = stream_of(accel0);
 	ok(again != stream);
-	no_stream(stream);
+	no_stream(stream, "was destroyed");
 	gives(paddle->query_stream(accel0, again), STATUS_SUCCESS);
 	end();
 	begin();
-	no_stream(again);
+	no_stream(again, "was destroyed");
 	for (int i = 0; i < 100; i++) {
 		stream = stream_of(accel0);
 		ok(stream != again);
@@ -451,7 +451,7 @@ static void test_events_of_a_card_that_is_gone(void)
 	gives(paddle->destroy_event(accel0, after), STATUS_SUCCESS);
 	gives(paddle->destroy_event(accel0, before), STATUS_SUCCESS);
 	ok(silent());
-	refuses(paddle->query_event(accel0, after), STATUS_ERROR, "is not live");
+	refuses(paddle->query_event(accel0, before), STATUS_ERROR, "was destroyed");
 	end();
 }
 
@@ -594,7 +594,7 @@ static void test_bad_callbacks(void)
 	refuses(paddle->stream_add_callback(accel0, stream, NULL, &called), STATUS_ERROR,
 		"callback is NULL");
 	refuses(paddle->stream_add_callback(accel0, (stream_t)bytes, note, &called), STATUS_ERROR,
-		"is not live");
+		"is no stream");
 	refuses(paddle->stream_add_callback(accel1, stream, note, &called), STATUS_ERROR,
 		"no device 1");
 	refuses(paddle->stream_add_callback(NULL, stream, note, &called), STATUS_ERROR,
