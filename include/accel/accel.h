@@ -21,6 +21,12 @@ extern "C" {
  * nodes /dev/paccelN, counted from 0 in order of N. Attributes of a device, such as the quota
  * max_user_bytes, are files in /sys/class/paccel/paccelN/.
  *
+ * Handles of devices, streams, events and batches are numbers in the form of pointers, which the
+ * library never dereferences. A handle is valid until its object is destroyed or its device is closed
+ * for the last time. Its number is not used again (in 32-bit programs it may be, after some 8000 other
+ * objects). Every function returns ``-EINVAL`` for a handle that is not valid any more, a handle of
+ * another kind, and any other value.
+ *
  * A handle owns *ranges* of memory, of four kinds (enum accel_memory_kind):
  *
  * - *device* memory, on the device. Its pointers lie in a window of addresses that belongs to the
@@ -61,7 +67,8 @@ extern "C" {
  *
  * ============== =================================================================
  * ``-EINVAL``    an argument is wrong in itself: a NULL pointer, size 0, a range
- *                that wraps, an unknown flag
+ *                that wraps, an unknown flag, a handle that was closed or destroyed
+ *                or is of another kind
  * ``-EPERM``     the handle was opened by the process that this one was forked from
  * ``-ENODEV``    the device has been removed: the handle will do nothing more, but
  *                has to be closed
@@ -993,9 +1000,10 @@ int accel_async_device_memory_fill(struct accel_device *dev, struct accel_stream
  * Other streams are not affected.
  *
  * All functions with a stream, event or batch can return, besides the general errors: ``-EINVAL``
- * (NULL; a stream, event or batch was destroyed); ``-EDEADLK`` (a callback calls into its own
- * stream, or waits for a stream that has a callback to run). Those that submit work: ``-ECANCELED``
- * (the stream has failed: nothing was queued), ``-ENOMEM``. No function returns ``-EAGAIN``.
+ * (NULL; a stream, event or batch was destroyed, or the handle is of another kind); ``-EDEADLK`` (a
+ * callback calls into its own stream, or waits for a stream that has a callback to run). Those that
+ * submit work: ``-ECANCELED`` (the stream has failed: nothing was queued), ``-ENOMEM``. No function
+ * returns ``-EAGAIN``.
  *
  * *Thread safety.* The functions for streams may be called from several threads at once, with the
  * same stream too. Submissions of different threads are queued in the order in which they reach the

@@ -39,7 +39,9 @@ extern "C" {
  * that are allocated cannot be destroyed. The pool holds its device open until
  * accel_pool_destroy(). What the context of upstream points to has to exist until then too. Streams
  * that blocks were allocated and freed on may be destroyed earlier. After fork() the pool is the
- * parent's: in the child its functions return ``-EPERM``, but accel_pool_destroy() works.
+ * parent's: in the child its functions return ``-EPERM``, but accel_pool_destroy() works. A
+ * struct accel_pool is a pointer, unlike the handles of accel.h, because a look-up would slow down
+ * allocations: after accel_pool_destroy() a call with it is undefined.
  *
  * Example, blocks of device memory that are used by one stream::
  *

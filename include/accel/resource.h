@@ -163,7 +163,8 @@ int accel_resource_equal(const struct accel_resource *a, const struct accel_reso
  * *Lifetime.* An adaptor is ended by accel_adaptor_destroy(), which is refused while memory that
  * was allocated through it is live. What the context of its upstream points to has to exist until
  * then. The resource of accel_adaptor_resource() is valid until then too. After fork() the child's
- * calls are ``-EPERM``, but accel_adaptor_destroy() works.
+ * calls are ``-EPERM``, but accel_adaptor_destroy() works. A struct accel_adaptor is a pointer,
+ * unlike the handles of accel.h: after accel_adaptor_destroy() a call with it is undefined.
  *
  * Example, the most memory that a part of a program has in use::
  *
