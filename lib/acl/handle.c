@@ -3,6 +3,9 @@
  * Streams, events and contexts in the hands of programs: numbers that are looked up, and no
  * pointers. A number is a place in a table and how often the place has been used, so one that was
  * destroyed, or is of another kind, is found out. All is under the lock.
+ *
+ * They are not the handles of libaccel, which has no contexts, and does not know which context, report
+ * or waits belong to a stream or an event.
  */
 #include "private.h"
 
