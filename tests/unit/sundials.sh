@@ -299,7 +299,7 @@ over_the_mock() { MOCK_CARDS=0 LD_PRELOAD="$out/tests/unit/libmock.so" "$@"; }
 
 example() {
 	over_the_mock "$clients/7.9.0/checkpoint" |
-		grep -xF '5 of 5 checkpoints came back right; at most 2000 bytes on the card'
+		grep -xF '5 of 5 checkpoints came back right; at most 2000 bytes on the device'
 }
 
 example_without_card() {
