@@ -98,8 +98,10 @@ static enum status destroy_stream(struct place *place, stream_t stream)
 	if (!device)
 		return STATUS_SUCCESS;
 	if (stream) {
-		list_replace(device, stream, NULL);
 		err = accel_stream_destroy(stream);
+		/* One that may not be destroyed now, inside its own callback, stays. */
+		if (!err || err == -EINVAL)
+			list_replace(device, stream, NULL);
 	}
 	plugin_done(__func__, device, err, "%p", (void *)stream);
 	return STATUS_SUCCESS;
