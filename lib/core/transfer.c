@@ -77,9 +77,21 @@ union command {
 	_Static_assert(offsetof(union command, a) == offsetof(union command, b), "one place")
 SAME_PLACE(copy.flags, op.flags);
 SAME_PLACE(copy.dir, op.copy.dir);
+SAME_PLACE(copy.dst, op.copy.dst);
+SAME_PLACE(copy.src, op.copy.src);
+SAME_PLACE(copy.width, op.copy.width);
+SAME_PLACE(copy.rows, op.copy.rows);
+SAME_PLACE(copy.dst_pitch, op.copy.dst_pitch);
 SAME_PLACE(copy.src_pitch, op.copy.src_pitch);
 SAME_PLACE(fill.addr, op.fill.addr);
+SAME_PLACE(fill.length, op.fill.length);
+SAME_PLACE(fill.pattern, op.fill.pattern);
 SAME_PLACE(fill.pattern_size, op.fill.pattern_size);
+/* The operation sets all bytes of both, and one flag serves both. */
+_Static_assert(sizeof(struct paccel_copy) <= sizeof(struct paccel_op) &&
+		       sizeof(struct paccel_fill) <= sizeof(struct paccel_op) &&
+		       (int)PACCEL_FILL_VERIFY == (int)PACCEL_COPY_VERIFY,
+	       "an operation is a command");
 
 /* At once or on a stream; without a sentence. */
 static int operation_run(struct device *dev, struct stream *stream,
