@@ -137,13 +137,18 @@ int accel_batch_keep(struct accel_batch *handle)
 	return 0;
 }
 
+void batches_end_handles(struct device *dev)
+{
+	for (const struct batch *batch = dev->batches; batch; batch = batch->next)
+		handle_end(HANDLE_BATCH, batch->handle);
+}
+
 void batches_free(struct device *dev)
 {
 	struct batch *batch;
 
 	while ((batch = dev->batches)) {
 		dev->batches = batch->next;
-		handle_end(HANDLE_BATCH, batch->handle);
 		pthread_mutex_destroy(&batch->lock);
 		free(batch->items);
 		free(batch);
@@ -416,7 +421,7 @@ static void record(const struct submission *sub, int err, uint64_t ticket)
 		if (item->stamp && err)
 			event_abandon(item->event, item->stamp);
 		else if (item->stamp)
-			event_publish(item->event, item->stamp, ticket);
+			event_publish(item->event, item->handle, item->stamp, ticket);
 	}
 }
 

@@ -5,6 +5,7 @@
 
 struct device;
 
+void batches_end_handles(struct device *dev);
 void batches_free(struct device *dev);
 
 #endif

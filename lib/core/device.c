@@ -390,11 +390,27 @@ static int close_one(struct device *dev, bool *last)
 	return 0;
 }
 
-/* Callbacks that are due may still use the handle. */
+/* No call is in progress with any of them, but one that only looks an address up may have a reference. */
+static void end_handles(struct device *dev)
+{
+	handle_end(HANDLE_DEVICE, dev->handle);
+	streams_end_handles(dev);
+	events_end_handles(dev);
+	batches_end_handles(dev);
+}
+
+/* Callbacks that are due may still use the handle, and so may the one that holds the device. */
 static void close_last(struct device *dev)
 {
+	bool held;
+
 	callbacks_end(dev);
-	handle_end(HANDLE_DEVICE, dev->handle);
+	table_lock();
+	dev->closed = true;
+	held = dev->holds;
+	table_unlock();
+	if (!held)
+		end_handles(dev);
 	peers_closed(dev);
 	staged_give_up();
 	device_drop(dev);
@@ -431,10 +447,23 @@ int device_open_to_hold(struct device *dev)
 	allowed = dev->opens > 1;
 	if (allowed) {
 		__atomic_sub_fetch(&dev->opens, 1, __ATOMIC_SEQ_CST);
+		dev->holds++;
 		device_hold(dev);
 	}
 	table_unlock();
 	return allowed ? 0 : callback_close_error();
+}
+
+void device_end_hold(struct device *dev)
+{
+	bool last;
+
+	table_lock();
+	last = !--dev->holds && dev->closed;
+	table_unlock();
+	if (last)
+		end_handles(dev);
+	device_drop(dev);
 }
 
 void device_hold(struct device *dev)
@@ -461,6 +490,7 @@ void device_disown_all(void)
 		dev->inherited = true;
 		/* That of the opens. Threads with other references are not in this process. */
 		dev->refs = 1;
+		dev->holds = 0;
 		dev->calls_back = false;
 	}
 }

@@ -21,7 +21,7 @@ struct device {
 	struct window window;
 
 	/* Used with a reference only: */
-	struct accel_device *handle; /* until the last close */
+	struct accel_device *handle; /* until the last close and the last hold */
 	uint64_t mem_base;
 	uint64_t max_align;
 	uint64_t max_host_bytes;
@@ -33,6 +33,8 @@ struct device {
 	char name[NODE_PATH]; /* of the node, for sentences */
 	uint64_t created; /* count of creations at its own; under the table lock */
 	unsigned int opens; /* changed under the table lock; 0 after the last close */
+	unsigned int holds; /* opens that became one; under the table lock, as is closed */
+	bool closed; /* callbacks have ended */
 	int fd;
 	bool mappable; /* its memory has bus addresses */
 
@@ -69,10 +71,13 @@ int device_alive(struct device *dev);
 /* One more open of a device that is open. */
 void device_open_again(struct device *dev);
 /*
- * Turns one open of a device into a reference, for a close in a callback with work to do before it
- * ends. -EDEADLK, with a sentence: it is the last open, whose close would wait for the callback.
+ * Turns one open of a device into a hold, for a close in a callback with work to do before it ends: a
+ * reference, and the handle stays valid. -EDEADLK, with a sentence: it is the last open, whose close
+ * would wait for the callback.
  */
 int device_open_to_hold(struct device *dev);
+/* Ends the hold. Handles of a device that has been closed meanwhile end here, not before. */
+void device_end_hold(struct device *dev);
 /* One more reference. The caller has one, or has found the device under the table lock. */
 void device_hold(struct device *dev);
 /* The same for a device that was found without the lock. False: it is about to be freed. */

@@ -114,13 +114,18 @@ int accel_event_destroy(struct accel_event *handle)
 	return 0;
 }
 
+void events_end_handles(struct device *dev)
+{
+	for (const struct event *event = dev->events; event; event = event->next)
+		handle_end(HANDLE_EVENT, event->handle);
+}
+
 void events_free(struct device *dev)
 {
 	struct event *event;
 
 	while ((event = dev->events)) {
 		dev->events = event->next;
-		handle_end(HANDLE_EVENT, event->handle);
 		free(event);
 	}
 }
@@ -139,12 +144,13 @@ int event_prepare(struct event *event, struct paccel_op *op, struct stamp **stam
 }
 
 /* An event that is recorded again while the first time is not written keeps the two apart. */
-void event_publish(struct event *event, struct stamp *stamp, uint64_t ticket)
+void event_publish(struct event *event, const struct accel_event *handle, struct stamp *stamp,
+		   uint64_t ticket)
 {
 	struct device *dev = event->dev;
 
 	pthread_mutex_lock(&dev->lock);
-	if (event->handle) {
+	if (event->handle == handle) {
 		if (event->stamp)
 			stamp_retire(dev, event->stamp, event->ticket);
 		event->stamp = stamp;
@@ -183,7 +189,7 @@ int accel_event_record(struct accel_event *event_handle, struct accel_stream *st
 		event_abandon(event, stamp);
 		return submit_error(stream, err);
 	}
-	event_publish(event, stamp, done.ticket);
+	event_publish(event, event_handle, stamp, done.ticket);
 	return 0;
 }
 

@@ -413,13 +413,13 @@ static int stream_init(struct device *dev, const struct paccel_stream_create *cm
 
 	if (!stream)
 		return -ENOMEM;
-	stream->handle = handle_create(HANDLE_STREAM, stream);
-	if (!stream->handle)
-		return -ENOMEM;
 	stream->number = cmd->stream;
 	stream->slot = &LOAD(dev->page)->slots[cmd->stream - 1];
 	stream->last = stream->submitted = cmd->point;
 	STORE(stream->thread, this_thread());
+	stream->handle = handle_create(HANDLE_STREAM, stream);
+	if (!stream->handle)
+		return -ENOMEM;
 	stream->state = STREAM_LIVE;
 	*handle = stream->handle;
 	return 0;
@@ -503,13 +503,18 @@ int accel_stream_destroy(struct accel_stream *handle)
 	return 0;
 }
 
+void streams_end_handles(struct device *dev)
+{
+	for (const struct stream *stream = dev->streams; stream; stream = stream->next)
+		handle_end(HANDLE_STREAM, stream->handle);
+}
+
 void streams_free(struct device *dev)
 {
 	struct stream *stream;
 
 	while ((stream = dev->streams)) {
 		dev->streams = stream->next;
-		handle_end(HANDLE_STREAM, stream->handle);
 		free(stream);
 	}
 	if (LOAD(dev->page) && !dev->inherited)

@@ -106,7 +106,8 @@ int stream_submit(struct stream *stream, const struct paccel_op *ops, uint32_t n
 int stream_signal(struct stream *stream, const struct paccel_op *op, struct submitted *done);
 /* The sentence for errors of either that do not come from an operation. */
 int submit_error(const struct stream *stream, int err);
-/* What a last close does with the streams; with the file closed. */
+/* What a last close does with the streams: at once, and with the file closed. */
+void streams_end_handles(struct device *dev);
 void streams_free(struct device *dev);
 
 #endif

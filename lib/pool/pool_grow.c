@@ -505,7 +505,7 @@ int accel_pool_destroy(struct accel_pool *pool)
 		}
 	}
 	if (held)
-		device_drop(pool->dev);
+		device_end_hold(pool->dev);
 	else if (pool->dev)
 		accel_device_close(pool->dev->handle);
 	pool_free(pool);

@@ -5,7 +5,9 @@
  */
 #include "fixture.h"
 
+#include <accel/pool.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 #define SIZE 64
 
@@ -507,6 +509,118 @@ static void is_refused(void)
 	expect(accel_device_close(mine), 0);
 }
 
+/* ---- Closing while other threads have references ---- */
+
+#define CLOSES 400
+
+static void *looked_up; /* atomic, as is looking */
+static bool looking;
+
+static void *look(void *unused)
+{
+	struct accel_pointer_info info;
+	void *ptr;
+
+	while (__atomic_load_n(&looking, __ATOMIC_ACQUIRE)) {
+		ptr = __atomic_load_n(&looked_up, __ATOMIC_ACQUIRE);
+		if (ptr)
+			accel_pointer_get_info(ptr, &info);
+	}
+	return unused;
+}
+
+/* A look-up of an address has a reference on the device for a short time. */
+static void test_close_beside_look_ups(void)
+{
+	unsigned int valid = 0;
+	pthread_t threads[2];
+
+	looking = true;
+	for (int i = 0; i < 2; i++)
+		expect(pthread_create(&threads[i], NULL, look, NULL), 0);
+	set_up();
+	for (int i = 0; i < CLOSES; i++) {
+		__atomic_store_n(&looked_up, device, __ATOMIC_RELEASE);
+		sched_yield();
+		expect(accel_device_close(dev), 0);
+		valid += accel_stream_query(stream) != -EINVAL ||
+			 accel_event_query(event) != -EINVAL ||
+			 accel_batch_keep(batch) != -EINVAL;
+		__atomic_store_n(&looked_up, NULL, __ATOMIC_RELEASE);
+		expect(accel_device_open(0, &dev), 0);
+		device = device_memory(dev, SIZE);
+		expect(accel_stream_create(dev, &stream), 0);
+		expect(accel_event_create(dev, &event), 0);
+		expect(accel_batch_create(dev, &batch), 0);
+	}
+	ok(!valid);
+	__atomic_store_n(&looking, false, __ATOMIC_RELEASE);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	expect(accel_device_close(dev), 0);
+}
+
+static sem_t upstream_entered, device_closed, pool_destroyed;
+
+static int allocate_upstream(void *context, struct accel_stream *none, size_t size, size_t alignment,
+			     void **ptr)
+{
+	(void)none;
+	(void)alignment;
+	return accel_device_memory_allocate(context, ptr, size);
+}
+
+static int deallocate_upstream(void *context, struct accel_stream *none, void *ptr, size_t size,
+			       size_t alignment)
+{
+	(void)none;
+	(void)alignment;
+	sem_post(&upstream_entered);
+	sem_wait(&device_closed);
+	expect(accel_device_memory_deallocate(context, ptr, size), 0);
+	return 0;
+}
+
+static void destroy_pool(void *pool, int status)
+{
+	expect(status, 0);
+	expect(accel_pool_destroy(pool), 0);
+	sem_post(&pool_destroyed);
+}
+
+/* In a callback of another device, while this thread closes the pool's: its upstream still frees. */
+static void test_close_beside_a_pool(void)
+{
+	const struct accel_resource_ops ops = {
+		.allocate = allocate_upstream, .deallocate = deallocate_upstream
+	};
+	struct accel_pool_options options = { .granule = 64, .growth_size = 512 };
+	struct accel_resource upstream = { .ops = &ops };
+	struct accel_device *other;
+	struct accel_pool *pool;
+	void *ptr;
+
+	sem_init(&upstream_entered, 0, 0);
+	sem_init(&device_closed, 0, 0);
+	sem_init(&pool_destroyed, 0, 0);
+	mock_add(0);
+	mock_add(1);
+	expect(accel_device_open(0, &dev), 0);
+	expect(accel_device_open(1, &other), 0);
+	upstream.context = dev;
+	expect(accel_stream_create(other, &stream), 0);
+	expect(accel_pool_create(dev, &upstream, &options, &pool), 0);
+	expect(accel_pool_allocate(pool, NULL, SIZE, 8, &ptr), 0);
+	expect(accel_pool_deallocate(pool, NULL, ptr, SIZE, 8), 0);
+	expect(accel_stream_add_callback(stream, destroy_pool, pool), 0);
+	sem_wait(&upstream_entered);
+	expect(accel_device_close(dev), 0);
+	sem_post(&device_closed);
+	sem_wait(&pool_destroyed);
+	refuse_device(dev, "dev was closed");
+	expect(accel_device_close(other), 0);
+}
+
 static void test_fork(void)
 {
 	set_up();
@@ -531,6 +645,8 @@ int main(void)
 	RUN(test_reuse);
 	RUN(test_threads);
 	RUN(test_destroyed_by_many);
+	RUN(test_close_beside_look_ups);
+	RUN(test_close_beside_a_pool);
 	RUN(test_fork);
 	return tap_end();
 }
