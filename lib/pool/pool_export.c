@@ -55,6 +55,8 @@ static int lone_request(struct accel_pool *pool, struct accel_stream *stream, st
 	if (err) {
 		lock_take(&pool->lock);
 		move_end(pool, lone);
+		if (lone->base)
+			pool_count_given(pool);
 		lock_give(&pool->lock);
 	}
 	return err;

@@ -191,6 +191,8 @@ static int chunk_request(struct accel_pool *pool, struct chunk *chunk)
 	if (!err)
 		range_count_chunk(chunk->base, 1);
 	lock_take(&pool->lock);
+	if (err && chunk->base)
+		pool_count_given(pool);
 	return err;
 }
 
@@ -285,9 +287,7 @@ void chunk_give_back(struct accel_pool *pool, struct accel_stream *stream, struc
 	upstream_deallocate(pool, stream, chunk);
 	lock_take(&pool->lock);
 	move_end(pool, chunk);
-	/* What was given back may serve where something was refused. */
-	pool->refused_size = 0;
-	pool->given++;
+	pool_count_given(pool);
 	lock_give(&pool->lock);
 	free(chunk);
 }

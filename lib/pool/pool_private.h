@@ -99,6 +99,13 @@ static inline size_t pool_round(const struct accel_pool *pool, size_t size)
 	return size > SIZE_MAX - less ? SIZE_MAX & ~less : (size + less) & ~less;
 }
 
+/* Memory was given back to upstream, which may serve what it has refused; under the lock. */
+static inline void pool_count_given(struct accel_pool *pool)
+{
+	pool->refused_size = 0;
+	pool->given++;
+}
+
 /* Counts a block that is allocated; under the lock. */
 static inline void pool_count_block(struct accel_pool *pool, size_t size)
 {

@@ -878,6 +878,51 @@ static void test_growth_fails_otherwise(void)
 	end(pool);
 }
 
+static struct accel_pool *nested;
+
+/* Gives an address that is not aligned, while the pool needs more than is left. */
+static int allocate_nested(void *context, struct accel_stream *stream, size_t size,
+			   size_t alignment, void **ptr)
+{
+	struct accel_pool *pool = nested;
+	int err = heap_ops.allocate(context, stream, size, alignment, ptr);
+	void *other;
+
+	nested = NULL;
+	if (pool)
+		expect(accel_pool_allocate(pool, NULL, 700 << 10, 1, &other), -ENOMEM);
+	return err;
+}
+
+/* Memory that the pool returns to upstream at once may serve a request that was refused before. */
+static void test_growth_after_a_chunk_is_taken_back(void)
+{
+	struct accel_resource upstream = heap_resource(&heap);
+	struct accel_resource_ops ops = heap_ops;
+	struct accel_pool *pool;
+	void *ptr;
+
+	ops.allocate = allocate_nested;
+	upstream.ops = &ops;
+	heap = (struct heap){ .limit = 1 << 20 };
+	options = (struct accel_pool_options){ .growth_size = 4096, .granule = GRANULE };
+	expect(accel_pool_create(NULL, &upstream, &options, &pool), 0);
+	for (int lone = 0; lone < 2; lone++) {
+		nested = pool;
+		heap.shift = 16;
+		refused(lone ? accel_pool_allocate_exportable(pool, NULL, 400 << 10, 1, &ptr)
+			     : accel_pool_allocate(pool, NULL, 400 << 10, 1, &ptr),
+			-EINVAL, "upstream gave");
+		heap.shift = 0;
+		ok(!heap.bytes);
+		ptr = block(pool, 700 << 10);
+		if (ptr)
+			give(pool, ptr, 700 << 10);
+		expect(accel_pool_trim(pool, 0), 0);
+	}
+	end(pool);
+}
+
 /* ---- As a resource ---- */
 
 static void test_resource(void)
@@ -1455,6 +1500,7 @@ int main(void)
 	RUN(test_growth_fails_below_the_maximum);
 	RUN(test_initial_size_is_refused);
 	RUN(test_growth_fails_otherwise);
+	RUN(test_growth_after_a_chunk_is_taken_back);
 	RUN(test_resource);
 	RUN(test_granule_of_a_card);
 	RUN(test_on_a_card);
