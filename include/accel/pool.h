@@ -211,9 +211,9 @@ int accel_pool_destroy(struct accel_pool *pool);
  * callback of a stream, and in a callback of the application from upstream, it does not wait. So
  * upstream must not wait for a thread that may be in this call. A call waits once, for the chunks
  * that are being taken or given back when it has found no block, and not for exportable blocks that
- * are being allocated. Before and after the wait it requests a chunk from upstream, each time first
- * of accel_pool_options.growth_size bytes and then of what it needs. So the call returns whatever
- * other threads do, if upstream does.
+ * are being allocated. Before the wait it requests a chunk of accel_pool_options.growth_size bytes
+ * from upstream and then one of what it needs; after the wait only the latter. So the call returns
+ * whatever other threads do, if upstream does.
  *
  * Return: 0; ``-EINVAL`` (NULL; @size is 0; @alignment is not a power of two; @stream is of another
  * device or was destroyed); ``-ENOMEM`` (no such block is free, and the pool cannot grow enough for
