@@ -238,20 +238,31 @@ static inline int grow(struct accel_pool *pool, struct demand *demand, size_t *a
 	return pool_grow(pool, bytes, *alignment);
 }
 
-/* The same, also where upstream does not align so. */
+/*
+ * The same, also where upstream does not align so: first what upstream is known to do. Its answer to
+ * an alignment may have been about the size.
+ */
 static inline int grow_in_any_case(struct accel_pool *pool, struct demand *demand)
 {
 	size_t alignment, unaligned = pool->unaligned;
 	int err = grow(pool, demand, &alignment);
+	bool exact = alignment >= demand->alignment;
 
-	if (err != -EINVAL || alignment <= (size_t)1 << pool->granule_shift)
+	if (err == -EINVAL && alignment > (size_t)1 << pool->granule_shift)
+		pool->unaligned = alignment;
+	else if (err == -EAGAIN && !exact)
+		pool->unaligned = SIZE_MAX;
+	else
 		return err;
-	pool->unaligned = alignment;
 	err = grow(pool, demand, &alignment);
-	/* The answer is not about the alignment. */
-	if (err == -EINVAL)
-		pool->unaligned = unaligned;
-	return err;
+	if (!err)
+		return 0;
+	pool->unaligned = unaligned;
+	if (exact)
+		return err;
+	/* What the longer chunk would have had. */
+	growth_for(pool, demand, &alignment);
+	return err == -EINVAL ? -EAGAIN : err;
 }
 
 /* Takes a chunk, and the block out of it. */

@@ -679,6 +679,24 @@ static void test_alignment_that_upstream_lacks(void)
 	end(pool);
 }
 
+/* The answer to an alignment may have been about the size: where a longer chunk is too long. */
+static void test_alignment_that_upstream_lacked(void)
+{
+	struct accel_pool *pool = growing_pool(64, 1 << 20, 0);
+	void *ptr;
+
+	heap.max_alignment = 4096;
+	take_aligned(pool, 65536);
+	expect(accel_pool_trim(pool, 0), 0);
+	refused(accel_pool_allocate(pool, NULL, 1 << 20, 65536, &ptr), -ENOMEM,
+		"maximum_size does not let it grow");
+	heap.max_alignment = 0;
+	expect(accel_pool_allocate(pool, NULL, 1 << 20, 65536, &ptr), 0);
+	ok(!((uintptr_t)ptr % 65536) && heap.last_size == 1 << 20);
+	expect(accel_pool_deallocate(pool, NULL, ptr, 1 << 20, 65536), 0);
+	end(pool);
+}
+
 /* That there is no memory for an aligned chunk says nothing about others. */
 static void test_growth_for_alignment_fails(void)
 {
@@ -1491,6 +1509,7 @@ int main(void)
 	RUN(test_growth_for_alignment);
 	RUN(test_growth_for_alignment_of_its_own);
 	RUN(test_alignment_that_upstream_lacks);
+	RUN(test_alignment_that_upstream_lacked);
 	RUN(test_growth_for_alignment_fails);
 	RUN(test_alignment_far_above_the_chunk);
 	RUN(test_alignment_on_a_card);
