@@ -89,7 +89,7 @@ uint32_t space_largest(const struct space *space)
 static int blocks_resize(struct space *space, uint32_t nr)
 {
 	size_t old = (space->nr_blocks + 63) / 64, words = ((size_t)nr + 63) / 64;
-	struct block *blocks;
+	struct block *blocks, *before = space->blocks;
 	struct wait *waits;
 	uint64_t *bits;
 
@@ -104,10 +104,11 @@ static int blocks_resize(struct space *space, uint32_t nr)
 	blocks = aligned_alloc(CACHE_LINE, nr * sizeof(*blocks));
 	if (!blocks)
 		return -ENOMEM;
-	if (space->blocks)
-		memcpy(blocks, space->blocks, space->nr_blocks * sizeof(*blocks));
-	free(space->blocks);
+	if (before)
+		memcpy(blocks, before, space->nr_blocks * sizeof(*blocks));
+	/* A child that is forked meanwhile reads the table, so it is never one that was freed. */
 	space->blocks = blocks;
+	free(before);
 	memset(bits + old, 0, (words - old) * sizeof(*bits));
 	space->nr_blocks = nr;
 	return 0;
