@@ -120,7 +120,8 @@ static void reading_end(struct accel_pool *pool, const struct reading *reading)
 		at = &(*at)->next;
 	*at = reading->next;
 	pool->ended_readings++;
-	count_wake(&pool->ended_readings);
+	if (pool->reading_waiters)
+		count_wake(&pool->ended_readings);
 }
 
 int debug_check(struct accel_pool *pool)
@@ -163,9 +164,11 @@ void debug_wait(struct accel_pool *pool, uintptr_t addr, size_t size)
 	lock_take(&pool->lock);
 	while (is_read(pool, addr, size)) {
 		ended = pool->ended_readings;
+		pool->reading_waiters++;
 		lock_give(&pool->lock);
 		count_wait(&pool->ended_readings, ended);
 		lock_take(&pool->lock);
+		pool->reading_waiters--;
 	}
 	lock_give(&pool->lock);
 }

@@ -78,6 +78,7 @@ struct accel_pool {
 	unsigned int ended_moves; /* threads sleep on it */
 	struct reading *readings;
 	unsigned int ended_readings; /* threads sleep on it */
+	unsigned int reading_waiters; /* so many */
 	struct demand *waiters; /* allocations that found nothing while chunks moved */
 	uint64_t given; /* chunks back to upstream */
 	size_t refused_size; /* upstream did not have so many; 0: it may have any number */
