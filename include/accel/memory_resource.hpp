@@ -629,9 +629,13 @@ private:
 /** Writes a line of CSV for each call, into a file that is replaced. */
 class logging_resource : public adaptor_resource {
 public:
+	explicit logging_resource(any_resource upstream)
+		: logging_resource{std::move(upstream), default_path()}
+	{
+	}
 	/* @flush is ignored: a line is written when the call that it is about returns. */
-	explicit logging_resource(any_resource upstream, const std::string &path = default_path(),
-				  [[maybe_unused]] bool flush = true)
+	logging_resource(any_resource upstream, const std::string &path,
+			 [[maybe_unused]] bool flush = true)
 		: adaptor_resource{std::move(upstream),
 				   [&path](const accel_resource *up, accel_adaptor **adaptor) {
 					   return accel_adaptor_create_logging(up, path.c_str(),

@@ -258,6 +258,7 @@ static void test_log()
 	}));
 	setenv("RMM_LOG_FILE", path, 1);
 	rmm::mr::logging_resource_adaptor by_environment{rmm::mr::cuda_memory_resource{}};
+	rmm::mr::logging_resource_adaptor copied = {rmm::mr::cuda_memory_resource{}, path};
 	unsetenv("RMM_LOG_FILE");
 	ok(text.find(",allocate,") != std::string::npos && text.find(",free,") != std::string::npos);
 	ok(throws<rmm::cuda_error>([] {
