@@ -395,23 +395,19 @@ using pinned_resource = driver_resource<ACCEL_MEMORY_HOST>;
 class pool_resource : public detail::allocator<pool_resource> {
 public:
 	/*
-	 * @maximum_size 0: as much as there is. Throws bad_alloc, device_error; logic_error if
-	 * @initial_size is more than @maximum_size.
+	 * @maximum_size std::nullopt: as much as there is. Throws bad_alloc, device_error; logic_error
+	 * if @maximum_size is 0 or less than @initial_size.
 	 */
 	explicit pool_resource(any_resource upstream, std::size_t initial_size = 0,
-			       std::size_t maximum_size = 0)
+			       std::optional<std::size_t> maximum_size = std::nullopt)
 	{
+		if (maximum_size == std::size_t{0})
+			throw logic_error{"The maximum size of a pool is 0."};
 		accel_pool_options options = {};
 
 		options.initial_size = initial_size;
-		options.maximum_size = maximum_size;
+		options.maximum_size = maximum_size.value_or(0);
 		make(std::move(upstream), options);
-	}
-	/* As RMM's: std::nullopt is no maximum. */
-	pool_resource(any_resource upstream, std::size_t initial_size,
-		      std::optional<std::size_t> maximum_size)
-		: pool_resource{std::move(upstream), initial_size, maximum_size.value_or(0)}
-	{
 	}
 	pool_resource(any_resource upstream, const accel_pool_options &options)
 	{

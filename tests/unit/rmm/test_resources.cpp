@@ -140,6 +140,9 @@ static void test_pool_with_a_maximum()
 	ok(throws<rmm::logic_error>([] {
 		rmm::mr::pool_memory_resource none{rmm::mr::cuda_memory_resource{}, 1 << 13, 1 << 12};
 	}));
+	ok(throws<rmm::logic_error>([] {
+		rmm::mr::pool_memory_resource none{rmm::mr::cuda_memory_resource{}, 0, std::size_t{0}};
+	}));
 }
 
 static void test_adaptors()
