@@ -187,7 +187,18 @@ inline int synchronize_device_of(const void *ptr) noexcept
 	struct accel_pointer_info info;
 	const int err = accel_pointer_get_info(ptr, &info);
 
-	return err || !info.device ? err : accel_device_synchronize(info.device);
+	if (err || !info.device)
+		return err;
+	switch (const int waited = accel_device_synchronize(info.device)) {
+	case -ENODEV:
+	case -ESTALE:
+	case -EDEADLK:
+	case -EPERM:
+		return waited;
+	default:
+		/* The error of a stream, which the copy has nothing to do with. */
+		return 0;
+	}
 }
 
 } // namespace detail

@@ -609,6 +609,7 @@ static void test_stream_that_failed()
 	   cudaSuccess);
 	ok(throws<rmm::cuda_error>([&] { stream.synchronize(); }));
 	stream.synchronize_no_throw();
+	ok(cudaMemcpy(buffer.data(), bytes.data(), 100, cudaMemcpyDefault) == cudaSuccess);
 	ok(throws<rmm::cuda_error>(
 		[&] { device_buffer none{host, 100, stream.view()}; }));
 	accel_stream_clear(stream.value());
