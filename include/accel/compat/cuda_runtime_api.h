@@ -57,12 +57,14 @@ inline bool &cuda_error_has_message() noexcept
 	return has_message;
 }
 
-inline cudaError_t cuda_result(int err) noexcept
+/* @has_message: a call of libaccel has returned @err. */
+inline cudaError_t cuda_result(int err, bool has_message = true) noexcept
 {
 	cudaError_t result;
 
 	switch (err) {
 	case 0:
+		cuda_error_has_message() = false;
 		return cudaSuccess;
 	case -EINPROGRESS:
 		return cudaErrorNotReady;
@@ -82,7 +84,7 @@ inline cudaError_t cuda_result(int err) noexcept
 	default:
 		result = cudaErrorUnknown;
 	}
-	cuda_error_has_message() = true;
+	cuda_error_has_message() = has_message;
 	return cuda_last_error() = result;
 }
 
@@ -91,16 +93,18 @@ template <class Call> cudaError_t cuda_call(Call call) noexcept
 {
 	try {
 		call();
-		return cudaSuccess;
+		return cuda_result(0);
 	} catch (const device_error &error) {
-		return cuda_result(error.code() ? error.code() : -EIO);
-	} catch (const std::bad_alloc &) {
+		return cuda_result(error.code() ? error.code() : -EIO, error.code() != 0);
+	} catch (const bad_alloc &) {
 		return cuda_result(-ENOMEM);
+	} catch (const std::bad_alloc &) {
+		return cuda_result(-ENOMEM, false);
 	} catch (const std::invalid_argument &) {
 		cuda_error_has_message() = false;
 		return cuda_last_error() = cudaErrorInvalidDevice;
 	} catch (...) {
-		return cuda_result(-EIO);
+		return cuda_result(-EIO, false);
 	}
 }
 
@@ -171,7 +175,7 @@ inline cudaError_t cudaFree(void *ptr) noexcept
 	if (ptr) {
 		err = accel_pointer_get_info(ptr, &info);
 		if (!err && info.kind != ACCEL_MEMORY_DEVICE)
-			err = -EINVAL;
+			return accel::detail::cuda_result(-EINVAL, false);
 		if (!err)
 			err = accel_device_memory_deallocate(info.device, ptr, info.size);
 	}
@@ -227,7 +231,7 @@ namespace accel __attribute__((visibility("default"))) {
 namespace detail {
 
 /* The processor's memory: filled as unified memory is, behind the stream and complete on return. */
-inline int fill_pinned(const struct accel_pointer_info &info, accel_stream *stream, void *ptr,
+inline cudaError_t fill_pinned(const struct accel_pointer_info &info, accel_stream *stream, void *ptr,
 		       unsigned char value, std::size_t size) noexcept
 {
 	const auto before = static_cast<std::size_t>(static_cast<unsigned char *>(ptr) -
@@ -235,12 +239,12 @@ inline int fill_pinned(const struct accel_pointer_info &info, accel_stream *stre
 	int err = 0;
 
 	if (size > info.size - before)
-		return -EFAULT;
+		return cuda_result(-EFAULT, false);
 	if (stream)
 		err = accel_stream_synchronize(stream);
 	if (!err)
 		std::memset(ptr, value, size);
-	return err;
+	return cuda_result(err);
 }
 
 } // namespace detail
@@ -254,8 +258,8 @@ inline cudaError_t cudaMemsetAsync(void *ptr, int value, std::size_t size,
 	int err = size ? accel_pointer_get_info(ptr, &info) : 0;
 
 	if (!err && size && info.kind == ACCEL_MEMORY_HOST)
-		err = accel::detail::fill_pinned(info, stream, ptr, byte, size);
-	else if (!err && size)
+		return accel::detail::fill_pinned(info, stream, ptr, byte, size);
+	if (!err && size)
 		err = accel_async_device_memory_set(info.device, stream, ptr, byte, size);
 	return accel::detail::cuda_result(err);
 }

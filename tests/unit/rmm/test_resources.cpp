@@ -662,6 +662,22 @@ static void test_runtime()
 	} catch (const rmm::cuda_error &error) {
 		ok(!strstr(error.what(), "2097152"));
 	}
+	rmm::mr::pinned_host_memory_resource pinned;
+	void *host = pinned.allocate_sync(100);
+	ok(cudaMalloc(&ptr, 2 * card_size) == cudaErrorMemoryAllocation);
+	try {
+		RMM_CUDA_TRY(cudaErrorUnknown);
+		ok(!"an exception");
+	} catch (const rmm::cuda_error &error) {
+		ok(!strstr(error.what(), "2097152"));
+	}
+	try {
+		RMM_CUDA_TRY(cudaFree(host));
+		ok(!"an exception");
+	} catch (const rmm::cuda_error &error) {
+		ok(!strstr(error.what(), "2097152"));
+	}
+	pinned.deallocate_sync(host, 100);
 	ok(cudaMemsetAsync(bytes, 0, 10) == cudaErrorInvalidValue);
 	ok(cudaGetDeviceCount(&number) == cudaSuccess && number == 2);
 	ok(cudaSetDevice(1) == cudaSuccess && cudaGetDevice(&number) == cudaSuccess && number == 1);

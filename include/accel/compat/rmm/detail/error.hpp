@@ -25,7 +25,8 @@ namespace detail {
 /* Name and text of an error, and libaccel's message about the call that failed. */
 inline std::string cuda_error_text(cudaError_t error)
 {
-	const char *last = cuda_error_has_message() ? accel_last_error() : nullptr;
+	const bool known = cuda_error_has_message() && error == cuda_last_error();
+	const char *last = known ? accel_last_error() : nullptr;
 	std::string text = std::string{cudaGetErrorName(error)} + " " + cudaGetErrorString(error);
 
 	return last && *last ? text + ": " + last : text;
