@@ -558,7 +558,7 @@ public:
 	{
 	}
 
-	/* As RMM has them, since construction: a scope is counted apart. */
+	/* Since construction, also in a scope, where RMM's are those of the scope. */
 	struct counter {
 		std::int64_t value, peak, total;
 	};
@@ -566,7 +566,7 @@ public:
 
 	counter get_bytes_counter() const { return counters_of(statistics()).first; }
 	counter get_allocations_counter() const { return counters_of(statistics()).second; }
-	/* push_scope(); returns what was counted until now. */
+	/* push_scope(); returns what was counted since construction, also in a scope. */
 	counters push_counters()
 	{
 		const counters now = counters_of(statistics());
