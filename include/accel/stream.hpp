@@ -14,6 +14,7 @@
 #include <mutex>
 #include <ostream>
 #include <string>
+#include <type_traits>
 #include <unistd.h>
 #include <utility>
 
@@ -308,6 +309,32 @@ public:
 private:
 	accel_stream *stream_ = nullptr;
 };
+
+namespace detail {
+
+template <class A, class B>
+inline constexpr bool compares_as_handle =
+	(std::is_same_v<A, stream_view> || std::is_same_v<A, stream>) &&
+	(std::is_same_v<B, stream_ref> || std::is_same_v<B, accel_stream *>);
+
+template <class A, class B>
+using if_handles = std::enable_if_t<compares_as_handle<A, B> || compares_as_handle<B, A>>;
+
+} // namespace detail
+
+/* Exact types only: each class converts to several of the others, which would be ambiguous. */
+template <class A, class B, class = detail::if_handles<A, B>>
+constexpr bool operator==(const A &a, const B &b) noexcept
+{
+	const stream_ref left = a, right = b;
+
+	return left.get() == right.get();
+}
+template <class A, class B, class = detail::if_handles<A, B>>
+constexpr bool operator!=(const A &a, const B &b) noexcept
+{
+	return !(a == b);
+}
 
 /* There is one, by three names. */
 inline constexpr stream_view default_stream{};

@@ -449,6 +449,11 @@ static void test_streams()
 	ok(stream.is_valid() && view.value() == stream.value() && !view.is_default());
 	ok(view != other.view() && view == stream.view());
 	ok(stream == stream && stream != other && stream == view && view != other);
+	const cuda::stream_ref ref{view};
+	const cudaStream_t handle = view.value();
+	ok(view == ref && ref == view && view == handle && handle == view);
+	ok(stream == handle && handle == stream && stream == ref && ref == stream && ref == handle);
+	ok(other != handle && handle != other && other.view() != ref && other.view() != handle);
 	view.synchronize();
 	ok(cuda::stream_ref{view}.is_done());
 	cuda::stream_ref{view}.sync();
