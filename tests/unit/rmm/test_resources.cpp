@@ -605,7 +605,7 @@ static void test_stream_that_failed()
 {
 	auto bytes = pattern(100);
 	rmm::cuda_stream stream;
-	device_buffer buffer{100, stream.view()};
+	device_buffer buffer{100, stream.view()}, other{100, cuda_stream_view{}};
 	rmm::mr::pinned_host_memory_resource pinned;
 	void *host = pinned.allocate_sync(100);
 
@@ -614,7 +614,8 @@ static void test_stream_that_failed()
 	   cudaSuccess);
 	ok(throws<rmm::cuda_error>([&] { stream.synchronize(); }));
 	stream.synchronize_no_throw();
-	ok(cudaMemcpy(buffer.data(), bytes.data(), 100, cudaMemcpyDefault) == cudaSuccess);
+	ok(cudaMemcpy(other.data(), bytes.data(), 100, cudaMemcpyDefault) == cudaSuccess);
+	ok(contents(other) == bytes);
 	ok(throws<rmm::cuda_error>(
 		[&] { device_buffer none{host, 100, stream.view()}; }));
 	accel_stream_clear(stream.value());
