@@ -261,7 +261,7 @@ static int copy_notes(struct tracking *tracking, struct accel_adaptor_allocation
 		pthread_mutex_lock(lock);
 	}
 	to = *copy;
-	frames = (void **)(to + room);
+	frames = to ? (void **)(to + room) : NULL;
 	for (note = tracking->oldest; note; note = note->newer, frames += tracking->frames) {
 		memcpy(frames, note->frames, note->nr_frames * sizeof(void *));
 		*to++ = (struct accel_adaptor_allocation){
