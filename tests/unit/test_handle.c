@@ -214,6 +214,29 @@ static void test_stale_event_in_a_batch(void)
 	expect(accel_device_close(dev), 0);
 }
 
+static struct accel_event *fresh;
+
+static void replace_event(void)
+{
+	expect(accel_event_destroy(event), 0);
+	expect(accel_event_create(dev, &fresh), 0);
+}
+
+/* A record in progress does not become that of the event that has taken the place of its own. */
+static void test_event_replaced_during_a_record(void)
+{
+	set_up();
+	mock_hold(0);
+	expect(accel_async_memory_copy_h2d(dev, stream, device, host, SIZE), 0);
+	mock_before(PACCEL_NR_SUBMIT, replace_event);
+	expect(accel_event_record(event, stream), 0);
+	refused(accel_event_query(event), -EINVAL, "event was destroyed");
+	/* Never recorded: nothing is in progress. */
+	expect(accel_event_query(fresh), 0);
+	mock_release(0);
+	expect(accel_device_close(dev), 0);
+}
+
 static void test_stale_device(void)
 {
 	struct accel_device *gone, *again;
@@ -637,6 +660,7 @@ int main(void)
 	RUN(test_stale_event);
 	RUN(test_stale_batch);
 	RUN(test_stale_event_in_a_batch);
+	RUN(test_event_replaced_during_a_record);
 	RUN(test_stale_device);
 	RUN(test_after_close);
 	RUN(test_other_kinds);
