@@ -25,7 +25,8 @@ struct logging {
 
 /*
  * The application may read the file at any time, so nothing is buffered. O_APPEND keeps the lines of
- * threads apart, since each is one write().
+ * threads apart, since each is one write(), unless the file takes a part of it only: a pipe, or a disk
+ * that is nearly full.
  */
 static void write_all(struct logging *logging, const char *text, size_t size)
 {
