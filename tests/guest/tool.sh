@@ -80,13 +80,19 @@ top_shows_a_copy() {
 	grep "device 1 is in use by process $!:" "$work/err" || status=1
 	kill $!
 	wait $!
+	wait_until_unused
 	return "$status"
 }
 
-unused_again() {
+# The memory of a killed process stays in use until its transfer has ended.
+wait_until_unused() {
 	until [ "$(cat /sys/class/paccel/paccel1/used)" = 0 ]; do
 		:
 	done
+}
+
+reset_works() {
+	wait_until_unused
 	accelctl reset 1 | grep -x 'device 1 was reset: health is ok' && [ "$(cat /sys/class/paccel/paccel1/resets)" = 1 ]
 }
 
@@ -190,7 +196,7 @@ check 'example overlap' prints '^4 blocks came back right$' "$build/examples/ove
 check 'example pollloop' prints '^there was time for something else$' "$build/examples/pollloop"
 check 'example uring' prints '^the copy is done, the last byte is u$' "$build/examples/uring"
 check 'example share' prints '^written by the other process$' "$build/examples/share"
-check 'reset' unused_again
+check 'reset' reset_works
 check 'quota' quota_works "$((4 * granule))" "$quota_piece"
 if [ -d /sys/class/devcoredump ]; then
 	check 'dump' dumps
