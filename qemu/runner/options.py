@@ -10,6 +10,8 @@ from . import BadOption, RunnerError, disk
 from .kernel import TOP
 
 DEFAULT_TIMEOUT = 120
+# Thirty times what it takes on an idle machine.
+BOOT_TIMEOUT = 90
 
 KINDS = ("edu", "ring")
 MAX_CARDS = 8
@@ -163,6 +165,9 @@ def make_parser():
     parser.add_argument("--timeout", type=positive, default=None, metavar="S",
                         help=f"time limit in seconds ({DEFAULT_TIMEOUT}; 0: none); a kernel full "
                              "of checkers gets a multiple of it")
+    parser.add_argument("--boot-timeout", type=positive, default=BOOT_TIMEOUT, metavar="S",
+                        help="time limit in seconds until the kernel starts its first program "
+                             f"({BOOT_TIMEOUT}), multiplied as --timeout")
     parser.add_argument("--log", metavar="FILE", help="keep the kernel log")
     parser.add_argument("--clock", choices=CLOCKS, default=None,
                         help="virtual: the guest's time follows its instructions, waiting takes "

@@ -36,7 +36,7 @@ CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL)
 
 
 class DiedBooting(Exception):
-    """The kernel has panicked, or QEMU crashed, before any program of ours ran."""
+    """The kernel has panicked or hung, or QEMU crashed, before any program of ours ran."""
 
 
 class TimedOut(Exception):
@@ -181,6 +181,7 @@ class Session:
         self.exit_code = None
         self.state = {}
         self.output_complete = False
+        self.boot_hangs = False
         self.machine = None
         self.threads = []
 
@@ -293,9 +294,24 @@ class Session:
             raise RunnerError(text)
         return kind, text
 
+    def _next_of_boot_or_command(self, boot_deadline, deadline):
+        if deadline is None or boot_deadline < deadline:
+            try:
+                return self._next_event(boot_deadline)
+            except TimedOut:
+                self.boot_hangs = not klog.has_booted(self.log_text())
+        if self.boot_hangs:
+            raise RunnerError("the kernel has not started its first program after "
+                              f"{self._boot_limit()} s")
+        return self._next_event(deadline)
+
+    def _boot_limit(self):
+        return self.options.boot_timeout * self.kernel.slowdown
+
     def _wait_for_command(self, deadline):
+        boot_deadline = time.monotonic() + self._boot_limit()
         while True:
-            kind, text = self._next_event(deadline)
+            kind, text = self._next_of_boot_or_command(boot_deadline, deadline)
             if kind == "status" and text.startswith("exit "):
                 self.exit_code = int(text[len("exit "):])
                 return
@@ -344,7 +360,7 @@ class Session:
     def _died_booting(self):
         text = self.log_text()
         crashed = self.machine and self.machine.process.poll() in CRASHES
-        return not klog.has_booted(text) and bool(crashed or klog.panic(text))
+        return not klog.has_booted(text) and bool(self.boot_hangs or crashed or klog.panic(text))
 
     def _join_threads(self):
         for thread in self.threads:

@@ -163,23 +163,36 @@ def test_a_panic():
     assert " ? " not in excerpt, excerpt
 
 
-def test_a_kernel_that_dies_before_its_first_program():
+def does_not_boot(append, *options):
+    """What the runner says of such a kernel, the logs of its guests and the reasons why it was booted again."""
     with tempfile.TemporaryDirectory() as directory:
         log = os.path.join(directory, "log")
-        # One CPU: with more, QEMU's int3 fault (Documentation/testing.md) may end a boot before this does.
         booted_twice = os.path.join(directory, "booted-twice")
-        result = run("true", "--append", "rdinit=/none root=/dev/none maxcpus=1", "--log", log,
+        # One CPU: with more, QEMU's int3 fault (Documentation/testing.md) may end a boot before this does.
+        result = run("true", "--append", f"{append} root=/dev/none maxcpus=1", "--log", log, *options,
                      env={**os.environ, "PACCEL_BOOTED_TWICE": booted_twice})
         failed(result, FAILED, "before the first program: once more")
-        # In what each guest leaves in its log, and as the reason.
-        errors = result.stderr.decode()
-        assert errors.count("Kernel panic - not syncing: VFS") == 4, errors
         with open(log, encoding="utf-8", errors="replace") as file:
             logs = file.read().split("\nqemu/run: booted once more\n")
         with open(booted_twice, encoding="utf-8") as file:
             reasons = file.readlines()
+    return result.stderr.decode(), logs, reasons
+
+
+def test_a_kernel_that_dies_before_its_first_program():
+    errors, logs, reasons = does_not_boot("rdinit=/none")
+    # In what each guest leaves in its log, and as the reason.
+    assert errors.count("Kernel panic - not syncing: VFS") == 4, errors
     equal([one.count("Kernel panic - not syncing: VFS") for one in logs], [1, 1])
     equal([reason.startswith("Kernel panic - not syncing: VFS") for reason in reasons], [True])
+
+
+def test_a_kernel_that_hangs_before_its_first_program():
+    errors, logs, reasons = does_not_boot("rdinit=/none rootwait", "--boot-timeout", "9")
+    why = "the kernel has not started its first program after 9 s"
+    equal(errors.count(why), 2)
+    equal([one.count("Waiting for root device") for one in logs], [1, 1])
+    equal(reasons, [why + "\n"])
 
 
 def test_a_qemu_that_crashes_before_the_first_program():
