@@ -37,6 +37,7 @@ struct worker {
 	struct thread *threads;
 	pthread_cond_t wanted; /* spare threads wait for it */
 	unsigned int spare;
+	unsigned int starting; /* not in threads yet */
 	unsigned int users;
 	int fd;
 	bool has_reader; /* or one that was called, and will look for calls first */
@@ -127,40 +128,61 @@ static void settle(struct stream *stream)
 
 static void *work(void *arg);
 
-/*
- * Returns an errno. The thread is the reader. Under the lock, or without it for a worker that is not
- * published: the thread may run before this returns, so all that it needs is written first.
- */
+/* The thread is the reader: claim_thread() before, then without the lock. Returns an errno. */
 static int start_thread(struct worker *owner)
 {
 	struct thread *thread = malloc(sizeof(*thread));
 	sigset_t all, before;
-	int err;
+	pthread_t id;
+	int err = ENOMEM;
 
-	if (!thread)
-		return ENOMEM;
-	*thread = (struct thread){ .next = owner->threads, .worker = owner };
-	owner->threads = thread;
-	owner->has_reader = true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	err = pthread_create(&thread->id, NULL, work, thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (thread) {
+		thread->worker = owner;
+		sigfillset(&all);
+		pthread_sigmask(SIG_BLOCK, &all, &before);
+		err = pthread_create(&id, NULL, work, thread);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
 	if (err) {
-		owner->has_reader = false;
-		owner->threads = thread->next;
 		free(thread);
+		pthread_mutex_lock(&lock);
+		owner->has_reader = false;
+		owner->starting--;
+		pthread_cond_broadcast(&ran);
+		pthread_mutex_unlock(&lock);
 	}
 	return err;
 }
 
-/* Called with the lock, and runs the call without it. */
-static void run(struct call *call)
+static void claim_thread(struct worker *owner)
+{
+	owner->has_reader = true;
+	owner->starting++;
+}
+
+static void thread_has_started(struct thread *thread)
+{
+	struct worker *owner = thread->worker;
+
+	thread->id = pthread_self();
+	thread->next = owner->threads;
+	owner->threads = thread;
+	owner->starting--;
+	pthread_cond_broadcast(&ran);
+}
+
+/*
+ * Called with the lock, and runs the call without it. If no thread can be started the callbacks of
+ * other streams wait for this one.
+ */
+static void run(struct call *call, struct worker *self, bool needs_thread)
 {
 	struct call **at;
 
 	current = call;
 	pthread_mutex_unlock(&lock);
+	if (needs_thread)
+		start_thread(self);
 	call->fn(call->data, status_for(call));
 	current = NULL;
 	/* In a child of a fork() that was made there, nothing is left to go on with. */
@@ -176,21 +198,22 @@ static void run(struct call *call)
 	free(call);
 }
 
-/* If no thread can be started the callbacks of other streams wait for those that are running. */
-static void call_reader(struct worker *owner)
+/* Whether the caller has to start a thread. */
+static bool call_reader(struct worker *owner)
 {
 	const struct call *call = calls;
 
 	while (call && is_running(call->stream))
 		call = call->next;
 	if (!call || owner->has_reader)
-		return;
+		return false;
 	if (!owner->spare) {
-		start_thread(owner);
-		return;
+		claim_thread(owner);
+		return true;
 	}
 	owner->has_reader = owner->is_called = true;
 	pthread_cond_signal(&owner->wanted);
+	return false;
 }
 
 /* Nothing for a worker that is not published: another thread's is used instead, and it is ended. */
@@ -203,8 +226,7 @@ static void run_due(struct worker *self)
 		unlink_call(due);
 		call->next = running;
 		running = call;
-		call_reader(self);
-		run(call);
+		run(call, self, call_reader(self));
 	}
 }
 
@@ -251,6 +273,7 @@ static void *work(void *arg)
 
 	is_worker = true;
 	pthread_mutex_lock(&lock);
+	thread_has_started(thread);
 	while (!self->stop) {
 		if (is_reader)
 			self->has_reader = false;
@@ -285,6 +308,7 @@ static int worker_create(struct worker **made)
 			   accel_strerror(errno));
 		goto free_worker;
 	}
+	claim_thread(new);
 	err = start_thread(new);
 	if (err) {
 		err = fail(-ENOMEM, "cannot start the thread for callbacks: %s",
@@ -314,6 +338,8 @@ static void worker_end(struct worker *ending)
 
 	pthread_mutex_lock(&lock);
 	ending->stop = true;
+	while (ending->starting)
+		pthread_cond_wait(&ran, &lock);
 	pthread_mutex_unlock(&lock);
 	wake(ending);
 	pthread_cond_broadcast(&ending->wanted);
@@ -427,16 +453,21 @@ static void withdraw(struct stream *stream)
 static void publish(struct call *call)
 {
 	struct call **end = &calls;
+	struct worker *used;
+	bool needs_thread;
 
 	pthread_mutex_lock(&lock);
+	used = worker;
 	while (*end)
 		end = &(*end)->next;
 	call->next = NULL;
 	*end = call;
-	call_reader(worker);
+	needs_thread = call_reader(used);
 	if (is_due(call))
-		wake(worker);
+		wake(used);
 	pthread_mutex_unlock(&lock);
+	if (needs_thread)
+		start_thread(used);
 }
 
 /* It waits for all before the signal: points of a stream follow each other without a gap. */

@@ -56,11 +56,14 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return __real_pthread_mutex_unlock(mutex);
 }
 
+static unsigned int started;
+
 /* A new thread needs memory of the kernel. */
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg),
 			  void *arg)
 {
 	ok(!held);
+	started++;
 	return __real_pthread_create(thread, attr, fn, arg);
 }
 
@@ -345,6 +348,35 @@ static void test_no_lock_in_other_system_calls(void)
 	watch(MOCK_CLOSE);
 }
 
+static void wait_for(void *data, int status)
+{
+	(void)status;
+	while (!__atomic_load_n((bool *)data, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void set(void *data, int status)
+{
+	(void)status;
+	__atomic_store_n((bool *)data, true, __ATOMIC_RELEASE);
+}
+
+/* The callback of another stream gets a thread while that of the first one blocks. */
+static void test_no_lock_while_a_thread_is_started(void)
+{
+	bool is_free = false;
+
+	set_up(true);
+	started = 0;
+	expect(accel_stream_add_callback(stream, wait_for, &is_free), 0);
+	expect(accel_stream_add_callback(far, set, &is_free), 0);
+	expect(accel_stream_synchronize(stream), 0);
+	expect(accel_stream_synchronize(far), 0);
+	ok(started == 2);
+	close_two();
+	from = to = NULL;
+}
+
 static void test_no_lock_while_a_log_is_written(void)
 {
 	struct accel_adaptor *adaptor;
@@ -373,6 +405,7 @@ int main(void)
 	RUN(test_questions_take_no_lock);
 	RUN(test_no_lock_in_a_call_of_the_driver);
 	RUN(test_no_lock_in_other_system_calls);
+	RUN(test_no_lock_while_a_thread_is_started);
 	RUN(test_no_lock_while_a_log_is_written);
 	return tap_end();
 }
