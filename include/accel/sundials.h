@@ -105,23 +105,35 @@ SUNMemoryHelper SUNMemoryHelper_Accel(SUNContext sunctx);
 SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_device *dev);
 
 /**
- * SUNMemoryHelper_AccelWithResource() - make a helper whose device memory is from a resource
+ * SUNMemoryHelper_AccelWithResources() - make a helper whose memory is from resources
  * @sunctx: context of SUNDIALS
  * @dev: as for SUNMemoryHelper_AccelWithDevice()
- * @resource: where memory of ``SUNMEMTYPE_DEVICE`` comes from, such as a pool of @dev; copied. It
- *	has to exist as long as the helper, its clones and their memory
+ * @resources: for each SUNMemoryType where its memory comes from, such as a pool of @dev; NULL: as
+ *	in the table above. Copied. A resource has to exist as long as the helper, its clones and
+ *	their memory, and to give memory of that kind, which is not checked
  *
- * Memory of ``SUNMEMTYPE_DEVICE`` is allocated from @resource, in blocks that are aligned to 256
- * bytes, for use on every stream. A free waits for all that is queued on the device, if
+ * Memory of a resource is allocated in blocks that are aligned to 256 bytes, for use on every
+ * stream. A free of other than ``SUNMEMTYPE_HOST`` waits for all that is queued on the device, if
  * SUNMemoryHelper_CopyAsync_Accel() has ever queued anything. A callback of a stream cannot wait:
  * there the free is refused then (``SUN_ERR_EXT_FAIL``). Work of other devices on the memory has to
  * have ended. Memory that the program has wrapped, with the object as its owner, cannot be freed
  * (``SUN_ERR_EXT_FAIL``), for its size is not known.
  *
- * Return: as SUNMemoryHelper_AccelWithDevice(); NULL also if @resource is NULL or has no functions.
+ * Example, blocks of two pools::
+ *
+ *     const struct accel_resource *from[SUNMEMTYPE_UVM + 1] = {
+ *             [SUNMEMTYPE_DEVICE] = &of_device_pool,
+ *             [SUNMEMTYPE_PINNED] = &of_pinned_pool,
+ *     };
+ *
+ *     helper = SUNMemoryHelper_AccelWithResources(sunctx, dev, from);
+ *
+ * Return: as SUNMemoryHelper_AccelWithDevice(); NULL also if @resources is NULL, or if one of them
+ * has no functions.
  */
-SUNMemoryHelper SUNMemoryHelper_AccelWithResource(SUNContext sunctx, struct accel_device *dev,
-						  const struct accel_resource *resource);
+SUNMemoryHelper
+SUNMemoryHelper_AccelWithResources(SUNContext sunctx, struct accel_device *dev,
+				   const struct accel_resource *const resources[SUNMEMTYPE_UVM + 1]);
 
 /**
  * SUNMemoryHelper_Alloc_Accel() - allocate memory
@@ -132,12 +144,12 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithResource(SUNContext sunctx, struct acce
  * @queue: ignored: the memory can be used at once, on every stream
  *
  * Device, pinned and unified memory is filled with 0 (device memory unless the driver was loaded
- * with ``scrub=0``). Host memory is not initialised, and neither is device memory of a resource.
+ * with ``scrub=0``). Host memory is not initialised, and neither is memory of a resource.
  * The object's stride is 1. The caller frees the object and its memory with
  * SUNMemoryHelper_Dealloc().
  *
- * Return: 0; ``SUN_ERR_MALLOC_FAIL`` (no host memory); ``SUN_ERR_EXT_FAIL`` (libaccel refused: the
- * device is full, RLIMIT_MEMLOCK, the device is gone); or an error of arguments.
+ * Return: 0; ``SUN_ERR_MALLOC_FAIL`` (no host memory); ``SUN_ERR_EXT_FAIL`` (libaccel or a resource
+ * refused: the device is full, RLIMIT_MEMLOCK, the device is gone); or an error of arguments.
  */
 SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr, size_t mem_size,
 				       SUNMemoryType mem_type, void *queue);
@@ -163,12 +175,12 @@ SUNErrCode SUNMemoryHelper_AllocStrided_Accel(SUNMemoryHelper helper, SUNMemory 
 
 /**
  * SUNMemoryHelper_Dealloc_Accel() - free memory
- * @helper: helper; any of the process will do, because the memory knows its device. Device memory
- *	of a resource is freed by helpers with that resource only, and other device memory by
- *	helpers without
+ * @helper: helper; any of the process will do, because the memory knows its device. Memory of a
+ *	resource is freed by helpers with that resource for its type only, and other memory by
+ *	helpers without one for its type
  * @mem: object, which is freed; its memory too if it owns any. NULL: nothing is done
  * @queue: ignored: work that is queued and uses the memory ends first, without a wait, but see
- *	SUNMemoryHelper_AccelWithResource()
+ *	SUNMemoryHelper_AccelWithResources()
  *
  * Frees the object, and the memory that it owns. The object is freed also if its memory cannot be,
  * as when the device is gone; statistics then stay as they were, unless a resource has freed it and

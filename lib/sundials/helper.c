@@ -139,17 +139,24 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_
 	return helper;
 }
 
-SUNMemoryHelper SUNMemoryHelper_AccelWithResource(SUNContext sunctx, struct accel_device *dev,
-						  const struct accel_resource *resource)
+SUNMemoryHelper
+SUNMemoryHelper_AccelWithResources(SUNContext sunctx, struct accel_device *dev,
+				   const struct accel_resource *const resources[SUNMEMTYPE_UVM + 1])
 {
 	SUNMemoryHelper helper;
+	struct device *device;
 
-	/* Says in words what is wrong with it. */
-	if (accel_resource_equal(resource, resource) < 0)
+	/* The comparison says in words what is wrong with one. */
+	for (int type = 0; resources && type < MEMORY_TYPES; type++)
+		if (resources[type] && accel_resource_equal(resources[type], resources[type]) < 0)
+			return NULL;
+	helper = resources ? SUNMemoryHelper_AccelWithDevice(sunctx, dev) : NULL;
+	if (!helper)
 		return NULL;
-	helper = SUNMemoryHelper_AccelWithDevice(sunctx, dev);
-	if (helper)
-		helper_content(helper)->device->resource = *resource;
+	device = helper_content(helper)->device;
+	for (int type = 0; type < MEMORY_TYPES; type++)
+		if (resources[type])
+			device->resources[type] = *resources[type];
 	return helper;
 }
 

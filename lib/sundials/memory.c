@@ -30,15 +30,15 @@ static int host_free(SUNMemory mem)
 	return 0;
 }
 
-static int pinned_free(SUNMemory mem)
-{
-	return driver_free(mem->ptr, 0, accel_host_memory_deallocate);
-}
-
 /*
  * With the size of the object, if it has one: where it is less than the driver's, this is a block of
  * another helper's resource, and the driver would take back all that the resource had of it.
  */
+static int pinned_free(SUNMemory mem)
+{
+	return driver_free(mem->ptr, mem->bytes, accel_host_memory_deallocate);
+}
+
 static int device_free(SUNMemory mem)
 {
 	return driver_free(mem->ptr, mem->bytes, accel_device_memory_deallocate);
@@ -46,27 +46,25 @@ static int device_free(SUNMemory mem)
 
 static int unified_free(SUNMemory mem)
 {
-	return driver_free(mem->ptr, 0, accel_unified_memory_deallocate);
+	return driver_free(mem->ptr, mem->bytes, accel_unified_memory_deallocate);
 }
 
 /*
  * Of a resource: nobody says on which stream memory is used first. A free has to be behind the last
- * use, so it waits for all copies that were queued, as other devices' free functions do.
+ * use, so it waits for all copies that were queued, as other devices' free functions do. No queued
+ * copy uses HOST memory.
  */
-static int resource_allocate(struct device *device, void **ptr, size_t size)
-{
-	return accel_resource_allocate(&device->resource, NULL, size, ACCEL_BUFFER_ALIGNMENT, ptr);
-}
-
 static int resource_free(struct device *device, SUNMemory mem)
 {
+	bool is_queued = mem->type != SUNMEMTYPE_HOST && atomic_load(&device->queued);
+
 	/*
 	 * From then on each time: another thread may be waiting for what this one has queued, but has
 	 * not done so yet. What has failed, has ended, too; only a callback does not wait.
 	 */
-	if (atomic_load(&device->queued) && accel_device_synchronize(device->dev) == -EDEADLK)
+	if (is_queued && accel_device_synchronize(device->dev) == -EDEADLK)
 		return -EDEADLK;
-	return accel_resource_deallocate(&device->resource, NULL, mem->ptr, mem->bytes,
+	return accel_resource_deallocate(&device->resources[mem->type], NULL, mem->ptr, mem->bytes,
 					 ACCEL_BUFFER_ALIGNMENT);
 }
 
@@ -81,18 +79,21 @@ static const struct {
 	[SUNMEMTYPE_UVM] = { accel_unified_memory_allocate, unified_free, SUN_ERR_EXT_FAIL },
 };
 
-static int allocate(struct device *device, SUNMemoryType type, void **ptr, size_t size)
+static SUNErrCode allocate(struct device *device, SUNMemoryType type, void **ptr, size_t size)
 {
-	if (type == SUNMEMTYPE_DEVICE && device->resource.ops)
-		return resource_allocate(device, ptr, size);
-	return types[type].allocate(device->dev, ptr, size);
+	const struct accel_resource *resource = &device->resources[type];
+
+	if (!resource->ops)
+		return types[type].allocate(device->dev, ptr, size) ? types[type].refused : 0;
+	return accel_resource_allocate(resource, NULL, size, ACCEL_BUFFER_ALIGNMENT, ptr) ?
+		       SUN_ERR_EXT_FAIL : 0;
 }
 
 static int free_memory(struct device *device, SUNMemory mem)
 {
 	if (!mem->ptr)
 		return 0;
-	if (mem->type == SUNMEMTYPE_DEVICE && device->resource.ops)
+	if (device->resources[mem->type].ops)
 		return resource_free(device, mem);
 	return types[mem->type].free(mem);
 }
@@ -101,6 +102,7 @@ SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr
 				       SUNMemoryType mem_type, void *queue)
 {
 	struct content *content = helper_content(helper);
+	SUNErrCode err = SUN_SUCCESS;
 	SUNMemory mem;
 
 	(void)queue;
@@ -112,9 +114,11 @@ SUNErrCode SUNMemoryHelper_Alloc_Accel(SUNMemoryHelper helper, SUNMemory *memptr
 	if (!mem)
 		return SUN_ERR_MALLOC_FAIL;
 	mem->ptr = NULL;
-	if (mem_size && allocate(content->device, mem_type, &mem->ptr, mem_size)) {
+	if (mem_size)
+		err = allocate(content->device, mem_type, &mem->ptr, mem_size);
+	if (err) {
 		free(mem);
-		return types[mem_type].refused;
+		return err;
 	}
 	mem->type = mem_type;
 	mem->own = SUNTRUE;

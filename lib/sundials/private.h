@@ -40,7 +40,7 @@ void stats_freed(struct stats *stats, size_t bytes);
 /* Shared by a helper and its clones. */
 struct device {
 	struct accel_device *dev;
-	struct accel_resource resource; /* of device memory; without a table: the driver */
+	struct accel_resource resources[MEMORY_TYPES]; /* without functions: none */
 	atomic_bool queued; /* CopyAsync has queued copies */
 	atomic_uint helpers;
 	bool opened; /* by us: the last helper closes it */

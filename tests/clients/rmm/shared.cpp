@@ -76,7 +76,10 @@ static void run()
 		SUNContext ctx;
 
 		ok(!SUNContext_Create(SUN_COMM_NULL, &ctx));
-		SUNMemoryHelper helper = SUNMemoryHelper_AccelWithResource(ctx, dev, &resource);
+		const accel_resource *from[SUNMEMTYPE_UVM + 1] = {};
+
+		from[SUNMEMTYPE_DEVICE] = &resource;
+		SUNMemoryHelper helper = SUNMemoryHelper_AccelWithResources(ctx, dev, from);
 
 		if (!helper)
 			throw std::runtime_error{accel_last_error()};

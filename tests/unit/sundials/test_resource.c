@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Device memory from a resource of the program's: here from a pool. */
+/* Memory from resources of the program's: here from pools. */
 #include "fixture.h"
 
 #include <accel/pool.h>
@@ -9,6 +9,14 @@
 static struct accel_device *dev;
 static struct accel_pool *pool;
 static struct accel_resource resource;
+
+/* A helper whose device memory is from it. */
+static SUNMemoryHelper helper_with(const struct accel_resource *of_device)
+{
+	const struct accel_resource *from[TYPES] = { [SUNMEMTYPE_DEVICE] = of_device };
+
+	return SUNMemoryHelper_AccelWithResources(ctx, dev, from);
+}
 
 static void begin_with_pool(void)
 {
@@ -20,7 +28,7 @@ static void begin_with_pool(void)
 	expect(accel_pool_create(dev, NULL, &options, &pool), 0);
 	expect(accel_pool_resource(pool, &resource), 0);
 	gives(SUNContext_Create(SUN_COMM_NULL, &ctx), SUN_SUCCESS);
-	helper = SUNMemoryHelper_AccelWithResource(ctx, dev, &resource);
+	helper = helper_with(&resource);
 	if (!helper)
 		exit(1);
 }
@@ -62,6 +70,78 @@ static void test_device_memory_of_a_pool(void)
 	mem = memory_of(0, DEVICE);
 	ok(!mem->ptr);
 	free_memory(mem);
+	end_with_pool();
+}
+
+/* A pool of its own for each type: HOST memory may be page-locked, too. */
+static void test_each_type_of_its_own_pool(void)
+{
+	static const uint32_t kinds[TYPES] = {
+		[SUNMEMTYPE_HOST] = ACCEL_MEMORY_HOST,
+		[SUNMEMTYPE_PINNED] = ACCEL_MEMORY_HOST,
+		[SUNMEMTYPE_DEVICE] = ACCEL_MEMORY_DEVICE,
+		[SUNMEMTYPE_UVM] = ACCEL_MEMORY_UNIFIED,
+	};
+	const struct accel_pool_options options = { .granule = 64, .maximum_size = 1024 };
+	struct accel_resource upstream, of_pool[TYPES];
+	const struct accel_resource *from[TYPES];
+	struct accel_pool_stats stats;
+	struct accel_pool *pools[TYPES];
+	SUNMemoryHelper by;
+	SUNMemory mem[TYPES];
+	char bytes[SIZE];
+
+	begin_with_pool();
+	pattern(bytes, SIZE, 1);
+	for (int type = 0; type < TYPES; type++) {
+		expect(accel_resource_of_device(dev, kinds[type], &upstream), 0);
+		expect(accel_pool_create(dev, &upstream, &options, &pools[type]), 0);
+		expect(accel_pool_resource(pools[type], &of_pool[type]), 0);
+		from[type] = &of_pool[type];
+	}
+	by = SUNMemoryHelper_AccelWithResources(ctx, dev, from);
+	for (int type = 0; type < TYPES; type++) {
+		mem[type] = memory_by(by, SIZE, type);
+		put(mem[type], bytes, SIZE);
+		expect(accel_pool_get_stats(pools[type], &stats), 0);
+		ok(stats.bytes == SIZE && stats_are(by, type, 1, 0, SIZE, SIZE));
+	}
+	for (int type = 0; type < TYPES; type++) {
+		SUNMemory full = NULL;
+
+		ok(holds(mem[type], bytes, SIZE));
+		gives(SUNMemoryHelper_Alloc(by, &full, 2048, type, NULL), SUN_ERR_EXT_FAIL);
+		ok(!full && *accel_last_error());
+		gives(SUNMemoryHelper_Dealloc(by, mem[type], NULL), SUN_SUCCESS);
+		expect(accel_pool_destroy(pools[type]), 0);
+	}
+	gives(SUNMemoryHelper_Destroy(by), SUN_SUCCESS);
+	end_with_pool();
+}
+
+/* The driver would take back the whole chunk of the pool, which begins with this block. */
+static void test_pinned_memory_of_another_helper(void)
+{
+	const struct accel_pool_options options = { .granule = 64, .maximum_size = 4096 };
+	const struct accel_resource *from[TYPES] = { NULL };
+	struct accel_resource upstream, of_pool;
+	struct accel_pool *pinned;
+	SUNMemory mem, same;
+	SUNMemoryHelper by;
+
+	begin_with_pool();
+	expect(accel_resource_of_device(dev, ACCEL_MEMORY_HOST, &upstream), 0);
+	expect(accel_pool_create(dev, &upstream, &options, &pinned), 0);
+	expect(accel_pool_resource(pinned, &of_pool), 0);
+	from[SUNMEMTYPE_PINNED] = &of_pool;
+	by = SUNMemoryHelper_AccelWithResources(ctx, dev, from);
+	mem = memory_by(by, SIZE, PINNED);
+	same = SUNMemoryNewEmpty(ctx);
+	*same = *mem;
+	gives(SUNMemoryHelper_Dealloc(helper, same, NULL), SUN_ERR_EXT_FAIL);
+	gives(SUNMemoryHelper_Dealloc(by, mem, NULL), SUN_SUCCESS);
+	gives(SUNMemoryHelper_Destroy(by), SUN_SUCCESS);
+	expect(accel_pool_destroy(pinned), 0);
 	end_with_pool();
 }
 
@@ -163,7 +243,7 @@ static void test_damage_is_found(void)
 	options.maximum_size = options.initial_size = 1024;
 	expect(accel_pool_create(dev, NULL, &options, &looking), 0);
 	expect(accel_pool_resource(looking, &careful), 0);
-	by = SUNMemoryHelper_AccelWithResource(ctx, dev, &careful);
+	by = helper_with(&careful);
 	mem = memory_by(by, SIZE, DEVICE);
 	expect(accel_memory_copy((char *)mem->ptr + SIZE, "x", 1), 0);
 	gives(SUNMemoryHelper_Dealloc(by, mem, NULL), SUN_ERR_EXT_FAIL);
@@ -267,19 +347,23 @@ static void test_free_in_a_callback(void)
 
 static void test_no_resource(void)
 {
-	struct accel_resource none = { NULL, NULL };
+	const struct accel_resource none = { NULL, NULL };
+	const struct accel_resource *from[TYPES] = { &resource, &resource, &resource, &none };
 
 	begin_with_pool();
-	ok(!SUNMemoryHelper_AccelWithResource(ctx, dev, NULL) && *accel_last_error());
-	ok(!SUNMemoryHelper_AccelWithResource(ctx, dev, &none) && *accel_last_error());
-	ok(!SUNMemoryHelper_AccelWithResource(ctx, NULL, &resource));
-	ok(!SUNMemoryHelper_AccelWithResource(NULL, dev, &resource));
+	ok(!SUNMemoryHelper_AccelWithResources(ctx, dev, from) && *accel_last_error());
+	from[SUNMEMTYPE_UVM] = NULL;
+	ok(!SUNMemoryHelper_AccelWithResources(ctx, dev, NULL));
+	ok(!SUNMemoryHelper_AccelWithResources(ctx, NULL, from));
+	ok(!SUNMemoryHelper_AccelWithResources(NULL, dev, from));
 	end_with_pool();
 }
 
 int main(void)
 {
 	RUN(test_device_memory_of_a_pool);
+	RUN(test_each_type_of_its_own_pool);
+	RUN(test_pinned_memory_of_another_helper);
 	RUN(test_pool_is_full);
 	RUN(test_clones_share_it);
 	RUN(test_owner_of_what_was_wrapped);
