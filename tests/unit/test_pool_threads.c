@@ -10,7 +10,6 @@
 
 #include <sched.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 #define SIZE ((size_t)16 << 20)
 #define WORKERS 4
@@ -264,19 +263,40 @@ static void test_freed_by_another_thread(void)
 
 /* ---- Chunks that move ---- */
 
-#define MOVE_US 50000
 static sem_t moving, given;
 static int slow; /* the next so many calls of upstream */
-static bool moved;
+static bool moved, is_late; /* is_late: nobody waits for it */
 
+static bool somebody_waits(void)
+{
+	bool found;
+
+	lock_take(&pool->lock);
+	found = pool->waiters;
+	lock_give(&pool->lock);
+	return found;
+}
+
+/* Until another thread waits for the chunk. */
 static void move_slowly(void)
 {
 	if (__atomic_load_n(&slow, __ATOMIC_RELAXED) <= 0 ||
 	    __atomic_fetch_sub(&slow, 1, __ATOMIC_RELAXED) <= 0)
 		return;
 	sem_post(&moving);
-	usleep(MOVE_US);
+	while (!somebody_waits() && !__atomic_load_n(&is_late, __ATOMIC_RELAXED))
+		sched_yield();
 	__atomic_store_n(&moved, true, __ATOMIC_RELAXED);
+}
+
+/* Which the slow move waits for. */
+static char *block_beside_the_move(void)
+{
+	char *ptr = block(1024);
+
+	ok(__atomic_load_n(&moved, __ATOMIC_RELAXED));
+	__atomic_store_n(&is_late, true, __ATOMIC_RELAXED);
+	return ptr;
 }
 
 static int slow_allocate(void *context, struct accel_stream *stream, size_t size,
@@ -305,7 +325,7 @@ static void set_up_moving(const struct accel_resource_ops *ops)
 	struct accel_pool_options options = { 0 };
 
 	heap = (struct heap){ .limit = 0 };
-	moved = false;
+	moved = is_late = false;
 	slow = 0;
 	sem_init(&moving, 0, 0);
 	options.granule = 64;
@@ -347,7 +367,7 @@ static void test_while_another_grows(void)
 	sem_wait(&moving);
 	refused(accel_pool_allocate(pool, NULL, 4097, 1, &none), -ENOMEM, "maximum_size");
 	ok(!__atomic_load_n(&moved, __ATOMIC_RELAXED));
-	second = block(1024);
+	second = block_beside_the_move();
 	pthread_join(thread, NULL);
 	ok(second && heap.allocations == 1 && stats_of().failures == 1);
 	give(second, 1024);
@@ -365,7 +385,7 @@ static void test_while_another_gives_back(void)
 	slow = 1;
 	pthread_create(&thread, NULL, frees_one, ptr);
 	sem_wait(&moving);
-	ptr = block(1024);
+	ptr = block_beside_the_move();
 	pthread_join(thread, NULL);
 	ok(ptr && heap.allocations == 2 && heap.frees == 1 && !stats_of().failures);
 	give(ptr, 1024);
