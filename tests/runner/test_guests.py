@@ -190,8 +190,7 @@ def test_a_kernel_that_dies_before_its_first_program():
 def test_a_kernel_that_hangs_before_its_first_program():
     errors, logs, reasons = does_not_boot("rdinit=/none rootwait", "--boot-timeout", "9")
     why = "the kernel has not started its first program after 9 s"
-    equal(errors.count(why), 2)
-    equal([one.count("Waiting for root device") for one in logs], [1, 1])
+    equal((errors.count(why), len(logs)), (2, 2))
     equal(reasons, [why + "\n"])
 
 
