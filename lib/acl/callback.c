@@ -11,19 +11,22 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+static __thread bool is_in_host_function;
+
 /* ---- Queueing ---- */
 
-/* Under the lock. */
+/* Under the lock, as all that follows with a report. */
 static void append(struct report *report, struct callback *callback)
 {
 	callback->report = report;
+	callback->uses++;
 	report->blocking += callback->is_blocking;
 	report->queued++;
 	*report->last = callback;
 	report->last = &callback->next;
 }
 
-/* Under the lock. */
+/* The use that the list had is the caller's. */
 static bool take_out(struct report *report, struct callback *callback)
 {
 	struct callback **at = &report->first;
@@ -50,70 +53,98 @@ static void block(void *data, int status)
 		eventfd_write(callback->report->reached, 1);
 	while (callback->report && !callback->is_done)
 		state_wait(&report_done);
+	callback_put(callback);
 	state_unlock();
-	free(callback);
 }
 
-/* It was not queued. Somebody may have dropped it meanwhile. */
-static void take_back(const struct on_stream *on, aclrtStream stream, struct callback *callback,
-		      bool is_blocking)
+/*
+ * The lock is given up meanwhile. The eventfd does not tell which callback the stream has come to, so
+ * they are queued in the order of the list, one after the other: a second thread waits, so that its
+ * callback cannot have the first one run before that is queued, or although it never is. A host
+ * function does not wait, for the first thread may wait for the host function.
+ */
+static struct report *report_claim(const struct on_stream *on, aclrtStream stream)
 {
 	struct object *object;
-	bool found;
 
-	state_lock();
-	object = stream_object(on, stream);
-	found = object && object->report && take_out(object->report, callback);
-	if (found)
-		object->report->blocking -= is_blocking;
-	state_unlock();
-	if (found || is_blocking)
-		free(callback);
+	while ((object = stream_object(on, stream)) && object->report &&
+	       object->report->launches && !is_in_host_function)
+		state_wait(&report_done);
+	/* Of a device that is being reset nobody would run it. */
+	if (!object || !object->report || object->device->state != DEVICE_OPEN)
+		return NULL;
+	object->report->launches++;
+	object->report->uses++;
+	return object->report;
+}
+
+static void report_unclaim(struct report *report)
+{
+	report->launches--;
+	pthread_cond_broadcast(&report_done);
+	report_put(report);
 }
 
 /* A descriptor of its own, for another thread may end the report. */
 static aclError put_in(const struct on_stream *on, aclrtStream stream, struct callback *callback,
-		       int *own)
+		       struct report **claimed, int *own)
 {
-	struct object *object;
-	bool is_served;
+	struct report *report;
 	int fd = -1;
 
 	state_lock();
-	object = stream_object(on, stream);
-	/* Of a device that is being reset nobody would run it. */
-	is_served = object && object->report && object->device->state == DEVICE_OPEN;
-	if (is_served)
-		fd = fcntl(object->report->reached, F_DUPFD_CLOEXEC, 0);
-	if (fd >= 0)
-		append(object->report, callback);
+	report = report_claim(on, stream);
+	if (report) {
+		fd = fcntl(report->reached, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			report_unclaim(report);
+		else
+			append(report, callback);
+	}
 	state_unlock();
+	*claimed = report;
 	*own = fd;
 	if (fd >= 0)
 		return ACL_SUCCESS;
-	if (is_served)
+	if (report)
 		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of file descriptors");
 	return call_fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread serves stream %p: "
 			 "aclrtSubscribeReport() comes first", stream);
 }
 
+/* It may have been dropped meanwhile. */
+static void launch_end(struct report *report, struct callback *callback, int err)
+{
+	state_lock();
+	if (err && take_out(report, callback)) {
+		report->blocking -= callback->is_blocking;
+		callback_put(callback);
+	}
+	/* libaccel's thread does not come to it. */
+	if (err && callback->is_blocking)
+		callback_put(callback);
+	callback_put(callback);
+	report_unclaim(report);
+	state_unlock();
+}
+
 static aclError launch(const struct on_stream *on, aclrtStream stream, struct callback *callback)
 {
-	bool is_blocking = callback->is_blocking;
+	struct report *report;
 	aclError code;
 	int fd, err;
 
-	code = put_in(on, stream, callback, &fd);
+	callback->uses = callback->is_blocking ? 2 : 1;
+	code = put_in(on, stream, callback, &report, &fd);
 	if (code) {
 		free(callback);
 		return code;
 	}
-	if (is_blocking)
+	if (callback->is_blocking)
 		err = accel_stream_add_callback(on->stream, block, callback);
 	else
 		err = accel_stream_eventfd(on->stream, fd);
-	if (err)
-		take_back(on, stream, callback, is_blocking);
+	launch_end(report, callback, err);
 	close(fd);
 	return call_failed(err);
 }
@@ -169,18 +200,15 @@ static struct callback *next_due(struct report *report)
 /* Under the lock, which is given up meanwhile. */
 static void run(struct report *report, struct callback *callback)
 {
-	bool is_blocking = callback->is_blocking;
-
 	state_unlock();
 	callback->fn(callback->data);
 	state_lock();
-	if (!is_blocking) {
-		free(callback);
-		return;
+	if (callback->is_blocking) {
+		report->blocking--;
+		callback->is_done = true;
+		pthread_cond_broadcast(&report_done);
 	}
-	report->blocking--;
-	callback->is_done = true;
-	pthread_cond_broadcast(&report_done);
+	callback_put(callback);
 }
 
 /* How many have run: of those that are queued now, for each may queue another. */
@@ -280,8 +308,6 @@ struct host_call {
 	aclrtHostFunc func;
 	void *args;
 };
-
-static __thread bool is_in_host_function;
 
 aclError host_function_check(void)
 {

@@ -121,6 +121,12 @@ void report_put(struct report *report)
 		free(report);
 }
 
+void callback_put(struct callback *callback)
+{
+	if (!--callback->uses)
+		free(callback);
+}
+
 /* Under the lock. */
 static void drop_callbacks(struct report *report)
 {
@@ -129,8 +135,7 @@ static void drop_callbacks(struct report *report)
 	for (struct callback *callback = report->first; callback; callback = next) {
 		next = callback->next;
 		callback->report = NULL;
-		if (!callback->is_blocking)
-			free(callback);
+		callback_put(callback);
 	}
 	report->first = NULL;
 }

@@ -23,17 +23,20 @@ struct reader {
 struct report {
 	struct reader *reader;
 	aclrtContext context; /* of the stream */
-	unsigned int uses; /* by the table, and by the thread while it runs one */
+	/* By the table, by the thread while it runs one, and by each that is being queued. */
+	unsigned int uses;
 	bool is_ended;
 	int reached; /* eventfd: how many of the list the stream has come to */
 	unsigned int blocking; /* callbacks that block the stream */
 	unsigned int queued; /* in the list */
+	unsigned int launches; /* under way: in the list, and maybe not in the stream yet */
 	struct callback *first, **last;
 	struct report *next;
 };
 
-/* One that blocks belongs to libaccel's thread when it is queued, any other to the list. */
 struct callback {
+	/* By who queues it, by the list or who runs it, and if it blocks by libaccel's thread. */
+	unsigned int uses;
 	aclrtCallback fn;
 	void *data;
 	struct report *report; /* NULL: dropped, if it was not taken out before */
@@ -42,7 +45,8 @@ struct callback {
 	struct callback *next;
 };
 
-extern pthread_cond_t report_done; /* a callback that blocks is done, or dropped */
+/* A callback that blocks is done, or one is queued, or they are dropped. */
+extern pthread_cond_t report_done;
 
 uint64_t report_thread(void);
 /* Made by whoever comes first: the thread, or who names it. NULL if there is no memory. */
@@ -50,6 +54,7 @@ struct reader *reader_of(uint64_t thread);
 /* Nobody may have anything to do with it any more. */
 void reader_put(struct reader *reader);
 void report_put(struct report *report);
+void callback_put(struct callback *callback);
 /* The report, if it is not ended, and still the thread's. */
 struct report *report_live(const void *found, const struct reader *reader);
 

@@ -3,6 +3,8 @@
 #include "fixture.h"
 
 #include <dirent.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -431,6 +433,114 @@ static void test_reset_under_callbacks(void)
 	}
 }
 
+/* ---- While a launch is under way ---- */
+
+static pid_t other_tid;
+static atomic_bool other_may_go, other_goes, other_is_done;
+static sem_t launched;
+
+static void *launches(void *arg)
+{
+	gives(aclrtSetDevice(0), 0);
+	__atomic_store_n(&other_tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	while (!other_may_go)
+		sched_yield();
+	other_goes = true;
+	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	other_is_done = true;
+	return arg;
+}
+
+/* The submission of this thread fails when the others have come as far as they can. */
+static void let_others_go(void)
+{
+	other_may_go = true;
+	while (!other_goes)
+		sched_yield();
+	wait_asleep(__atomic_load_n(&other_tid, __ATOMIC_ACQUIRE));
+	while (other_is_done && !count)
+		sched_yield();
+	mock_fail(PACCEL_NR_SUBMIT, 1, ENOMEM);
+}
+
+static void note_and_wait(void *data)
+{
+	note(data);
+	sem_wait(&launched);
+}
+
+static void fail_beside_another(aclrtCallbackBlockType type)
+{
+	pthread_t reader, other;
+
+	set_up();
+	other_may_go = other_goes = other_is_done = false;
+	__atomic_store_n(&other_tid, 0, __ATOMIC_RELEASE);
+	sem_init(&launched, 0, 0);
+	start(&reader);
+	pthread_create(&other, NULL, launches, NULL);
+	while (!__atomic_load_n(&other_tid, __ATOMIC_ACQUIRE))
+		sched_yield();
+	mock_before(PACCEL_NR_SUBMIT, let_others_go);
+	gives(aclrtLaunchCallback(note_and_wait, number(1), type, stream),
+	      ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+	sem_post(&launched);
+	pthread_join(other, NULL);
+	while (!count)
+		sched_yield();
+	stop(reader);
+	ok(count == 1 && ran[0] == 2);
+	end();
+}
+
+/* It is not run, and what another thread launches is run. */
+static void test_launch_fails_beside_another(void)
+{
+	fail_beside_another(ACL_CALLBACK_NO_BLOCK);
+	mock_reset();
+	fail_beside_another(ACL_CALLBACK_BLOCK);
+}
+
+static uint64_t served_by;
+
+static void *unsubscribes(void *arg)
+{
+	gives(aclrtSetDevice(0), 0);
+	gives(aclrtUnSubscribeReport(served_by, stream), 0);
+	return arg;
+}
+
+static void unsubscribe(void)
+{
+	in_thread(unsubscribes, NULL);
+}
+
+static void unsubscribe_and_fail(void)
+{
+	unsubscribe();
+	mock_fail(PACCEL_NR_SUBMIT, 1, ENOMEM);
+}
+
+/* It is dropped, whether it comes to be queued or not. */
+static void test_dropped_during_its_launch(void)
+{
+	set_up();
+	served_by = self();
+	for (int type = ACL_CALLBACK_NO_BLOCK; type <= ACL_CALLBACK_BLOCK; type++) {
+		gives(aclrtSubscribeReport(self(), stream), 0);
+		mock_before(PACCEL_NR_SUBMIT, unsubscribe);
+		gives(aclrtLaunchCallback(note, number(1), type, stream), 0);
+		gives(aclrtSynchronizeStream(stream), 0);
+		gives(aclrtSubscribeReport(self(), stream), 0);
+		mock_before(PACCEL_NR_SUBMIT, unsubscribe_and_fail);
+		gives(aclrtLaunchCallback(note, number(1), type, stream),
+		      ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+	}
+	gives(aclrtProcessReport(1), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+	ok(!count);
+	end();
+}
+
 /* ---- In libaccel's thread ---- */
 
 static void set(void *data)
@@ -497,6 +607,8 @@ int main(void)
 	RUN(test_both_kinds_in_order);
 	RUN(test_a_thread_is_left);
 	RUN(test_reset_under_callbacks);
+	RUN(test_launch_fails_beside_another);
+	RUN(test_dropped_during_its_launch);
 	RUN(test_host_function);
 	RUN(test_host_function_ends_nothing);
 	return tap_end();
