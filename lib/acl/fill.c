@@ -20,6 +20,11 @@ static aclError check(const void *ptr, size_t max, size_t count, struct accel_po
 		return call_fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE,
 				 "devPtr %p is neither device memory nor host memory of "
 				 "aclrtMallocHost()", ptr);
+	/* Of a dma-buf that was registered there are only addresses. */
+	if (!(info->flags & ACCEL_POINTER_ACCESSIBLE))
+		return call_fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE,
+				 "devPtr %p is memory of another driver, which the processor cannot "
+				 "access", ptr);
 	if (count > info->size - ((uintptr_t)ptr - (uintptr_t)info->base))
 		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
 				 "count is %zu: the allocation has %zu bytes from devPtr on", count,

@@ -537,6 +537,28 @@ static void test_fills(void)
 	end();
 }
 
+/* Another driver's memory, whose addresses the processor cannot access. */
+static void test_fill_of_a_dmabuf(void)
+{
+	struct accel_device *dev;
+	void *frame = NULL;
+	int fd;
+
+	set_up();
+	ok(!accel_device_open(0, &dev));
+	fd = mock_dmabuf(SIZE);
+	ok(!accel_host_register_dmabuf(dev, fd, SIZE, 0, &frame));
+	refuses(aclrtMemset(frame, SIZE, 1, SIZE), ACL_ERROR_RT_INVALID_MEMORY_TYPE,
+		"the processor cannot access");
+	refuses(aclrtMemsetAsync(frame, SIZE, 1, SIZE, NULL), ACL_ERROR_RT_INVALID_MEMORY_TYPE,
+		"the processor cannot access");
+	gives(aclrtMemcpy(frame, SIZE, ptr, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 0);
+	ok(!accel_host_unregister(dev, frame));
+	close(fd);
+	ok(!accel_device_close(dev));
+	end();
+}
+
 /* Host memory of a fill waits for the stream. */
 static void test_fill_after_the_stream(void)
 {
@@ -591,6 +613,7 @@ int main(void)
 	RUN(test_several_on_a_stream);
 	RUN(test_refused_several);
 	RUN(test_fills);
+	RUN(test_fill_of_a_dmabuf);
 	RUN(test_fill_after_the_stream);
 	RUN(test_fill_of_another_device);
 	return tap_end();
