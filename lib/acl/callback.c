@@ -11,7 +11,33 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static __thread bool is_in_host_function;
+/* ---- Who would wait for itself ---- */
+
+/* Functions under way in this thread that a stream waits for, one called by the other. */
+static __thread unsigned int awaited;
+
+aclError awaited_check(void)
+{
+	if (!awaited)
+		return ACL_SUCCESS;
+	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+			 "a function of aclrtLaunchHostFunc(), or a callback of type "
+			 "ACL_CALLBACK_BLOCK, cannot close a device: it would wait for itself");
+}
+
+void awaited_in_child(void)
+{
+	awaited = 0;
+}
+
+/* In a child that was forked by the function the stream does not wait for it. */
+static void call_awaited(void (*fn)(void *data), void *data)
+{
+	awaited++;
+	fn(data);
+	if (awaited)
+		awaited--;
+}
 
 /* ---- Queueing ---- */
 
@@ -60,15 +86,15 @@ static void block(void *data, int status)
 /*
  * The lock is given up meanwhile. The eventfd does not tell which callback the stream has come to, so
  * they are queued in the order of the list, one after the other: a second thread waits, so that its
- * callback cannot have the first one run before that is queued, or although it never is. A host
- * function does not wait, for the first thread may wait for the host function.
+ * callback cannot have the first one run before that is queued, or although it never is. A function
+ * that a stream waits for does not wait, for the first thread may wait for that stream.
  */
 static struct report *report_claim(const struct on_stream *on, aclrtStream stream)
 {
 	struct object *object;
 
 	while ((object = stream_object(on, stream)) && object->report &&
-	       object->report->launches && !is_in_host_function)
+	       object->report->launches && !awaited)
 		state_wait(&report_done);
 	/* Of a device that is being reset nobody would run it. */
 	if (!object || !object->report || object->device->state != DEVICE_OPEN)
@@ -201,7 +227,10 @@ static struct callback *next_due(struct report *report)
 static void run(struct report *report, struct callback *callback)
 {
 	state_unlock();
-	callback->fn(callback->data);
+	if (callback->is_blocking)
+		call_awaited(callback->fn, callback->data);
+	else
+		callback->fn(callback->data);
 	state_lock();
 	if (callback->is_blocking) {
 		report->blocking--;
@@ -309,29 +338,13 @@ struct host_call {
 	void *args;
 };
 
-aclError host_function_check(void)
-{
-	if (!is_in_host_function)
-		return ACL_SUCCESS;
-	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
-			 "a function of aclrtLaunchHostFunc() cannot close a device: it would wait "
-			 "for itself");
-}
-
-void host_functions_in_child(void)
-{
-	is_in_host_function = false;
-}
-
 static void call_host(void *data, int status)
 {
 	struct host_call call = *(struct host_call *)data;
 
 	(void)status;
 	free(data);
-	is_in_host_function = true;
-	call.func(call.args);
-	is_in_host_function = false;
+	call_awaited(call.func, call.args);
 }
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void *args)

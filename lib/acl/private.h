@@ -219,10 +219,10 @@ struct wait *waits_take_of(struct device *device);
 
 /* ---- callback.c ---- */
 
-/* Refuses what waits for the thread of libaccel that runs host functions, in one of them. */
-aclError host_function_check(void);
-/* In a forked process, where that thread is not. */
-void host_functions_in_child(void);
+/* Refuses what waits for all streams in a function that a stream waits for. */
+aclError awaited_check(void);
+/* In a forked process, where no stream does. */
+void awaited_in_child(void);
 
 /* ---- report.c ---- */
 

@@ -57,7 +57,7 @@ static void after_fork_in_child(void)
 	open_devices = 0;
 	handles_forget();
 	waits_in_child();
-	host_functions_in_child();
+	awaited_in_child();
 	reports_forget();
 	in_child = in_child || inits;
 	inits = 0;
@@ -312,7 +312,7 @@ static aclError close_now(struct device *device, bool wait)
 
 aclError device_reset(int32_t id, bool force)
 {
-	aclError err = host_function_check();
+	aclError err = awaited_check();
 	struct device *device;
 	bool is_open, last;
 
@@ -377,7 +377,7 @@ static uint64_t begin_to_close_all(void)
 /* Before another thread can begin anew: what it opens then is not closed. */
 aclError state_finalize(bool all, uint64_t *left)
 {
-	aclError err = host_function_check();
+	aclError err = awaited_check();
 	uint64_t closing;
 
 	if (err)

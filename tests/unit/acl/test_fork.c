@@ -329,6 +329,9 @@ static void test_fork_in_a_host_function(void)
 	set_up();
 	gives(aclrtLaunchHostFunc(stream, begins_in_a_child, NULL), 0);
 	gives(aclrtSynchronizeStream(stream), 0);
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtLaunchCallback(begins_in_a_child, NULL, ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtProcessReport(10000), 0);
 	end();
 }
 

@@ -591,6 +591,31 @@ static void test_host_function_ends_nothing(void)
 	ok(!mock_files());
 }
 
+static void runs_one(void *data)
+{
+	gives(aclrtLaunchCallback(ends_all, data, ACL_CALLBACK_NO_BLOCK, NULL), 0);
+	gives(aclrtProcessReport(10000), 0);
+}
+
+/* Nor does a callback that blocks its stream, nor one that it runs: the close waits for the stream. */
+static void test_blocking_ends_nothing(void)
+{
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtSubscribeReport(self(), NULL), 0);
+	host[0] = 0;
+	gives(aclrtLaunchCallback(ends_all, host, ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(host[0] == 1);
+	host[0] = 0;
+	gives(aclrtLaunchCallback(runs_one, host, ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(host[0] == 1);
+	gives(aclrtMemset(ptr, SIZE, 1, SIZE), 0);
+	end();
+	ok(!mock_files());
+}
+
 int main(void)
 {
 	RUN(test_own_thread);
@@ -611,5 +636,6 @@ int main(void)
 	RUN(test_dropped_during_its_launch);
 	RUN(test_host_function);
 	RUN(test_host_function_ends_nothing);
+	RUN(test_blocking_ends_nothing);
 	return tap_end();
 }

@@ -936,7 +936,8 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMax,
  * Complete on return. Does not wait for streams. Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_PARAM_INVALID (@count is more than @maxCount; memory);
- * ACL_ERROR_RT_INVALID_MEMORY_TYPE (other host memory).
+ * ACL_ERROR_RT_INVALID_MEMORY_TYPE (other host memory, or memory of another driver that was
+ * registered by its dma-buf: the processor cannot access it).
  */
 ACL_FUNC_VISIBILITY aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value,
 					 size_t count);
@@ -1243,7 +1244,7 @@ ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStre
  * After ACL_CALLBACK_BLOCK, calls that queue in @stream, or wait for it, for its context or for its
  * device, wait until @fn has returned; of the thread that serves it they are
  * ACL_ERROR_RT_PARAM_INVALID until then. aclrtResetDevice() drops it. @fn must not wait for the
- * stream. Thread-safe.
+ * stream, and cannot reset a device or finalize (ACL_ERROR_RT_PARAM_INVALID). Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_STREAM_CONTEXT; ACL_ERROR_RT_STREAM_NO_CB_REG (no thread serves
  * @stream); ACL_ERROR_RT_DEVICE_TASK_ABORT.
