@@ -1124,6 +1124,19 @@ int accel_stream_synchronize_until(struct accel_stream *stream, uint64_t deadlin
 int accel_stream_clear(struct accel_stream *stream);
 
 /**
+ * accel_stream_clear_until() - accel_stream_clear() up to a time
+ * @stream: stream
+ * @deadline: when to give up: CLOCK_MONOTONIC as this process sees it, in nanoseconds, absolute; a
+ *	time in the past does not wait, UINT64_MAX is never
+ *
+ * Waits as accel_stream_clear() does, but not after @deadline. If the time is over the stream stays
+ * failed, and can be cleared by another call.
+ *
+ * Return: as accel_stream_clear(); ``-ETIME`` (what was cancelled has not ended by @deadline).
+ */
+int accel_stream_clear_until(struct accel_stream *stream, uint64_t deadline);
+
+/**
  * accel_stream_add_callback() - call a function after the work of a stream
  * @stream: stream
  * @fn: called with @data, and with 0 or the error of the work before it

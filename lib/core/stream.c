@@ -638,37 +638,60 @@ int accel_device_synchronize(struct accel_device *handle)
 	return err;
 }
 
-/*
- * What was cancelled has to end first, and so do waits of other streams for this one, which have to
- * find out.
- */
 static int clear(struct stream *stream)
 {
 	struct paccel_stream_clear cmd = { .size = sizeof(cmd), .stream = stream->number };
-	int err;
 
-	while ((err = device_ioctl(stream->dev, PACCEL_IOC_STREAM_CLEAR, &cmd)) == -EBUSY) {
-		ticket_wait(stream->dev, ticket_make(stream->number, LOAD(stream->submitted)), NEVER);
-		err = device_ioctl(stream->dev, PACCEL_IOC_STREAM_CLEAR, &cmd);
-		if (err != -EBUSY)
-			break;
-		for (struct snapshot at = { 0 }; next_stream(stream->dev, &at);)
-			ticket_wait(stream->dev, at.submitted, NEVER);
-	}
-	return err;
+	return device_ioctl(stream->dev, PACCEL_IOC_STREAM_CLEAR, &cmd);
 }
 
-int accel_stream_clear(struct accel_stream *handle)
+/*
+ * What was cancelled has to end first, and so do waits of other streams for this one, which have to
+ * find out. Which streams wait is not known: the driver is asked again after each of them.
+ */
+static int clear_until(struct stream *stream, uint64_t deadline)
+{
+	struct device *dev = stream->dev;
+	struct snapshot at = { 0 };
+	int err = clear(stream), waited = 0;
+
+	if (err == -EBUSY) {
+		waited = ticket_wait(dev, ticket_make(stream->number, LOAD(stream->submitted)),
+				     deadline);
+		err = clear(stream);
+	}
+	while (err == -EBUSY && waited != -ETIME) {
+		if (next_stream(dev, &at))
+			waited = ticket_wait(dev, at.submitted, deadline);
+		else
+			at = (struct snapshot){ 0 };
+		err = clear(stream);
+	}
+	return err == -EBUSY ? -ETIME : err;
+}
+
+int accel_stream_clear_until(struct accel_stream *handle, uint64_t deadline)
 {
 	KEEP_ERRNO;
 	struct stream *stream;
 	int err = stream_get(handle, &stream);
 
-	/* Callbacks that are due have to be told of the error. */
-	if (!err && LOAD(stream->slot->error))
-		err = callbacks_wait(stream, NEVER);
 	if (err)
 		return err;
-	err = clear(stream);
+	/* Callbacks that are due have to be told of the error. */
+	if (LOAD(stream->slot->error))
+		err = callbacks_wait(stream, deadline);
+	if (err == -EDEADLK)
+		return err;
+	if (!err)
+		err = clear_until(stream, deadline);
+	if (err == -ETIME)
+		return fail(err, "%s: what was cancelled has not ended by the deadline",
+			    stream->dev->name);
 	return err ? general_error(stream->dev, err) : 0;
+}
+
+int accel_stream_clear(struct accel_stream *stream)
+{
+	return accel_stream_clear_until(stream, NEVER);
 }

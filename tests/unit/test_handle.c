@@ -43,6 +43,7 @@ static void refuse_stream(struct accel_stream *bad, const char *words)
 	refused(accel_stream_synchronize(bad), -EINVAL, words);
 	refused(accel_stream_synchronize_until(bad, 0), -EINVAL, words);
 	refused(accel_stream_clear(bad), -EINVAL, words);
+	refused(accel_stream_clear_until(bad, 0), -EINVAL, words);
 	refused(accel_stream_add_callback(bad, nothing, NULL), -EINVAL, words);
 	refused(accel_stream_eventfd(bad, 0), -EINVAL, words);
 	refused(accel_stream_export_fence(bad, &fd), -EINVAL, words);

@@ -428,11 +428,37 @@ static void test_clear_with_dependents(void)
 	expect(accel_async_device_memory_set(dev, second, device, 2, SIZE), 0);
 	expect(accel_stream_wait_event(second, event), 0);
 	mock_wait_held(0, 1);
+	refused(accel_stream_clear_until(stream, 1), -ETIME, "by the deadline");
+	expect(accel_stream_query(stream), -EIO);
 	pthread_create(&thread, NULL, lets_go, NULL);
 	expect(accel_stream_clear(stream), 0);
 	pthread_join(thread, NULL);
 	ok(mock_calls(PACCEL_NR_STREAM_CLEAR) < 10);
 	expect(accel_stream_query(second), -EIO);
+	expect(accel_stream_query(stream), 0);
+	tear_down();
+}
+
+static sem_t may_return;
+
+static void waits_to_return(void *data, int status)
+{
+	(void)data;
+	(void)status;
+	sem_wait(&may_return);
+}
+
+static void test_clear_with_a_callback(void)
+{
+	set_up();
+	sem_init(&may_return, 0, 0);
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	expect(accel_async_device_memory_set(dev, stream, device, 1, SIZE), 0);
+	expect(accel_stream_add_callback(stream, waits_to_return, NULL), 0);
+	mock_wait_idle();
+	refused(accel_stream_clear_until(stream, 1), -ETIME, "by the deadline");
+	sem_post(&may_return);
+	expect(accel_stream_clear_until(stream, UINT64_MAX), 0);
 	expect(accel_stream_query(stream), 0);
 	tear_down();
 }
@@ -445,6 +471,7 @@ static void test_clear_of_a_good_stream(void)
 	expect(accel_async_device_memory_set(dev, stream, device, 1, SIZE), 0);
 	expect(accel_stream_add_callback(stream, nothing, NULL), 0);
 	expect(accel_stream_clear(stream), 0);
+	expect(accel_stream_clear_until(stream, 0), 0);
 	ok(accel_stream_query(stream) == -EINPROGRESS);
 	mock_release(0);
 	tear_down();
@@ -531,6 +558,7 @@ static void test_bad_arguments(void)
 	refused(accel_stream_query(NULL), -EINVAL, "stream is NULL");
 	refused(accel_stream_synchronize(NULL), -EINVAL, "stream is NULL");
 	refused(accel_stream_clear(NULL), -EINVAL, "stream is NULL");
+	refused(accel_stream_clear_until(NULL, 0), -EINVAL, "stream is NULL");
 	refused(accel_stream_eventfd(NULL, 0), -EINVAL, "stream is NULL");
 	refused(accel_stream_export_fence(NULL, &fd), -EINVAL, "stream is NULL");
 	refused(accel_stream_export_fence(stream, NULL), -EINVAL, "fd is NULL");
@@ -1456,6 +1484,7 @@ int main(void)
 	RUN(test_time_namespace);
 	RUN(test_failure_is_sticky);
 	RUN(test_clear_with_dependents);
+	RUN(test_clear_with_a_callback);
 	RUN(test_clear_of_a_good_stream);
 	RUN(test_removal);
 	RUN(test_lost_in_a_reset);
