@@ -168,7 +168,7 @@ static bool is_failure(int err)
 	return err && err != -EINPROGRESS && err != -EINVAL && err != -EDEADLK && !err_is_lost(err);
 }
 
-aclError stream_told(struct accel_stream *stream, int err)
+static aclError told_until(struct accel_stream *stream, int err, uint64_t deadline)
 {
 	int failed;
 
@@ -177,8 +177,16 @@ aclError stream_told(struct accel_stream *stream, int err)
 	failed = accel_stream_query(stream);
 	if (!is_failure(failed))
 		return call_failed(err);
-	accel_stream_clear(stream);
+	/* The failure is for the call that clears the stream. */
+	err = accel_stream_clear_until(stream, deadline);
+	if (err == -ETIME)
+		return call_failed(err);
 	return call_fail(err_code(failed), "work of the stream failed: %s", accel_strerror(failed));
+}
+
+aclError stream_told(struct accel_stream *stream, int err)
+{
+	return told_until(stream, err, UINT64_MAX);
 }
 
 static void tell_failed(const struct held *held, aclError *code)
@@ -328,10 +336,14 @@ aclError device_synchronize(struct device *device)
 	return err ? err : streams_told(device, accel_device_synchronize(device->dev));
 }
 
+static aclError synchronize_until(struct accel_stream *stream, uint64_t deadline)
+{
+	return told_until(stream, accel_stream_synchronize_until(stream, deadline), deadline);
+}
+
 static aclError wait_for_one(const struct held *held, uint64_t deadline)
 {
-	aclError err = stream_told(held->stream,
-				   accel_stream_synchronize_until(held->stream, deadline));
+	aclError err = synchronize_until(held->stream, deadline);
 
 	stream_put(held);
 	return err;
@@ -373,8 +385,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
 		err = call_fail(ACL_ERROR_RT_PARAM_INVALID,
 				"timeout is %d: -1 for ever, or milliseconds", timeout);
 	else
-		err = stream_told(on.stream, accel_stream_synchronize_until(
-							on.stream, deadline_after(timeout)));
+		err = synchronize_until(on.stream, deadline_after(timeout));
 	stream_leave(&on);
 	return err;
 }
@@ -382,9 +393,13 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
 static aclError query(struct accel_stream *stream, aclrtStreamStatus *status)
 {
 	int err = accel_stream_query(stream);
+	aclError code = ACL_SUCCESS;
 
 	if (err && err != -EINPROGRESS)
-		return stream_told(stream, err);
+		code = told_until(stream, err, 0);
+	/* One whose failure cannot be cleared yet is not waited for. */
+	if (code && code != ACL_ERROR_RT_STREAM_SYNC_TIMEOUT)
+		return code;
 	*status = err ? ACL_STREAM_STATUS_NOT_READY : ACL_STREAM_STATUS_COMPLETE;
 	return ACL_SUCCESS;
 }

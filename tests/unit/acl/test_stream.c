@@ -168,6 +168,34 @@ static void test_timeouts(void)
 	end();
 }
 
+/* The failure stays until what waits for the stream has ended, and is reported then. */
+static void test_timeout_of_a_failure(void)
+{
+	aclrtStream second;
+	aclrtEvent event;
+
+	set_up();
+	second = new_stream();
+	event = new_event();
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	keep_busy(stream);
+	gives(aclrtRecordEvent(event, stream), 0);
+	mock_wait_held(0, 1);
+	mock_release(0);
+	mock_wait_idle();
+	keep_busy(second);
+	gives(aclrtStreamWaitEvent(second, event), 0);
+	mock_wait_held(0, 1);
+	gives(aclrtSynchronizeStreamWithTimeout(stream, 1), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	gives(aclrtSynchronizeDeviceWithTimeout(1), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	ok(status_of(stream) == ACL_STREAM_STATUS_NOT_READY);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(stream), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtSynchronizeStream(second), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtSynchronizeDevice(), 0);
+	end();
+}
+
 static void *makes_streams(void *arg)
 {
 	aclrtStream made;
@@ -672,6 +700,7 @@ int main(void)
 	RUN(test_too_many_streams);
 	RUN(test_destroy_waits);
 	RUN(test_timeouts);
+	RUN(test_timeout_of_a_failure);
 	RUN(test_a_device_with_streams_that_end);
 	RUN(test_a_stream_ends_under_a_wait);
 	RUN(test_work_fails);

@@ -1019,7 +1019,8 @@ ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStream(aclrtStream stream);
  * @stream: stream of the current context, NULL for the default one
  * @timeout: milliseconds; -1 is for ever, 0 does not wait
  *
- * Thread-safe.
+ * A failure is reported when its consequences have ended, callbacks and waits of other streams for
+ * @stream included. If they have not by then, a later call reports it. Thread-safe.
  *
  * Return: as aclrtSynchronizeStream(); ACL_ERROR_RT_STREAM_SYNC_TIMEOUT (not done by then);
  * ACL_ERROR_RT_PARAM_INVALID (@timeout is less than -1).
