@@ -239,7 +239,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
 		answer = -EINPROGRESS;
 	if (!status)
 		err = call_null("status");
-	else if (err_is_lost(answer))
+	else if (answer && answer != -EINPROGRESS)
 		err = call_failed(answer);
 	else
 		*status = answer ? ACL_EVENT_RECORDED_STATUS_NOT_READY :

@@ -456,34 +456,6 @@ static void test_times(void)
 	end();
 }
 
-static void test_event_of_failed_work(void)
-{
-	aclrtEventStatus status;
-	aclrtEvent event;
-	float ms;
-
-	set_up();
-	event = new_event();
-	mock_fail(MOCK_OPERATION, 1, EIO);
-	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
-	/* It may fail before or after the event is queued. */
-	if (!aclrtRecordEvent(event, stream)) {
-		mock_wait_idle();
-		ok(recorded_status(event) == ACL_EVENT_RECORDED_STATUS_NOT_READY);
-		gives(aclrtSynchronizeEvent(event), ACL_ERROR_RT_SYS_DMA);
-		gives(aclrtEventElapsedTime(&ms, event, event),
-		      ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-		gives(aclrtQueryEvent(event, &status), ACL_ERROR_RT_SYS_DMA);
-#pragma GCC diagnostic pop
-	}
-	gives(aclrtSynchronizeStream(stream), ACL_ERROR_RT_SYS_DMA);
-	end();
-}
-
-/* ---- Waits ---- */
-
 static aclrtEventWaitStatus wait_status(aclrtEvent event)
 {
 	aclrtEventWaitStatus status = ACL_EVENT_WAIT_STATUS_RESERVED;
@@ -491,6 +463,39 @@ static aclrtEventWaitStatus wait_status(aclrtEvent event)
 	gives(aclrtQueryEventWaitStatus(event, &status), 0);
 	return status;
 }
+
+static void test_event_of_failed_work(void)
+{
+	aclrtEventRecordedStatus recorded;
+	aclrtEventStatus status;
+	aclrtEvent event;
+	float ms;
+
+	set_up();
+	event = new_event();
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	keep_busy(stream);
+	gives(aclrtRecordEvent(event, stream), 0);
+	mock_release(0);
+	mock_wait_idle();
+	gives(aclrtQueryEventStatus(event, &recorded), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtSynchronizeEvent(event), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtEventElapsedTime(&ms, event, event),
+	      ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	gives(aclrtQueryEvent(event, &status), ACL_ERROR_RT_SYS_DMA);
+#pragma GCC diagnostic pop
+	gives(aclrtStreamWaitEvent(NULL, event), 0);
+	mock_wait_idle();
+	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_COMPLETE);
+	gives(aclrtSynchronizeStream(NULL), ACL_ERROR_RT_SYS_DMA);
+	gives(aclrtSynchronizeStream(stream), ACL_ERROR_RT_SYS_DMA);
+	ok(recorded_status(event) == ACL_EVENT_RECORDED_STATUS_COMPLETE);
+	end();
+}
+
+/* ---- Waits ---- */
 
 static void test_a_stream_waits(void)
 {

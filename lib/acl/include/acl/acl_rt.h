@@ -176,8 +176,7 @@ typedef enum aclrtEventStatus {
 /**
  * enum aclrtEventRecordedStatus - answer of aclrtQueryEventStatus(), the other way round than
  * enum aclrtEventStatus
- * @ACL_EVENT_RECORDED_STATUS_NOT_READY: it has not happened, was not recorded, or the work before
- *	it has failed
+ * @ACL_EVENT_RECORDED_STATUS_NOT_READY: it has not happened, or was not recorded
  * @ACL_EVENT_RECORDED_STATUS_COMPLETE: it has happened
  */
 typedef enum aclrtEventRecordedStatus {
@@ -1154,7 +1153,7 @@ ACL_FUNC_VISIBILITY ACL_DEPRECATED aclError aclrtQueryEvent(aclrtEvent event,
  *
  * Thread-safe.
  *
- * Return: 0, also if the work before it has failed (ACL_EVENT_RECORDED_STATUS_NOT_READY).
+ * Return: 0; the error of the work before it, if that has failed.
  */
 ACL_FUNC_VISIBILITY aclError aclrtQueryEventStatus(aclrtEvent event,
 						   aclrtEventRecordedStatus *status);
