@@ -27,6 +27,10 @@ static aclError allocate_host(const char *name, void **ptr, size_t size,
 	if (!err)
 		err = call_failed_for(accel_host_memory_allocate(here.device->dev, ptr, size),
 				      ACL_ERROR_RT_MEMORY_ALLOCATION);
+	if (!err)
+		err = allocation_keep(here.device, ACCEL_MEMORY_HOST, *ptr, size);
+	if (err && ptr)
+		*ptr = NULL;
 	here_leave(&here);
 	return err;
 }
@@ -54,7 +58,7 @@ static aclError free_host(const char *name, void *ptr, bool wait)
 	if (wait)
 		err = device_synchronize(device);
 	if (!err)
-		err = call_failed(accel_host_memory_deallocate(device->dev, ptr, info.size));
+		err = call_failed(allocation_free(device, ACCEL_MEMORY_HOST, ptr, info.size));
 	device_put(device);
 	return err;
 }
@@ -112,6 +116,8 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag)
 	if (!err)
 		err = call_failed_for(accel_host_register(here.device->dev, ptr, (size_t)size, 0),
 				      ACL_ERROR_RT_MEMORY_ALLOCATION);
+	if (!err)
+		err = allocation_keep(here.device, ACCEL_MEMORY_REGISTERED, ptr, (size_t)size);
 	here_leave(&here);
 	return err;
 }
@@ -141,7 +147,7 @@ aclError aclrtHostUnregister(void *ptr)
 	if (!ptr)
 		return call_null("ptr");
 	while (err == -ENOENT && (device = device_next(&at))) {
-		err = accel_host_unregister(device->dev, ptr);
+		err = allocation_free(device, ACCEL_MEMORY_REGISTERED, ptr, 0);
 		device_put(device);
 	}
 	return err == -ENOENT ? why_not_registered(ptr) : call_failed(err);

@@ -100,6 +100,10 @@ static aclError allocate_device(const char *name, void **ptr, size_t size, unsig
 	err = ptr ? config_check(cfg, false) : call_null("devPtr");
 	if (!err)
 		err = allocate_on(here.device->dev, ptr, size, policy, padding);
+	if (!err)
+		err = allocation_keep(here.device, ACCEL_MEMORY_DEVICE, *ptr, size);
+	if (err && ptr)
+		*ptr = NULL;
 	here_leave(&here);
 	return err;
 }
@@ -195,7 +199,7 @@ static aclError free_device(const char *name, void *ptr, bool wait)
 	if (wait)
 		err = device_synchronize(device);
 	if (!err)
-		err = call_failed(accel_device_memory_deallocate(device->dev, ptr, info.size));
+		err = call_failed(allocation_free(device, ACCEL_MEMORY_DEVICE, ptr, info.size));
 	device_put(device);
 	return err;
 }

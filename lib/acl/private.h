@@ -55,6 +55,7 @@ struct device {
 	atomic_uint users; /* calls under way */
 	aclrtContext context; /* the default one */
 	uint64_t peers; /* bits of the devices that it was let access */
+	void *allocations; /* allocation.c: what was allocated on it by this layer */
 };
 
 void state_lock(void);
@@ -185,6 +186,18 @@ uint64_t deadline_after(int32_t timeout);
 aclError memory_enter(const void *ptr, enum accel_memory_kind kind, const char *argument,
 		      struct accel_pointer_info *info, struct device **device);
 aclError config_check(const aclrtMallocConfig *cfg, bool host);
+
+/* ---- allocation.c ---- */
+
+/* Of a device that is in use: frees the memory with it, or now, if that cannot be recorded. */
+aclError allocation_keep(struct device *device, enum accel_memory_kind kind, void *ptr,
+			 size_t size);
+/* What libaccel returns; the memory may also be another layer's. */
+int allocation_free(struct device *device, enum accel_memory_kind kind, void *ptr, size_t size);
+/* Of a device that is being closed, and that no call uses. */
+void allocations_end(struct device *device);
+/* Under the lock, in a forked process. */
+void allocations_forget(struct device *device);
 
 /* ---- copy.c ---- */
 

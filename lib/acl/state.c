@@ -53,6 +53,7 @@ static void after_fork_in_child(void)
 		devices[i].users = 0;
 		devices[i].context = NULL;
 		devices[i].peers = 0;
+		allocations_forget(&devices[i]);
 	}
 	open_devices = 0;
 	handles_forget();
@@ -301,6 +302,7 @@ static aclError close_now(struct device *device, bool wait)
 		pthread_cond_wait(&changed, &lock);
 	state_unlock();
 	objects_end(device, NULL);
+	allocations_end(device);
 	accel_device_close(device->dev);
 	state_lock();
 	device->dev = NULL;

@@ -250,6 +250,99 @@ static void test_reset_is_counted(void)
 	end();
 }
 
+/* ---- Beside another layer, which has the device open, too ---- */
+
+static struct accel_device *dev;
+static char *ours, *locked, *theirs;
+static char own[4096] __attribute__((aligned(4096)));
+
+static void allocate_beside(void)
+{
+	void *ptr = NULL;
+
+	ok(!accel_device_open(0, &dev));
+	ok(!accel_device_memory_allocate(dev, &ptr, 64));
+	theirs = ptr;
+	ours = memory(64);
+	locked = pinned(64);
+	gives(aclrtHostRegisterV2(own, sizeof(own), ACL_HOST_REG_PINNED), 0);
+}
+
+static void is_freed_but_theirs(void)
+{
+	ok(!allocated(ours) && !allocated(locked) && !allocated(own));
+	ok(allocated(theirs) == 64);
+	ok(!mock_host_ranges(0));
+}
+
+/* Each layer's is freed when that layer ends, whichever comes first. */
+static void test_reset_frees_its_own(void)
+{
+	begin();
+	allocate_beside();
+	gives(aclrtResetDevice(0), 0);
+	is_freed_but_theirs();
+	gives(aclrtSetDevice(0), 0);
+	ours = memory(64);
+	gives(aclrtFree(theirs), 0);
+	gives(aclrtResetDeviceForce(0), 0);
+	ok(!allocated(ours));
+	ok(mock_files());
+	ok(!accel_device_close(dev));
+	ok(!mock_files());
+	gives(aclrtSetDevice(0), 0);
+	allocate_beside();
+	ok(!accel_device_close(dev));
+	ok(allocated(ours) == 64 && allocated(locked) == 64 && allocated(own) == sizeof(own));
+	gives(aclrtResetDevice(0), 0);
+	ok(!mock_files());
+	gives(aclrtSetDevice(0), 0);
+	allocate_beside();
+	end();
+	is_freed_but_theirs();
+	ok(!accel_device_close(dev));
+	ok(!mock_files());
+}
+
+/* What it has freed itself, or another layer for it, is not freed again in the place of another's. */
+static void test_reset_frees_no_more(void)
+{
+	void *ptr = NULL, *rest;
+
+	begin();
+	allocate_beside();
+	gives(aclrtFree(ours), 0);
+	/* The only place that is left. */
+	ok(!accel_device_memory_allocate(dev, &rest, MOCK_SIZE - 128));
+	ours = memory(64);
+	ok(!accel_device_memory_deallocate(dev, ours, 64));
+	ok(!accel_device_memory_allocate(dev, &ptr, 64) && ptr == ours);
+	gives(aclrtHostUnregister(own), 0);
+	ok(!accel_host_register(dev, own, sizeof(own), 0));
+	gives(aclrtFreeHost(locked), 0);
+	gives(aclrtResetDevice(0), 0);
+	ok(allocated(ptr) == 64 && allocated(own) == sizeof(own));
+	ok(!accel_device_close(dev));
+	ok(!mock_files());
+	end();
+}
+
+/* A reset frees what could not be freed before. */
+static void test_reset_frees_what_failed(void)
+{
+	begin();
+	allocate_beside();
+	mock_fail(PACCEL_NR_HOST_FREE, 1, EIO);
+	gives(aclrtHostUnregister(own), ACL_ERROR_RT_SYS_DMA);
+	mock_fail(PACCEL_NR_MEM_FREE, 1, EIO);
+	gives(aclrtFree(ours), ACL_ERROR_RT_SYS_DMA);
+	ok(allocated(ours) && allocated(own));
+	gives(aclrtResetDevice(0), 0);
+	is_freed_but_theirs();
+	ok(!accel_device_close(dev));
+	end();
+}
+
 static void *let_go(void *arg)
 {
 	mock_wait_held(0, 1);
@@ -667,6 +760,9 @@ int main(void)
 	RUN(test_messages);
 	RUN(test_no_device);
 	RUN(test_reset_is_counted);
+	RUN(test_reset_frees_its_own);
+	RUN(test_reset_frees_no_more);
+	RUN(test_reset_frees_what_failed);
 	RUN(test_reset_waits_for_work);
 	RUN(test_a_card_is_removed);
 	RUN(test_a_reset_loses_memory);

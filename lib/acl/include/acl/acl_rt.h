@@ -408,8 +408,9 @@ ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
  * @deviceId: device
  *
  * The last one, or one for a device that was opened by aclrtCreateContext() only, waits for all
- * work of the device, then frees all its memory and ends its contexts, streams and events. Calls of
- * other threads that are under way end first. Callbacks that have not run are dropped. Thread-safe.
+ * work of the device, then frees all memory that was allocated here, ends registrations, contexts,
+ * streams and events. Calls of other threads that are under way end first. Callbacks that have not
+ * run are dropped. Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_INVALID_DEVICEID (there is no such device); ACL_ERROR_RT_CONTEXT_NULL (it
  * is not in use); ACL_ERROR_RT_SYS_DMA (work has failed that nobody was told of; the device is
