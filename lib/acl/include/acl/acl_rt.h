@@ -573,7 +573,8 @@ ACL_FUNC_VISIBILITY aclError aclrtGetCurrentContext(aclrtContext *context);
  *
  * Occupies @size rounded up to 32 bytes, and 32 more (of huge pages of 1 GiB: no more); huge pages
  * round that up. All bytes of it may be used. The start is aligned to 64 bytes. Its contents are
- * undefined. Waits for no stream. Thread-safe.
+ * undefined. The call waits for no stream; it waits for the device to clear freed memory if no other
+ * memory is free. Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_MEMORY_ALLOCATION (no contiguous memory is free, or the quota of the user
  * is reached).
