@@ -111,27 +111,42 @@ static union element element_of(enum type type, struct scalar *value)
 	}
 }
 
-/* The device and the stream of a kernel, for as long as it runs. */
-static struct device *begin(const struct device_context *context, const void *data,
-			    struct accel_stream **stream)
-{
-	struct device *device = plugin_enter_memory(data);
-	enum status status;
+/* What a kernel uses while it runs. */
+struct run {
+	const char *kernel;
+	struct device *device;
+	struct accel_stream *stream;
+	int err; /* the result of the kernel */
+};
 
-	if (!device) {
-		plugin_say("a kernel was called with memory of none of the devices");
-		return NULL;
-	}
-	*stream = paddle->stream(context, &status);
-	return device;
+/*
+ * Functions of Paddle throw C++ exceptions. One that passes through a kernel ends the kernel's use of
+ * the device as a return does: finalize waits until no use is left.
+ */
+#define RUN __attribute__((cleanup(run_end))) struct run
+
+static void run_end(struct run *run)
+{
+	int err;
+
+	if (!run->device)
+		return;
+	err = stream_told(run->stream, run->err);
+	if (err)
+		device_fail(run->device, run->kernel, err);
+	plugin_leave();
 }
 
-static void end(struct device *device, const char *kernel, struct accel_stream *stream, int err)
+static bool run_begin(struct run *run, const struct device_context *context, const void *data)
 {
-	err = stream_told(stream, err);
-	if (err)
-		device_fail(device, kernel, err);
-	plugin_leave();
+	enum status status;
+
+	run->device = plugin_enter_memory(data);
+	if (run->device)
+		run->stream = paddle->stream(context, &status);
+	else
+		plugin_say("a kernel was called with memory of none of the devices");
+	return run->device;
 }
 
 static void full(const struct device_context *context, struct scalar *value, struct tensor *out)
@@ -140,22 +155,16 @@ static void full(const struct device_context *context, struct scalar *value, str
 	enum type type = paddle->type(out, &status);
 	union element element = element_of(type, value);
 	int64_t count = paddle->count(out, &status);
-	/* This throws if there is no memory: nothing is held here yet. */
 	void *data = paddle->allocate(context, out, 0, type, &status);
-	struct accel_stream *stream;
-	struct device *device;
-	int err;
+	RUN run = { .kernel = "full" };
 
-	if (count <= 0)
+	if (count <= 0 || !run_begin(&run, context, data))
 		return;
-	device = begin(context, data, &stream);
-	if (!device)
-		return;
-	err = accel_async_device_memory_fill(device->dev, stream, data, &element, type_sizes[type],
-					     (size_t)count * type_sizes[type], 0);
-	plugin_trace("accel:%d full(%p, %lld elements of type %d) = %d", device->id, data,
-		     (long long)count, (int)type, err);
-	end(device, "full", stream, err);
+	run.err = accel_async_device_memory_fill(run.device->dev, run.stream, data, &element,
+						 type_sizes[type],
+						 (size_t)count * type_sizes[type], 0);
+	plugin_trace("accel:%d full(%p, %lld elements of type %d) = %d", run.device->id, data,
+		     (long long)count, (int)type, run.err);
 }
 
 /* Paddle gives the type once more, in another numbering; that of the tensor is meant. */
@@ -296,25 +305,19 @@ static void contiguous(const struct device_context *context, const struct tensor
 		       struct tensor *out)
 {
 	enum status status = STATUS_SUCCESS;
-	struct accel_stream *stream;
-	struct device *device;
+	RUN run = { .kernel = "contiguous" };
 	struct view view;
 	void *dst;
-	int err;
 
 	read_view(in, &view);
 	if (view.dims <= MAX_DIMS)
 		pack_strides(out, &view);
 	dst = paddle->allocate(context, out, 0, paddle->type(in, &status), &status);
-	if (!view.count)
+	if (!view.count || !run_begin(&run, context, dst))
 		return;
-	device = begin(context, dst, &stream);
-	if (!device)
-		return;
-	err = pack(device, stream, dst, paddle->data(in, &status), &view);
-	plugin_trace("accel:%d contiguous(%p, %zu elements of %zu bytes) = %d", device->id, dst,
-		     view.count, view.element_size, err);
-	end(device, "contiguous", stream, err);
+	run.err = pack(run.device, run.stream, dst, paddle->data(in, &status), &view);
+	plugin_trace("accel:%d contiguous(%p, %zu elements of %zu bytes) = %d", run.device->id, dst,
+		     view.count, view.element_size, run.err);
 }
 
 static void contiguous_context(struct kernel_context *context)

@@ -202,30 +202,37 @@ static int add(struct device *device, stream_t stream, callback_t callback, void
 
 	if (!callback)
 		return plugin_fail(-EINVAL, "callback is NULL");
+	if (!stream)
+		return 0;
 	call = malloc(sizeof(*call));
 	if (!call)
 		return plugin_fail(-ENOMEM, "out of memory");
 	*call = (struct call){ { device->id }, stream, callback, data };
-	if (!stream) {
-		call_back(call, 0);
-		return 0;
-	}
 	err = accel_stream_add_callback(stream, call_back, call);
 	if (err)
 		free(call);
 	return err;
 }
 
-/* Paddle's function frees its data: it is called once, or never if this fails. */
+/*
+ * Paddle's function frees its data: it is called once, or never if this fails. Behind the NULL stream it
+ * is called here, after the use of the device has ended: it may throw a C++ exception.
+ */
 static enum status stream_add_callback(struct place *place, stream_t stream, callback_t callback,
 				       void *data)
 {
 	struct device *device = plugin_enter(__func__, place);
+	enum status status, none = STATUS_SUCCESS;
+	struct place called;
 
 	if (!device)
 		return STATUS_ERROR;
-	return plugin_done(__func__, device, add(device, stream, callback, data), "%p, %p",
-			   (void *)stream, data);
+	called.id = device->id;
+	status = plugin_done(__func__, device, add(device, stream, callback, data), "%p, %p",
+			     (void *)stream, data);
+	if (!stream && status == STATUS_SUCCESS)
+		callback(&called, NULL, data, &none);
+	return status;
 }
 
 void stream_functions(struct interface *table)

@@ -19,12 +19,13 @@ exports_one_function() {
 	[ "$(nm -D --defined-only "$plugin" | awk '{ print $3 }')" = InitPlugin ]
 }
 
+# libgcc_s unwinds the stack for Paddle's exceptions; Paddle needs it itself.
 needs_libaccel_and_libc_only() {
 	local needed
 	needed=$(readelf -d "$plugin" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 	echo "$needed"
 	grep -qx 'libaccel\.so\.0' <<< "$needed" || return 1
-	! grep -vE '^(libaccel\.so\.0|libc\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9])$' <<< "$needed"
+	! grep -vE '^(libaccel\.so\.0|libc\.so\.6|libgcc_s\.so\.1|ld-linux[-a-z0-9_]*\.so\.[0-9])$' <<< "$needed"
 }
 
 looks_beside_and_above() {
@@ -66,7 +67,7 @@ loads_without_card() {
 }
 
 check 'it exports InitPlugin and nothing else' exports_one_function
-check 'it needs libaccel and libc only' needs_libaccel_and_libc_only
+check 'it needs libaccel, libc and the unwinder only' needs_libaccel_and_libc_only
 check 'it looks for libaccel beside it and above' looks_beside_and_above
 check 'it uses public functions of libaccel only' uses_the_public_library
 check 'it is alone in its folder' is_alone_in_its_folder

@@ -15,6 +15,8 @@ define paddle_variant
 PADDLE_LIB_$(1) := $$(PADDLE_SRC:%.c=$$(UNIT_OUT)/$(1)/%.o)
 PADDLE_PROGS_$(1) := $$(patsubst %,$$(UNIT_OUT)/$(1)/paddle_%,$(4))
 
+$$(PADDLE_LIB_$(1)): UNIT_CFLAGS += $(PADDLE_CFLAGS)
+
 $$(PADDLE_PROGS_$(1)): $$(UNIT_OUT)/$(1)/paddle_%: $$(UNIT_OUT)/$(1)/tests/unit/paddle/test_%.o \
 		$$(PADDLE_LIB_$(1)) $$(UNIT_LIB_$(1))
 	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) $$(PADDLE_WRAP_$$*) -pthread

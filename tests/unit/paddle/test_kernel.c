@@ -49,6 +49,9 @@ static size_t kernel_count;
 static const char *library_name;
 static const char *missing;
 
+/* The function that throws, or NULL. */
+static const char *throws;
+
 /* ---- What Paddle has ---- */
 
 void *__real_dlopen(const char *name, int flags);
@@ -67,6 +70,13 @@ void *__wrap_dlopen(const char *name, int flags)
 void *__wrap_dlsym(void *library, const char *name)
 {
 	return missing && !strcmp(name, missing) ? NULL : __real_dlsym(library, name);
+}
+
+/* Unwinds the stack as an exception does, which C cannot throw: up to the start of the thread. */
+static void may_throw(const char *function)
+{
+	if (throws && !strcmp(throws, function))
+		pthread_exit(NULL);
 }
 
 #define PADDLE_FUNCTION(type, name, ...) \
@@ -126,6 +136,7 @@ PADDLE_FUNCTION(struct scalar *, PD_KernelContextScalarAttrAt, struct kernel_con
 PADDLE_FUNCTION(stream_t, PD_DeviceContextGetStream, const struct device_context *context,
 		enum status *status)
 {
+	may_throw(__func__);
 	*status = STATUS_SUCCESS;
 	return context->stream;
 }
@@ -145,6 +156,7 @@ static size_t count_of(const struct tensor *tensor)
 PADDLE_FUNCTION(void *, PD_DeviceContextAllocateTensor, const struct device_context *context,
 		struct tensor *tensor, size_t size, enum type type, enum status *status)
 {
+	may_throw(__func__);
 	(void)context;
 	ok(size == 0 && type == tensor->type);
 	*status = STATUS_SUCCESS;
@@ -156,6 +168,7 @@ PADDLE_FUNCTION(void *, PD_DeviceContextAllocateTensor, const struct device_cont
 PADDLE_FUNCTION(void *, PD_TensorGetDataPointer, const struct tensor *tensor,
 		enum status *status)
 {
+	may_throw(__func__);
 	*status = STATUS_SUCCESS;
 	return tensor->data;
 }
@@ -676,6 +689,49 @@ static void test_failure_is_told_later(void)
 	end();
 }
 
+struct kernel_run {
+	const struct kernel *kernel;
+	struct kernel_context context;
+};
+
+static void *run_kernel(void *data)
+{
+	struct kernel_run *run = data;
+
+	run->kernel->from_context(&run->context);
+	return run;
+}
+
+/* finalize waits for a use of the device that an exception has left behind. */
+static void test_exceptions(void)
+{
+	static const char *const functions[] = { "PD_DeviceContextAllocateTensor",
+						 "PD_DeviceContextGetStream",
+						 "PD_TensorGetDataPointer" };
+	struct device_context device = { 0 };
+	struct scalar scalar = { 0, 77 };
+	struct tensor in, out;
+
+	begin_kernels();
+	in = cube();
+	out = in;
+	out.data = memory_of(accel0, sizeof(numbers));
+	for (size_t i = 0; i < 2 * sizeof(functions) / sizeof(functions[0]); i++) {
+		struct kernel_run run = { kernel_of(i & 1 ? "full" : "contiguous", TYPE_INT64),
+					  { &device, &in, &out, &scalar } };
+		pthread_t thread;
+		void *returned;
+
+		throws = functions[i / 2];
+		ok(!pthread_create(&thread, NULL, run_kernel, &run));
+		pthread_join(thread, &returned);
+		throws = NULL;
+		/* full does not read an address. */
+		ok(!returned == (i != 5));
+	}
+	end();
+}
+
 static void test_kernels_of_a_card_that_is_gone(void)
 {
 	const int64_t dim[] = { 3 }, stride[] = { 2 };
@@ -743,6 +799,7 @@ int main(void)
 	RUN(test_from_context);
 	RUN(test_order);
 	RUN(test_failure_is_told_later);
+	RUN(test_exceptions);
 	RUN(test_kernels_of_a_card_that_is_gone);
 	RUN(test_bad_tensors);
 	return tap_end();

@@ -546,6 +546,35 @@ static void test_callback(void)
 	ok(called.times == 1 && at_once.times == 1);
 }
 
+/* Unwinds the stack as an exception does, which C cannot throw: up to the start of the thread. */
+static void throws(struct place *device, stream_t stream, void *data, enum status *status)
+{
+	(void)device;
+	(void)stream;
+	(void)data;
+	(void)status;
+	pthread_exit(NULL);
+}
+
+static void *adds_one_that_throws(void *data)
+{
+	paddle->stream_add_callback(accel0, NULL, throws, data);
+	return paddle;
+}
+
+/* finalize waits for a use of the device that an exception has left behind. */
+static void test_callback_that_throws(void)
+{
+	pthread_t thread;
+	void *returned;
+
+	begin_with(1);
+	ok(!pthread_create(&thread, NULL, adds_one_that_throws, NULL));
+	pthread_join(thread, &returned);
+	ok(!returned);
+	end();
+}
+
 static void test_callback_of_a_failure(void)
 {
 	struct called called = { 0 };
@@ -736,6 +765,7 @@ int main(void)
 	RUN(test_event_on_a_stream_that_failed);
 	RUN(test_event_without_room);
 	RUN(test_callback);
+	RUN(test_callback_that_throws);
 	RUN(test_callback_of_a_failure);
 	RUN(test_callback_at_finalize);
 	RUN(test_bad_callbacks);
