@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two kernels that Paddle cannot do without. For any other it copies the operands to the
- * host, computes there, and copies the result back. But it fills tensors with `full` in place, by
- * way of the processor if the device has no kernel of its own, and a device's address is not the
- * processor's; and for a view that is not `contiguous` it knows no way at all.
+ * The three kernels that Paddle cannot do without. For any other it copies the operands to the
+ * host, computes there, and copies the result back. But it fills tensors with `full` in place and
+ * accumulates gradients with `add`, by way of the processor if the device has no kernel of its own,
+ * and a device's address is not the processor's; and for a view that is not `contiguous` it knows no
+ * way at all.
  *
- * Neither computes: `full` writes a pattern, `contiguous` moves bytes. They queue on the stream of
- * their context, behind what is still to be done with the memory that they are given.
+ * `full` writes a pattern, `contiguous` moves bytes, and `add` adds in host memory (add.c). They queue
+ * on the stream of their context, behind what is still to be done with the memory that they are given.
  */
-#include "private.h"
-
-#include "paddle_api.h"
+#include "kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DIMS 16
-
-static const struct paddle_api *paddle;
+const struct paddle_api *paddle;
 
 static const size_t type_sizes[TYPES] = {
 	[TYPE_BOOL] = 1,
@@ -60,7 +57,7 @@ static uint32_t float_bits(float value)
 	return bits;
 }
 
-static uint16_t to_bfloat16(float value)
+uint16_t to_bfloat16(float value)
 {
 	uint32_t bits = float_bits(value);
 
@@ -68,7 +65,7 @@ static uint16_t to_bfloat16(float value)
 }
 
 /* The smallest normal number is 2^-14, below it are multiples of 2^-24. */
-static uint16_t to_float16(float value)
+uint16_t to_float16(float value)
 {
 	uint32_t bits = float_bits(value), sign = bits >> 16 & 0x8000, magnitude = bits & INT32_MAX;
 
@@ -111,21 +108,7 @@ static union element element_of(enum type type, struct scalar *value)
 	}
 }
 
-/* What a kernel uses while it runs. */
-struct run {
-	const char *kernel;
-	struct device *device;
-	struct accel_stream *stream;
-	int err; /* the result of the kernel */
-};
-
-/*
- * Functions of Paddle throw C++ exceptions. One that passes through a kernel ends the kernel's use of
- * the device as a return does: finalize waits until no use is left.
- */
-#define RUN __attribute__((cleanup(run_end))) struct run
-
-static void run_end(struct run *run)
+void run_end(struct run *run)
 {
 	int err;
 
@@ -137,7 +120,7 @@ static void run_end(struct run *run)
 	plugin_leave();
 }
 
-static bool run_begin(struct run *run, const struct device_context *context, const void *data)
+bool run_begin(struct run *run, const struct device_context *context, const void *data)
 {
 	enum status status;
 
@@ -184,16 +167,7 @@ static void full_context(struct kernel_context *context)
 
 /* ---- contiguous ---- */
 
-struct view {
-	size_t dims;
-	size_t element_size;
-	size_t count;
-	int64_t dim[MAX_DIMS];
-	int64_t stride[MAX_DIMS]; /* elements */
-	int64_t lowest, highest; /* elements from the first, both included */
-};
-
-static void read_view(const struct tensor *tensor, struct view *view)
+void view_read(const struct tensor *tensor, struct view *view)
 {
 	enum status status;
 
@@ -223,7 +197,7 @@ static size_t run_of(const struct view *view, size_t *outer)
 }
 
 /* The next place of the dimensions before the run, as the digits of a number. */
-static int64_t step(const struct view *view, size_t outer, int64_t *at)
+int64_t view_step(const struct view *view, size_t outer, int64_t *at)
 {
 	int64_t moved = 0;
 
@@ -246,7 +220,7 @@ static void gather(char *to, const char *from, const struct view *view)
 	for (size_t done = 0; done < view->count; done += run) {
 		memcpy(to, from, size);
 		to += size;
-		from += step(view, outer, at) * (int64_t)view->element_size;
+		from += view_step(view, outer, at) * (int64_t)view->element_size;
 	}
 }
 
@@ -289,7 +263,7 @@ static int pack(struct device *device, struct accel_stream *stream, void *dst, c
 }
 
 /* A tensor that is made for the result of an operation of one operand has that one's strides. */
-static void pack_strides(struct tensor *out, const struct view *view)
+void view_pack(struct tensor *out, const struct view *view)
 {
 	int64_t strides[MAX_DIMS], next = 1;
 	enum status status;
@@ -309,9 +283,9 @@ static void contiguous(const struct device_context *context, const struct tensor
 	struct view view;
 	void *dst;
 
-	read_view(in, &view);
+	view_read(in, &view);
 	if (view.dims <= MAX_DIMS)
-		pack_strides(out, &view);
+		view_pack(out, &view);
 	dst = paddle->allocate(context, out, 0, paddle->type(in, &status), &status);
 	if (!view.count || !run_begin(&run, context, dst))
 		return;
@@ -329,7 +303,7 @@ static void contiguous_context(struct kernel_context *context)
 /* ---- Registration ---- */
 
 static const enum argument of_full[] = { ARGUMENT_INT_ARRAY, ARGUMENT_SCALAR, ARGUMENT_TYPE };
-static const enum argument of_kernels[] = { ARGUMENT_CONTEXT, ARGUMENT_TENSOR };
+static const enum argument of_kernels[] = { ARGUMENT_CONTEXT, ARGUMENT_TENSOR, ARGUMENT_TENSOR };
 
 static const struct kernel_arguments full_takes = {
 	.in_count = 1, .in = of_kernels, .attribute_count = 3, .attributes = of_full,
@@ -341,6 +315,11 @@ static const struct kernel_arguments contiguous_takes = {
 	.out_count = 1, .out = of_kernels + 1,
 };
 
+static const struct kernel_arguments add_takes = {
+	.in_count = 3, .in = of_kernels, .attribute_count = 0, .attributes = of_full,
+	.out_count = 1, .out = of_kernels + 1,
+};
+
 /* Nothing in or out has another type than the kernel. */
 static void define(const void *key, void *kernel)
 {
@@ -348,9 +327,9 @@ static void define(const void *key, void *kernel)
 	(void)kernel;
 }
 
-static void add(const char *name, const char *device_type, enum type type,
-		const struct kernel_arguments *takes, void (*from_context)(struct kernel_context *),
-		void *from_arguments)
+static void define_kernel(const char *name, const char *device_type, enum type type,
+			  const struct kernel_arguments *takes,
+			  void (*from_context)(struct kernel_context *), void *from_arguments)
 {
 	paddle->register_kernel(name, device_type, type, ANY_LAYOUT, takes->in_count, takes->in,
 				takes->attribute_count, takes->attributes, takes->out_count,
@@ -373,17 +352,20 @@ void kernels_register(const char *device_type)
 {
 	paddle = paddle_api_find();
 	if (!paddle) {
-		plugin_say("this Paddle has no C functions for kernels: clear_grad() and views that "
-			   "are not contiguous will not work");
+		plugin_say("this Paddle has no C functions for kernels: clear_grad(), views that are "
+			   "not contiguous and accumulated gradients will not work");
 		return;
 	}
 	for (enum type type = TYPE_BOOL; type < TYPES; type++) {
 		if (!is_used(type))
 			continue;
 		if (can_fill(type))
-			add("full", device_type, type, &full_takes, full_context,
-			    (void *)full_arguments);
-		add("contiguous", device_type, type, &contiguous_takes, contiguous_context,
-		    (void *)contiguous);
+			define_kernel("full", device_type, type, &full_takes, full_context,
+				      (void *)full_arguments);
+		if (can_add(type))
+			define_kernel("add", device_type, type, &add_takes, add_context,
+				      (void *)add_arguments);
+		define_kernel("contiguous", device_type, type, &contiguous_takes,
+			      contiguous_context, (void *)contiguous);
 	}
 }

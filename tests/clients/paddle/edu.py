@@ -63,6 +63,16 @@ def trained():
 
 
 @check
+def accumulated():
+    """backward() without clear_grad() adds to the gradient on the device"""
+    array = np.arange(6, dtype="float32").reshape(2, 3)
+    tensor = paddle.to_tensor(array, stop_gradient=False)
+    for _ in range(2):
+        (tensor * tensor).sum().backward()
+    same(on_card(tensor.grad, NUMBER).numpy(), 4 * array)
+
+
+@check
 def out_of_memory():
     """out of memory is a MemoryError with numbers, and the program goes on"""
     array = np.arange(128, dtype="float32")

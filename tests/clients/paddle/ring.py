@@ -302,6 +302,27 @@ def cleared():
     same(on_card(layer.weight.grad).numpy(), np.zeros((3, 2), "float32"))
 
 
+def accumulated_gradients(device, kind):
+    """Of six backward() calls: a matrix, also as its transposed view, and a row that is broadcast. The
+    CPU has no operations of float16, so these are of float64."""
+    paddle.set_device(device)
+    matrix = paddle.to_tensor(random((4, 6), kind), stop_gradient=False)
+    row = paddle.to_tensor(random(4, kind, seed=2), stop_gradient=False)
+    for factor in (1, 2, 3):
+        ((matrix.t().cast("float64") + row.cast("float64")) * factor).sum().backward()
+        (matrix.cast("float64") * factor).sum().backward()
+    return matrix.grad, row.grad
+
+
+@check
+def accumulated():
+    """backward() without clear_grad() adds to the gradients on the device"""
+    for kind in ("float16", "float32", "float64"):
+        for got, wanted in zip(accumulated_gradients("accel:0", kind),
+                               accumulated_gradients("cpu", kind)):
+            same(on_card(got).numpy(), wanted.numpy())
+
+
 @check
 def second_gradient():
     """a gradient of a gradient"""

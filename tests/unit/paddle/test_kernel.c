@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 
+#define MAX_DIMS 16 /* of a view */
 #define MAX_KERNELS 64
 
 struct tensor {
@@ -33,6 +34,7 @@ struct kernel_context {
 	struct device_context *device;
 	struct tensor *in, *out;
 	struct scalar *scalar;
+	struct tensor *other;
 };
 
 static struct kernel {
@@ -115,8 +117,8 @@ PADDLE_FUNCTION(struct device_context *, PD_KernelContextGetDeviceContext,
 PADDLE_FUNCTION(struct tensor *, PD_KernelContextInputAt, struct kernel_context *context,
 		size_t index)
 {
-	ok(index == 0);
-	return context->in;
+	ok(index < 2);
+	return index ? context->other : context->in;
 }
 
 PADDLE_FUNCTION(struct tensor *, PD_KernelContextOutputAt, struct kernel_context *context,
@@ -298,12 +300,13 @@ static void test_registered(void)
 	const struct kernel *kernel;
 
 	begin_kernels();
-	ok(silent() && kernel_count == 10 + 12);
+	ok(silent() && kernel_count == 10 + 12 + 6);
 	for (enum type type = TYPE_BOOL; type < TYPES; type++) {
 		bool unused = type == TYPE_UINT16 || type == TYPE_UINT32 || type == TYPE_UINT64;
 
 		ok(!kernel_of("full", type) == (unused || type >= TYPE_COMPLEX64));
 		ok(!kernel_of("contiguous", type) == unused);
+		ok(!kernel_of("add", type) == (type < TYPE_FLOAT16));
 	}
 	kernel = kernel_of("full", TYPE_FLOAT32);
 	ok(kernel->in_count == 1 && kernel->in[0] == 0);
@@ -313,6 +316,9 @@ static void test_registered(void)
 	kernel = kernel_of("contiguous", TYPE_INT64);
 	ok(kernel->in_count == 2 && kernel->in[0] == 0 && kernel->in[1] == 1);
 	ok(kernel->attribute_count == 0 && kernel->out_count == 1 && kernel->out[0] == 1);
+	kernel = kernel_of("add", TYPE_FLOAT16);
+	ok(kernel->in_count == 3 && kernel->in[0] == 0 && kernel->in[1] == 1 && kernel->in[2] == 1);
+	ok(kernel->attribute_count == 0 && kernel->out_count == 1 && kernel->out[0] == 1);
 	end();
 }
 
@@ -321,7 +327,7 @@ static void test_older_library(void)
 	library_name = "libpaddle.so";
 	kernel_count = 0;
 	load_plugin();
-	ok(kernel_count == 10 + 12);
+	ok(kernel_count == 10 + 12 + 6);
 }
 
 static void test_without_library(void)
@@ -605,7 +611,7 @@ static void test_from_context(void)
 	struct tensor whole, view, out = tensor_of(TYPE_INT64, 1, dim);
 	struct device_context device = { 0 };
 	struct scalar scalar = { 0, 77 };
-	struct kernel_context context = { &device, NULL, &out, &scalar };
+	struct kernel_context context = { &device, NULL, &out, &scalar, NULL };
 	int64_t got[4];
 
 	begin_kernels();
@@ -618,6 +624,201 @@ static void test_from_context(void)
 	kernel_of("contiguous", TYPE_INT64)->from_context(&context);
 	read_back(got, &out);
 	ok(got[0] == 0 && got[1] == 6 && got[3] == 18);
+	end();
+}
+
+/* ---- add ---- */
+
+typedef void (*add_t)(struct device_context *context, const struct tensor *x,
+		      const struct tensor *y, struct tensor *out);
+
+static void run_add(const struct tensor *x, const struct tensor *y, struct tensor *out)
+{
+	struct device_context context = { 0 };
+	add_t add = (add_t)kernel_of("add", x->type)->from_arguments;
+
+	add(&context, x, y, out);
+}
+
+static void write_to(struct tensor *tensor, const void *from)
+{
+	size_t size = count_of(tensor) * sizes[tensor->type];
+
+	tensor->data = memory_of(accel0, size);
+	gives(paddle->memory_copy_h2d(accel0, tensor->data, from, size), STATUS_SUCCESS);
+}
+
+struct added {
+	enum type type;
+	uint64_t x[2], y[2], sum[2];
+};
+
+#define TWO(a) { a, a }
+
+static void test_add_of_each_type(void)
+{
+	static const struct added all[] = {
+		{ TYPE_FLOAT16, TWO(0x3c00), TWO(0x3e00), TWO(0x4100) }, /* 1 + 1.5 */
+		{ TYPE_FLOAT16, TWO(0x0001), TWO(0x0001), TWO(0x0002) }, /* of 2^-24 */
+		{ TYPE_FLOAT16, TWO(0x8001), TWO(0xc000), TWO(0xc000) },
+		{ TYPE_FLOAT16, TWO(0x7bff), TWO(0x7bff), TWO(0x7c00) },
+		{ TYPE_FLOAT16, TWO(0x7c00), TWO(0xfc00), TWO(0x7e00) },
+		{ TYPE_BFLOAT16, TWO(0x3f80), TWO(0xbfc0), TWO(0xbf00) }, /* 1 - 1.5 */
+		{ TYPE_FLOAT32, TWO(0x3f800000), TWO(0x3fc00000), TWO(0x40200000) },
+		{ TYPE_FLOAT64, TWO(0x3ff0000000000000), TWO(0xbff8000000000000),
+		  TWO(0xbfe0000000000000) },
+		{ TYPE_COMPLEX64, TWO(0x3f80000000000000), TWO(0x3fc000003f800000),
+		  TWO(0x402000003f800000) }, /* i + (1 + 1.5 i) */
+		{ TYPE_COMPLEX128, { 0, 0x3ff0000000000000 }, { 0xbff8000000000000, 0 },
+		  { 0xbff8000000000000, 0x3ff0000000000000 } },
+	};
+
+	begin_kernels();
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		const size_t size = sizes[all[i].type];
+		const int64_t dim[] = { 3, 5 };
+		struct tensor x = tensor_of(all[i].type, 2, dim), y = x, out = x;
+		char bytes[3][15 * 16];
+
+		for (size_t j = 0; j < 15; j++) {
+			memcpy(bytes[0] + j * size, all[i].x, size);
+			memcpy(bytes[1] + j * size, all[i].y, size);
+		}
+		write_to(&x, bytes[0]);
+		write_to(&y, bytes[1]);
+		run_add(&x, &y, &out);
+		read_back(bytes[2], &out);
+		for (size_t j = 0; j < 15; j++)
+			ok(!memcmp(bytes[2] + j * size, all[i].sum, size));
+		release(&x);
+		release(&y);
+		release(&out);
+	}
+	ok(silent());
+	end();
+}
+
+static struct tensor numbers_of(size_t dims, const int64_t *dim, double first)
+{
+	struct tensor tensor = tensor_of(TYPE_FLOAT64, dims, dim);
+	double values[24];
+
+	for (int i = 0; i < 24; i++)
+		values[i] = first + i;
+	write_to(&tensor, values);
+	return tensor;
+}
+
+/* As a gradient is accumulated: the sum replaces the first operand. */
+static void test_add_in_place(void)
+{
+	const int64_t dim[] = { 4, 6 };
+	struct tensor x, y;
+	double got[24];
+	char *data;
+
+	begin_kernels();
+	x = numbers_of(2, dim, 0);
+	y = numbers_of(2, dim, 100);
+	data = x.data;
+	run_add(&x, &y, &x);
+	ok(x.data == data);
+	read_back(got, &x);
+	for (int i = 0; i < 24; i++)
+		ok(got[i] == 100 + 2 * i);
+	run_add(&x, &x, &x);
+	read_back(got, &x);
+	for (int i = 0; i < 24; i++)
+		ok(got[i] == 200 + 4 * i);
+	ok(silent());
+	end();
+}
+
+/* Columns 1 and 3 of a matrix, transposed: the others keep what they have, and so do the strides. */
+static void test_add_in_place_of_a_view(void)
+{
+	const int64_t dim[] = { 4, 6 }, small[] = { 2, 4 }, stride[] = { 2, 6 };
+	struct tensor whole, view, y;
+	double got[24];
+
+	begin_kernels();
+	whole = numbers_of(2, dim, 0);
+	y = numbers_of(2, small, 100);
+	view = view_of(&whole, 2, small, stride);
+	view.data += sizeof(double);
+	run_add(&view, &y, &view);
+	ok(view.stride[0] == 2 && view.stride[1] == 6);
+	read_back(got, &whole);
+	for (int i = 0; i < 24; i++) {
+		int row = i / 6, column = i % 6;
+		bool in = column == 1 || column == 3;
+
+		ok(got[i] == i + (in ? 100 + column / 2 * 4 + row : 0));
+	}
+	ok(silent());
+	end();
+}
+
+static void test_add_broadcasts(void)
+{
+	const int64_t dim[] = { 2, 3, 4 }, row[] = { 4 }, column[] = { 3, 1 };
+	struct tensor x, y, z, scalar, out;
+	double got[24];
+
+	begin_kernels();
+	x = numbers_of(3, dim, 0);
+	y = numbers_of(1, row, 100);
+	z = numbers_of(2, column, 1000);
+	scalar = numbers_of(0, dim, 7);
+	out = tensor_of(TYPE_FLOAT64, 3, dim);
+	out.stride[0] = 1; /* as of an operand that is transposed */
+	run_add(&x, &y, &out);
+	ok(out.stride[0] == 12);
+	read_back(got, &out);
+	for (int i = 0; i < 24; i++)
+		ok(got[i] == i + 100 + i % 4);
+	run_add(&z, &x, &out);
+	read_back(got, &out);
+	for (int i = 0; i < 24; i++)
+		ok(got[i] == i + 1000 + i / 4 % 3);
+	run_add(&scalar, &x, &out);
+	read_back(got, &out);
+	for (int i = 0; i < 24; i++)
+		ok(got[i] == i + 7);
+	out = tensor_of(TYPE_FLOAT64, 0, dim);
+	run_add(&scalar, &scalar, &out);
+	read_back(got, &out);
+	ok(got[0] == 14 && silent());
+	end();
+}
+
+static void test_add_that_fails(void)
+{
+	int64_t dim[MAX_DIMS] = { 1 };
+	struct tensor x, out;
+
+	begin_kernels();
+	x = numbers_of(1, dim, 1);
+	out = tensor_of(TYPE_FLOAT64, 1, dim);
+	out.data = memory_of(accel0, 64);
+	mock_fail(PACCEL_NR_COPY, 1, EIO);
+	log_clear();
+	run_add(&x, &x, &out);
+	ok(said("add: "));
+	gives(paddle->synchronize_stream(accel0, NULL), STATUS_INTERNAL);
+	for (int i = 0; i < MAX_DIMS; i++)
+		dim[i] = 1;
+	out = tensor_of(TYPE_FLOAT64, MAX_DIMS, dim);
+	log_clear();
+	run_add(&x, &x, &out);
+	ok(said("a sum of 16 dimensions"));
+	gives(paddle->synchronize_stream(accel0, NULL), STATUS_ERROR);
+	dim[0] = 0;
+	x = tensor_of(TYPE_FLOAT64, 1, dim);
+	out = x;
+	log_clear();
+	run_add(&x, &x, &out);
+	ok(silent());
 	end();
 }
 
@@ -718,7 +919,7 @@ static void test_exceptions(void)
 	out.data = memory_of(accel0, sizeof(numbers));
 	for (size_t i = 0; i < 2 * sizeof(functions) / sizeof(functions[0]); i++) {
 		struct kernel_run run = { kernel_of(i & 1 ? "full" : "contiguous", TYPE_INT64),
-					  { &device, &in, &out, &scalar } };
+					  { &device, &in, &out, &scalar, &in } };
 		pthread_t thread;
 		void *returned;
 
@@ -797,6 +998,11 @@ int main(void)
 	RUN(test_contiguous_of_one_piece);
 	RUN(test_nothing);
 	RUN(test_from_context);
+	RUN(test_add_of_each_type);
+	RUN(test_add_in_place);
+	RUN(test_add_in_place_of_a_view);
+	RUN(test_add_broadcasts);
+	RUN(test_add_that_fails);
 	RUN(test_order);
 	RUN(test_failure_is_told_later);
 	RUN(test_exceptions);
