@@ -75,13 +75,20 @@ static enum status memory_copy_p2p(struct place *dst_device, struct place *src_d
 typedef int (*queue_t)(struct accel_device *dev, struct accel_stream *stream, void *dst,
 		       const void *src, size_t size);
 
+/* A copy of 0 bytes takes any addresses, but no stream that another copy would refuse. */
+static int queue_nothing(stream_t stream)
+{
+	int err = stream ? accel_stream_query(stream) : 0;
+
+	return err == -EINPROGRESS ? 0 : err;
+}
+
 static int queue(struct device *device, stream_t stream, queue_t copy, void *dst, const void *src,
 		 size_t size)
 {
-	int err = 0;
+	int err = size ? copy(device->dev, stream, dst, src, size) : queue_nothing(stream);
 
-	if (size)
-		err = stream_told(stream, copy(device->dev, stream, dst, src, size));
+	err = stream_told(stream, err);
 	return err ? err : device_pending(device);
 }
 
@@ -118,12 +125,11 @@ static enum status async_memory_copy_d2d(struct place *place, stream_t stream, v
 static int queue_between(const struct pair *pair, stream_t stream, void *dst, const void *src,
 			 size_t size)
 {
-	int err = 0;
+	int err = size ? accel_async_memory_copy_p2p(pair->dst->dev, pair->src->dev, stream, dst,
+						     src, size)
+		       : queue_nothing(stream);
 
-	if (size)
-		err = stream_told(stream,
-				  accel_async_memory_copy_p2p(pair->dst->dev, pair->src->dev,
-							      stream, dst, src, size));
+	err = stream_told(stream, err);
 	return err ? err : pending_of_both(pair);
 }
 

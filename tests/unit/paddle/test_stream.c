@@ -504,6 +504,48 @@ static void test_event_without_room(void)
 	end();
 }
 
+/* ---- Copies of 0 bytes ---- */
+
+/* All four on one stream. */
+static void copy_nothing(stream_t stream, enum status status)
+{
+	gives(paddle->async_memory_copy_h2d(accel0, stream, NULL, NULL, 0), status);
+	gives(paddle->async_memory_copy_d2h(accel0, stream, NULL, NULL, 0), status);
+	gives(paddle->async_memory_copy_d2d(accel0, stream, NULL, NULL, 0), status);
+	gives(paddle->async_memory_copy_p2p(accel0, accel1, stream, NULL, NULL, 0), status);
+}
+
+/* They take any addresses, but no stream that other copies refuse. */
+static void test_empty_copies(void)
+{
+	stream_t stream;
+	char *ptr;
+
+	begin_with(2);
+	ptr = memory_of(accel0, 64);
+	stream = stream_of(accel0);
+	copy_nothing(NULL, STATUS_SUCCESS);
+	copy_nothing(stream, STATUS_SUCCESS);
+	mock_hold(0);
+	gives(paddle->async_memory_copy_h2d(accel0, stream, ptr, bytes, 64), STATUS_SUCCESS);
+	copy_nothing(stream, STATUS_SUCCESS);
+	gives(paddle->query_stream(accel0, stream), STATUS_FAILED);
+	mock_release(0);
+	gives(paddle->synchronize_stream(accel0, stream), STATUS_SUCCESS);
+	ok(silent());
+	mock_fail_operation(0, 1, EIO);
+	gives(paddle->async_memory_copy_h2d(accel0, stream, ptr, bytes, 64), STATUS_SUCCESS);
+	mock_wait_idle();
+	gives(paddle->async_memory_copy_h2d(accel0, stream, NULL, NULL, 0), STATUS_INTERNAL);
+	copy_nothing(stream, STATUS_SUCCESS);
+	gives(paddle->destroy_stream(accel0, stream), STATUS_SUCCESS);
+	log_clear();
+	copy_nothing(stream, STATUS_ERROR);
+	ok(said("stream was destroyed"));
+	copy_nothing((stream_t)bytes, STATUS_ERROR);
+	end();
+}
+
 /* ---- Callbacks ---- */
 
 struct called {
@@ -764,6 +806,7 @@ int main(void)
 	RUN(test_events_of_a_card_that_is_gone);
 	RUN(test_event_on_a_stream_that_failed);
 	RUN(test_event_without_room);
+	RUN(test_empty_copies);
 	RUN(test_callback);
 	RUN(test_callback_that_throws);
 	RUN(test_callback_of_a_failure);
