@@ -10,13 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/*
- * Of a granule more than this (the ring device's is a page) Paddle would round every tensor up to a
- * page; with less, what it has cached serves several small ones. A granule below it is kept: a
- * device of 4032 bytes has no room for chunks of 512.
- */
-#define MIN_CHUNK_MOST 512
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
 static pthread_once_t forks_watched = PTHREAD_ONCE_INIT;
@@ -177,7 +170,7 @@ static int device_open(struct device *device, int index, size_t min_chunk)
 	if (!err && !min_chunk) {
 		err = accel_device_get_info(device->dev, &info);
 		if (!err)
-			min_chunk = info.granule < MIN_CHUNK_MOST ? info.granule : MIN_CHUNK_MOST;
+			min_chunk = info.granule;
 	}
 	device->min_chunk = min_chunk;
 	if (err && device->dev)

@@ -2,10 +2,8 @@
 /*
  * Statistics, and the sizes that Paddle's allocators ask for.
  *
- * Four of them are left out: largest chunk, largest allocation, first and further growth of a pool.
- * Paddle then takes 92 % of the free memory, which works on every device. If they were the size of
- * the device's memory, Paddle's second allocator would ask for more than is left as soon as
- * anything is in use.
+ * Three of them are left out: largest chunk, first and further growth of a pool. Paddle takes the
+ * largest allocation for the largest chunk then.
  */
 #include "private.h"
 
@@ -34,6 +32,35 @@ static enum status device_min_chunk_size(struct place *place, size_t *size)
 	return plugin_done(__func__, device, 0, "%zu", *size);
 }
 
+/*
+ * An allocation is contiguous, so it is the longest free part. While memory is being cleared that part
+ * still grows, and an allocation waits for it: all that is free is the limit then.
+ */
+static uint64_t available(const struct accel_memory_stats *stats)
+{
+	uint64_t most = stats->dirty ? stats->free + stats->dirty : stats->largest_free;
+	uint64_t left = stats->user_max > stats->user ? stats->user_max - stats->user : 0;
+
+	return stats->user_max && left < most ? left : most;
+}
+
+static enum status device_max_alloc_size(struct place *place, size_t *size)
+{
+	struct device *device = plugin_enter(__func__, place);
+	struct accel_memory_stats stats = { 0 };
+	int err;
+
+	if (size)
+		*size = 0;
+	if (!device)
+		return STATUS_ERROR;
+	if (!size)
+		return plugin_done(__func__, device, plugin_fail(-EINVAL, "size is NULL"), "NULL");
+	err = accel_memory_stats_full(device->dev, &stats);
+	*size = err ? 0 : available(&stats);
+	return plugin_done(__func__, device, err, "%zu", *size);
+}
+
 static enum status device_extra_padding_size(struct place *place, size_t *size)
 {
 	struct device *device = plugin_enter(__func__, place);
@@ -50,5 +77,6 @@ void size_functions(struct interface *table)
 {
 	table->device_memory_stats = device_memory_stats;
 	table->device_min_chunk_size = device_min_chunk_size;
+	table->device_max_alloc_size = device_max_alloc_size;
 	table->device_extra_padding_size = device_extra_padding_size;
 }

@@ -391,6 +391,44 @@ static void test_stats(void)
 	end();
 }
 
+static size_t max_alloc(void)
+{
+	size_t size = 99;
+
+	gives(paddle->device_max_alloc_size(accel0, &size), STATUS_SUCCESS);
+	return size;
+}
+
+/* What one allocation can get: the longest part that is free, within the user's quota. */
+static void test_max_alloc_size(void)
+{
+	char *parts[3];
+	size_t size = 99;
+
+	begin_with(1);
+	ok(max_alloc() == 4032);
+	for (int i = 0; i < 3; i++)
+		parts[i] = memory_of(accel0, 1024);
+	ok(max_alloc() == 4032 - 3 * 1024);
+	gives(paddle->device_memory_deallocate(accel0, parts[1], 1024), STATUS_SUCCESS);
+	/* This part is still to be cleared. */
+	ok(max_alloc() == 4032 - 2 * 1024);
+	memory_of(accel0, 1024);
+	ok(max_alloc() == 4032 - 3 * 1024);
+	mock_quota(0, 3 * 1024 + 128);
+	ok(max_alloc() == 128);
+	mock_quota(0, 64);
+	ok(max_alloc() == 0);
+	refuses(paddle->device_max_alloc_size(accel0, NULL), STATUS_ERROR, "size is NULL");
+	refuses(paddle->device_max_alloc_size(accel1, &size), STATUS_ERROR, "no device 1");
+	ok(size == 0);
+	mock_remove(0);
+	size = 99;
+	refuses(paddle->device_max_alloc_size(accel0, &size), STATUS_INTERNAL, "removed");
+	ok(size == 0);
+	end();
+}
+
 static void test_sizes(void)
 {
 	size_t size = 0;
@@ -484,6 +522,7 @@ int main(void)
 	RUN(test_async_copies_without_stream);
 	RUN(test_card_that_fails_a_copy);
 	RUN(test_stats);
+	RUN(test_max_alloc_size);
 	RUN(test_sizes);
 	RUN(test_unplug);
 	RUN(test_sentence_is_said_once);
