@@ -58,6 +58,11 @@ bool plugin_in_child(void)
 	return in_child;
 }
 
+int plugin_waited(int err)
+{
+	return in_child && err == -EPERM ? 0 : err;
+}
+
 /* ---- Calls that use a device ---- */
 
 /* Under the lock. */
@@ -167,15 +172,16 @@ static int device_open(struct device *device, int index, size_t min_chunk)
 	int err = accel_device_open(index, &device->dev);
 	struct accel_device_info info;
 
-	if (!err && !min_chunk) {
-		err = accel_device_get_info(device->dev, &info);
-		if (!err)
-			min_chunk = info.granule;
-	}
-	device->min_chunk = min_chunk;
-	if (err && device->dev)
+	if (err)
+		return err;
+	err = accel_device_get_info(device->dev, &info);
+	if (err) {
 		accel_device_close(device->dev);
-	return err;
+		return err;
+	}
+	device->min_chunk = min_chunk ? min_chunk : info.granule;
+	device->total = info.memory_size;
+	return 0;
 }
 
 /* One that cannot be used is left out, and the others move up: Paddle numbers without gaps. */

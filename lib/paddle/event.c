@@ -57,7 +57,7 @@ static enum status destroy_event(struct place *place, event_t event)
 
 	if (!device)
 		return STATUS_SUCCESS;
-	err = event && event != LOST_EVENT ? accel_event_destroy(event) : 0;
+	err = event && event != LOST_EVENT ? plugin_waited(accel_event_destroy(event)) : 0;
 	plugin_done(__func__, device, err, "%p", (void *)event);
 	return STATUS_SUCCESS;
 }
@@ -142,7 +142,7 @@ static enum status synchronize_event(struct place *place, event_t event)
 	if (!device)
 		return STATUS_ERROR;
 	err = event == LOST_EVENT ? say_lost(device) : accel_event_synchronize(event);
-	return plugin_done(__func__, device, err, "%p", (void *)event);
+	return plugin_done(__func__, device, plugin_waited(err), "%p", (void *)event);
 }
 
 /* Behind the NULL stream is the caller: it waits itself. */
@@ -162,7 +162,7 @@ static enum status stream_wait_event(struct place *place, stream_t stream, event
 
 	if (!device)
 		return STATUS_ERROR;
-	err = wait_for(device, stream, event);
+	err = plugin_waited(wait_for(device, stream, event));
 	return plugin_done(__func__, device, err, "%p, %p", (void *)stream, (void *)event);
 }
 

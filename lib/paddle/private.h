@@ -48,6 +48,7 @@ struct device {
 	struct accel_device *dev;
 	int id; /* Paddle's */
 	size_t min_chunk;
+	size_t total; /* bytes of memory */
 	int pending; /* a failure that could not be told yet */
 	struct accel_stream *null_stream; /* for events: made when it is needed */
 	struct accel_stream **streams; /* Paddle's; NULL: a free place; under the lock */
@@ -59,6 +60,8 @@ void plugin_unlock(void);
 /* Once for each process. */
 void plugin_watch_forks(void);
 bool plugin_in_child(void);
+/* The error of a wait or a destruction: what a child has inherited is its parent's, and nothing is pending. */
+int plugin_waited(int err);
 
 /*
  * Every call that uses a device stands between the two: finalize waits until none is. NULL if there

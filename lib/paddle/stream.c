@@ -98,7 +98,7 @@ static enum status destroy_stream(struct place *place, stream_t stream)
 	if (!device)
 		return STATUS_SUCCESS;
 	if (stream) {
-		err = accel_stream_destroy(stream);
+		err = plugin_waited(accel_stream_destroy(stream));
 		/* One that may not be destroyed now, inside its own callback, stays. */
 		if (!err || err == -EINVAL)
 			list_replace(device, stream, NULL);
@@ -137,7 +137,7 @@ static enum status synchronize_stream(struct place *place, stream_t stream)
 	if (!device)
 		return STATUS_ERROR;
 	if (stream)
-		err = stream_told(stream, accel_stream_synchronize(stream));
+		err = stream_told(stream, plugin_waited(accel_stream_synchronize(stream)));
 	if (!err)
 		err = device_pending(device);
 	return plugin_done(__func__, device, err, "%p", (void *)stream);
@@ -170,7 +170,7 @@ static enum status synchronize_device(struct place *place)
 
 	if (!device)
 		return STATUS_ERROR;
-	return plugin_done(__func__, device, synchronize(device), "%s", "");
+	return plugin_done(__func__, device, plugin_waited(synchronize(device)), "%s", "");
 }
 
 /* ---- Callbacks ---- */

@@ -485,6 +485,28 @@ def loader():
         equal(total, 3.0 * sum(range(8)))
 
 
+class Asking(Numbers):
+    """Rows that a worker computes with the CPU, while accel:0 is the device of its parent, and what a worker
+    may ask of the devices."""
+
+    def __getitem__(self, index):
+        assert "accel:1" in paddle.device.get_available_custom_device()
+        paddle.device.synchronize("accel:0")
+        row = paddle.to_tensor(super().__getitem__(index), place=paddle.CPUPlace())
+        return (row * 2).numpy()
+
+
+@check
+def worker():
+    """workers of a DataLoader compute with the CPU, and ask for devices, streams and memory"""
+    paddle.ones([2]).numpy()
+    total = 0.0
+    for batch in paddle.io.DataLoader(Asking(), batch_size=4, num_workers=2):
+        batch = batch[0] if isinstance(batch, (list, tuple)) else batch
+        total += float(on_card(batch).sum())
+    equal(total, 6.0 * sum(range(8)))
+
+
 @check
 def profiled(path="/tmp/profile"):
     """the profiler of the CPU's side"""

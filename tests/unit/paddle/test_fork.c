@@ -22,10 +22,8 @@ static void set_up(void)
 	gives(paddle->record_event(accel0, stream, event), STATUS_SUCCESS);
 }
 
-static void everything_is_refused(void)
+static void use_is_refused(void)
 {
-	size_t size = 0, other = 0;
-	struct place got;
 	stream_t more;
 	void *memory;
 
@@ -40,11 +38,28 @@ static void everything_is_refused(void)
 	gives(paddle->device_memory_set(accel0, ptr, 1, 64), STATUS_ERROR);
 	gives(paddle->async_memory_copy_h2d(accel0, stream, ptr, bytes, 64), STATUS_ERROR);
 	gives(paddle->create_stream(accel0, &more), STATUS_ERROR);
-	gives(paddle->synchronize_event(accel0, event), STATUS_ERROR);
-	gives(paddle->synchronize_stream(accel0, stream), STATUS_ERROR);
-	gives(paddle->synchronize_device(accel0), STATUS_ERROR);
-	gives(paddle->stream_wait_event(accel0, stream, event), STATUS_ERROR);
-	gives(paddle->device_memory_stats(accel0, &size, &other), STATUS_ERROR);
+}
+
+/* What Paddle asks in a process that uses the CPU only: it has queued nothing, and has no memory. */
+static void questions_are_answered(void)
+{
+	size_t size = 9, other = 9;
+	struct place got;
+
+	log_clear();
+	gives(paddle->get_device_count(&size), STATUS_SUCCESS);
+	ok(size == 1);
+	gives(paddle->get_device_list(&size), STATUS_SUCCESS);
+	gives(paddle->init_device(accel0), STATUS_SUCCESS);
+	gives(paddle->synchronize_event(accel0, event), STATUS_SUCCESS);
+	gives(paddle->synchronize_stream(accel0, stream), STATUS_SUCCESS);
+	gives(paddle->synchronize_device(accel0), STATUS_SUCCESS);
+	gives(paddle->stream_wait_event(accel0, stream, event), STATUS_SUCCESS);
+	gives(paddle->stream_wait_event(accel0, NULL, event), STATUS_SUCCESS);
+	gives(paddle->device_memory_stats(accel0, &size, &other), STATUS_SUCCESS);
+	ok(size == 4032 && other == 0);
+	gives(paddle->device_max_alloc_size(accel0, &other), STATUS_SUCCESS);
+	ok(other == 0);
 	gives(paddle->query_stream(accel0, stream), STATUS_SUCCESS);
 	gives(paddle->query_event(accel0, event), STATUS_SUCCESS);
 	gives(paddle->set_device(accel0), STATUS_SUCCESS);
@@ -55,6 +70,8 @@ static void everything_is_refused(void)
 	ok(size == 0);
 	gives(paddle->destroy_event(accel0, event), STATUS_SUCCESS);
 	gives(paddle->destroy_stream(accel0, stream), STATUS_SUCCESS);
+	gives(paddle->deinit_device(accel0), STATUS_SUCCESS);
+	ok(silent());
 }
 
 /* A worker drops the tensors that it has inherited: that is no news. */
@@ -95,7 +112,15 @@ static void the_parent_goes_on(void)
 static void test_child_is_refused(void)
 {
 	set_up();
-	in_child(everything_is_refused);
+	in_child(use_is_refused);
+	the_parent_goes_on();
+	end();
+}
+
+static void test_child_asks(void)
+{
+	set_up();
+	in_child(questions_are_answered);
 	the_parent_goes_on();
 	end();
 }
@@ -156,6 +181,7 @@ int main(void)
 {
 	log_catch();
 	RUN(test_child_is_refused);
+	RUN(test_child_asks);
 	RUN(test_child_frees);
 	RUN(test_child_finalizes);
 	RUN(test_fork_beside_threads);
