@@ -265,9 +265,9 @@ static void test_freed_by_another_thread(void)
 
 static sem_t moving, given;
 static int slow; /* the next so many calls of upstream */
-static bool moved, is_late; /* is_late: nobody waits for it */
+static bool moved, is_late; /* is_late: no thread waits for it */
 
-static bool somebody_waits(void)
+static bool has_waiters(void)
 {
 	bool found;
 
@@ -284,7 +284,7 @@ static void move_slowly(void)
 	    __atomic_fetch_sub(&slow, 1, __ATOMIC_RELAXED) <= 0)
 		return;
 	sem_post(&moving);
-	while (!somebody_waits() && !__atomic_load_n(&is_late, __ATOMIC_RELAXED))
+	while (!has_waiters() && !__atomic_load_n(&is_late, __ATOMIC_RELAXED))
 		sched_yield();
 	__atomic_store_n(&moved, true, __ATOMIC_RELAXED);
 }

@@ -72,6 +72,14 @@ int accel_device_memory_stats(struct accel_device *dev, size_t *total, size_t *f
 	return 0;
 }
 
+int accel_memory_stats_full(struct accel_device *dev, struct accel_memory_stats *stats)
+{
+	*stats = (struct accel_memory_stats){ .total = MEMORY };
+	stats->used = __atomic_load_n(&dev->used, __ATOMIC_RELAXED);
+	stats->free = stats->largest_free = MEMORY - stats->used;
+	return 0;
+}
+
 const char *accel_strerror(int err)
 {
 	return strerror(-err);
