@@ -3,6 +3,20 @@
 
 #include "private.h"
 
+PyMemberDef child_members[] = {
+	{ "__weaklistoffset__", T_PYSSIZET, offsetof(struct memory, child.weakrefs), READONLY, NULL },
+	{ NULL, 0, 0, 0, NULL },
+};
+
+int child_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	const struct memory *object = (const struct memory *)self;
+
+	Py_VISIT((PyObject *)Py_TYPE(self));
+	Py_VISIT((PyObject *)object->child.device);
+	return 0;
+}
+
 void child_link(struct child *child, struct device *device, void (*end)(struct child *child))
 {
 	Py_INCREF((PyObject *)device);

@@ -40,7 +40,7 @@ PyObject *device_open(PyObject *module, PyObject *args, PyObject *words)
 	(void)module;
 	if (!PyArg_ParseTupleAndKeywords(args, words, "|i:open", names, &index))
 		return NULL;
-	device = (struct device *)object_new(accel_device_type, sizeof(*device));
+	device = (struct device *)object_new(accel_device_type);
 	if (!device)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
@@ -166,9 +166,16 @@ static void device_dealloc(PyObject *self)
 {
 	struct device *device = (struct device *)self;
 
+	PyObject_GC_UnTrack(self);
 	if (device->handle)
 		device_end(device);
-	object_free(self);
+	object_free(self, device->weakrefs);
+}
+
+static int device_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	Py_VISIT((PyObject *)Py_TYPE(self));
+	return 0;
 }
 
 static PyObject *device_info(PyObject *self, PyObject *unused)
@@ -381,9 +388,16 @@ static PyGetSetDef device_values[] = {
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
+static PyMemberDef device_members[] = {
+	{ "__weaklistoffset__", T_PYSSIZET, offsetof(struct device, weakrefs), READONLY, NULL },
+	{ NULL, 0, 0, 0, NULL },
+};
+
 static PyType_Slot device_slots[] = {
 	{ Py_tp_doc, "A device that is open. Made by accel.open()." },
 	{ Py_tp_dealloc, device_dealloc },
+	{ Py_tp_traverse, device_traverse },
+	{ Py_tp_members, device_members },
 	{ Py_tp_repr, device_repr },
 	{ Py_tp_methods, device_methods },
 	{ Py_tp_getset, device_values },

@@ -26,13 +26,16 @@ static void event_end(struct child *child)
 
 static void event_dealloc(PyObject *self)
 {
-	child_drop(&((struct event *)self)->child);
-	object_free(self);
+	struct event *event = (struct event *)self;
+
+	PyObject_GC_UnTrack(self);
+	child_drop(&event->child);
+	object_free(self, event->child.weakrefs);
 }
 
 PyObject *event_new(struct device *device)
 {
-	struct event *event = (struct event *)object_new(accel_event_type, sizeof(*event));
+	struct event *event = (struct event *)object_new(accel_event_type);
 	int rc;
 
 	if (!event)
@@ -192,6 +195,8 @@ static PyGetSetDef event_values[] = {
 static PyType_Slot event_slots[] = {
 	{ Py_tp_doc, "A point of a stream. Made by Device.event() and Stream.record()." },
 	{ Py_tp_dealloc, event_dealloc },
+	{ Py_tp_traverse, child_traverse },
+	{ Py_tp_members, child_members },
 	{ Py_tp_repr, event_repr },
 	{ Py_tp_methods, event_methods },
 	{ Py_tp_getset, event_values },

@@ -67,11 +67,36 @@ static void memory_dealloc(PyObject *self)
 {
 	struct memory *memory = (struct memory *)self;
 
+	PyObject_GC_UnTrack(self);
 	if (memory->root == memory)
 		child_drop(&memory->child);
 	else
 		Py_XDECREF((PyObject *)memory->root);
-	object_free(self);
+	object_free(self, memory->child.weakrefs);
+}
+
+static int memory_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	const struct memory *memory = (const struct memory *)self;
+
+	if (memory->root != memory)
+		Py_VISIT((PyObject *)memory->root);
+	Py_VISIT(memory->view.obj);
+	return child_traverse(self, visit, arg);
+}
+
+/*
+ * Ends a registration, as memory_dealloc() does. Queued copies hold references that the collector
+ * cannot see, so it does not take what the device uses for garbage. While there are views the memory
+ * stays: they are in the same cycle, and clearing them breaks it.
+ */
+static int memory_clear(PyObject *self)
+{
+	struct memory *memory = (struct memory *)self;
+
+	if (memory->root == memory && memory->view.obj && !memory->exports)
+		end_root(memory);
+	return 0;
 }
 
 /* From here on the object owns what lies there. */
@@ -100,7 +125,7 @@ PyObject *memory_new(struct device *device, Py_ssize_t size, enum accel_memory_k
 	if (size < 1)
 		return PyErr_Format(PyExc_ValueError,
 				    "size is %zd: at least 1 byte can be allocated", size);
-	memory = (struct memory *)object_new(accel_memory_type, sizeof(*memory));
+	memory = (struct memory *)object_new(accel_memory_type);
 	if (!memory)
 		return NULL;
 	/* What copies have done with may be what it needs. */
@@ -126,7 +151,7 @@ PyObject *memory_register(struct device *device, PyObject *args, PyObject *words
 
 	if (!PyArg_ParseTupleAndKeywords(args, words, "O|p:register", names, &buffer, &read_only))
 		return NULL;
-	memory = (struct memory *)object_new(accel_memory_type, sizeof(*memory));
+	memory = (struct memory *)object_new(accel_memory_type);
 	if (!memory)
 		return NULL;
 	if (PyObject_GetBuffer(buffer, &memory->view,
@@ -273,7 +298,7 @@ static PyObject *memory_subscript(PyObject *self, PyObject *key)
 		return PyErr_Format(PyExc_ValueError,
 				    "the step is %zd: slices of memory are contiguous", step);
 	length = PySlice_AdjustIndices((Py_ssize_t)memory->size, &start, &stop, step);
-	slice = (struct memory *)object_new(accel_memory_type, sizeof(*slice));
+	slice = (struct memory *)object_new(accel_memory_type);
 	if (!slice)
 		return NULL;
 	slice->root = (struct memory *)Py_NewRef((PyObject *)memory->root);
@@ -380,6 +405,9 @@ static PyGetSetDef memory_values[] = {
 static PyType_Slot memory_slots[] = {
 	{ Py_tp_doc, "Memory that a device uses, or a slice of it. Made by methods of a Device." },
 	{ Py_tp_dealloc, memory_dealloc },
+	{ Py_tp_traverse, memory_traverse },
+	{ Py_tp_clear, memory_clear },
+	{ Py_tp_members, child_members },
 	{ Py_tp_repr, memory_repr },
 	{ Py_tp_methods, memory_methods },
 	{ Py_tp_getset, memory_values },

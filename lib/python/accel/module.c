@@ -11,7 +11,8 @@ PyTypeObject *type_add(PyObject *module, PyType_Spec *spec)
 	PyObject *type;
 
 	/* Objects are made by what owns them: others would be half-made. */
-	spec->flags |= Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE;
+	spec->flags |= Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE |
+		Py_TPFLAGS_HAVE_GC;
 	type = PyType_FromSpec(spec);
 	if (!type || PyModule_AddType(module, (PyTypeObject *)type))
 		return NULL;
@@ -19,18 +20,22 @@ PyTypeObject *type_add(PyObject *module, PyType_Spec *spec)
 }
 
 /* Filled with 0, so that one that is half-made can end too. */
-PyObject *object_new(PyTypeObject *type, size_t size)
+PyObject *object_new(PyTypeObject *type)
 {
-	PyObject *object = PyObject_Calloc(1, size);
-
-	return object ? PyObject_Init(object, type) : PyErr_NoMemory();
+	return PyType_GenericAlloc(type, 0);
 }
 
-void object_free(PyObject *self)
+/*
+ * Callbacks of weak references run last: they may close the device, which must not find a child
+ * that is ending in its list.
+ */
+void object_free(PyObject *self, PyObject *weakrefs)
 {
 	PyTypeObject *type = Py_TYPE(self);
 
-	PyObject_Free(self);
+	if (weakrefs)
+		PyObject_ClearWeakRefs(self);
+	PyObject_GC_Del(self);
 	Py_DECREF(type);
 }
 

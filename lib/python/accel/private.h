@@ -15,6 +15,7 @@
 /* The buffer protocol is in the stable ABI from 3.11. */
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
+#include <structmember.h>
 
 #include <accel/accel.h>
 #include <errno.h>
@@ -24,6 +25,7 @@
 
 /* What belongs to a device and ends with it. It stands first in all objects that have one. */
 struct child {
+	PyObject *weakrefs;
 	struct device *device; /* counted */
 	void (*end)(struct child *child); /* gives back what libaccel has of it */
 	struct child *next;
@@ -33,6 +35,7 @@ struct child {
 
 struct device {
 	PyObject_HEAD
+	PyObject *weakrefs;
 	struct accel_device *handle; /* NULL: closed */
 	int index;
 	pid_t pid; /* that opened it */
@@ -97,8 +100,15 @@ bool device_is_inherited(const struct device *device);
 /* ---- child.c: what belongs to a device ---- */
 
 void child_link(struct child *child, struct device *device, void (*end)(struct child *child));
-/* At the end of the object: ends it if it lives, and lets go of the device. */
+/* At the end of the object: ends it if it lives, and drops the reference to the device. */
 void child_drop(struct child *child);
+/*
+ * For the garbage collector. There is no tp_clear for the device: it refers to no Python object, so
+ * each cycle is broken elsewhere, and the objects of one that was cleared can still be used.
+ */
+int child_traverse(PyObject *self, visitproc visit, void *arg);
+/* For weak references, a slot Py_tp_members of each type with a child. */
+extern PyMemberDef child_members[];
 /* Ends all that lives; they keep their device. */
 void children_end(struct device *device);
 /* device_enter() and busy. An exception if `alive` is false: `what` names the object. */
@@ -200,8 +210,9 @@ PyObject *event_record_on(struct event *event, struct stream *stream);
 
 /* A type of which programs make no objects themselves, in the module. */
 PyTypeObject *type_add(PyObject *module, PyType_Spec *spec);
-PyObject *object_new(PyTypeObject *type, size_t size);
-void object_free(PyObject *self);
+PyObject *object_new(PyTypeObject *type);
+/* `weakrefs` is the object's; the object has left the garbage collector, and holds nothing. */
+void object_free(PyObject *self, PyObject *weakrefs);
 /* The result of the end of a with block: an exception that comes out of it hides no other. */
 PyObject *exit_block(PyObject *args, PyObject *result);
 /* A method that takes keywords, in a table of methods. */

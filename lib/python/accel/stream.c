@@ -26,13 +26,16 @@ static void stream_end(struct child *child)
 
 static void stream_dealloc(PyObject *self)
 {
-	child_drop(&((struct stream *)self)->child);
-	object_free(self);
+	struct stream *stream = (struct stream *)self;
+
+	PyObject_GC_UnTrack(self);
+	child_drop(&stream->child);
+	object_free(self, stream->child.weakrefs);
 }
 
 PyObject *stream_new(struct device *device)
 {
-	struct stream *stream = (struct stream *)object_new(accel_stream_type, sizeof(*stream));
+	struct stream *stream = (struct stream *)object_new(accel_stream_type);
 	int rc;
 
 	if (!stream)
@@ -247,6 +250,8 @@ static PyGetSetDef stream_values[] = {
 static PyType_Slot stream_slots[] = {
 	{ Py_tp_doc, "A queue of work of a device. Made by Device.stream()." },
 	{ Py_tp_dealloc, stream_dealloc },
+	{ Py_tp_traverse, child_traverse },
+	{ Py_tp_members, child_members },
 	{ Py_tp_repr, stream_repr },
 	{ Py_tp_methods, stream_methods },
 	{ Py_tp_getset, stream_values },

@@ -52,18 +52,24 @@ class Cards(unittest.TestCase):
         return caught.exception
 
 
-class Card(Cards):
+class Device(Cards):
     """The first one is open."""
 
     def setUp(self):
         super().setUp()
         import accel  # pylint: disable=import-outside-toplevel
-        self.card = accel.open()
+        self.device = accel.open()
 
     def tearDown(self):
-        self.card.close()
-        del self.card
+        self.device.close()
+        del self.device
         super().tearDown()
+
+
+class Card(Device):
+    @property
+    def card(self):
+        return self.device
 
 
 @contextlib.contextmanager
