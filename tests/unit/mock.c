@@ -22,6 +22,7 @@ static bool unloaded;
 static unsigned int instances, calls[COMMANDS];
 static int open_flags, last_fd;
 static int64_t clock_shift;
+unsigned int queued_max = MOCK_QUEUED;
 static struct {
 	unsigned int nth;
 	int err;
@@ -100,6 +101,7 @@ void mock_reset(void)
 	unloaded = peers_reach = false;
 	is_admin = true;
 	clock_shift = 0;
+	queued_max = MOCK_QUEUED;
 	forget_fences();
 	forget_dmabufs();
 	pthread_mutex_unlock(&lock);
@@ -208,6 +210,11 @@ uint64_t mock_clock(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)(now.tv_sec * 1000000000ll + now.tv_nsec + clock_shift);
+}
+
+void mock_queued_max(unsigned int jobs)
+{
+	queued_max = jobs;
 }
 
 void mock_quota(unsigned int node, uint64_t bytes)

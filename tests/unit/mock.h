@@ -38,6 +38,8 @@ void mock_remove(unsigned int node);
 /* A reset that loses the memory of all contexts that are open. */
 void mock_lose(unsigned int node);
 void mock_quota(unsigned int node, uint64_t bytes);
+/* Jobs that a stream can have queued; a file can have twice as many. MOCK_QUEUED at first. */
+void mock_queued_max(unsigned int jobs);
 /* What the card says that its granule is; that of the model stays as it is. */
 void mock_granule(unsigned int node, uint64_t bytes);
 /* Bytes that a failed scrub has quarantined. */

@@ -122,6 +122,7 @@ int wait_moved(const struct timespec *until);
 /* ---- mock.c ---- */
 
 extern bool peers_reach, is_admin;
+extern unsigned int queued_max;
 /* An errno that a test has arranged, or 0. */
 int take_fault(unsigned int what);
 int take_card_fault(struct card *card);

@@ -705,7 +705,7 @@ static bool has_room(const struct file *file, const struct mock_stream *stream, 
 
 	for (int i = 0; i < MOCK_STREAMS; i++)
 		all += file->streams[i].queued;
-	return stream->queued + nr <= MOCK_QUEUED && all <= MOCK_QUEUED_ALL;
+	return stream->queued + nr <= queued_max && all <= 2 * queued_max;
 }
 
 static bool is_all_always(const struct job *job)

@@ -7,7 +7,7 @@ set -u
 
 cd "$(dirname "$0")/../.." || exit 1
 out=$(realpath "$BUILD")
-mock=$out/tests/unit/libmock.so
+mock="$out/tests/unit/libmock.so $out/tests/unit/libcount.so"
 
 run() { # folder of the modules, what is preloaded, options
 	local modules=$1 preload=$2

@@ -79,7 +79,7 @@ endef
 $(foreach variant,$(UNIT_VARIANTS),$(eval $(call unit_build,$(variant))))
 
 .PHONY: unit unit-programs unit-scripts unit-python
-unit-python: python python-asan $(UNIT_PRELOAD) $(UNIT_OUT)/gcc-asan/conformance
+unit-python: python python-asan $(UNIT_PRELOAD) $(PYTHON_COUNT) $(UNIT_OUT)/gcc-asan/conformance
 unit-scripts: $(UNIT_PRELOAD) $(PADDLE_LOADER) lib tools man examples sundials-programs rmm-programs
 tests: unit-programs
 unit-programs: $(UNIT_VARIANTS:%=unit-%) unit-scripts unit-python

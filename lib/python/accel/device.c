@@ -312,7 +312,7 @@ static PyObject *device_synchronize(PyObject *self, PyObject *unused)
 	if (rc != -EDEADLK && rc != -ENODEV && rc != -ESTALE && rc != -EPERM)
 		rc = own_failure(device);
 	result = error_none(rc);
-	pending_reap();
+	pending_reap_all();
 	device_leave(device);
 	return result;
 }

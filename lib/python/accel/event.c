@@ -30,6 +30,7 @@ static void event_dealloc(PyObject *self)
 
 	PyObject_GC_UnTrack(self);
 	child_drop(&event->child);
+	queue_put(event->queue);
 	object_free(self, event->child.weakrefs);
 }
 
@@ -64,6 +65,10 @@ PyObject *event_record_on(struct event *event, struct stream *stream)
 	Py_BEGIN_ALLOW_THREADS
 	rc = accel_event_record(event->handle, stream->handle);
 	Py_END_ALLOW_THREADS
+	if (!rc) {
+		queue_put(event->queue);
+		event->queue = queue_get(stream->queue);
+	}
 	result = error_none(rc);
 	child_leave(&stream->child);
 	event_leave(event);
@@ -95,7 +100,7 @@ static PyObject *event_query(PyObject *self, PyObject *unused)
 	if (rc == -EINPROGRESS)
 		Py_RETURN_FALSE;
 	result = rc ? error_raise(rc) : Py_NewRef(Py_True);
-	pending_reap();
+	pending_reap(event->queue);
 	return result;
 }
 
@@ -115,7 +120,7 @@ static PyObject *event_synchronize(PyObject *self, PyObject *args, PyObject *wor
 	if (rc != 1)
 		result = error_none(rc);
 	event_leave(event);
-	pending_reap();
+	pending_reap(event->queue);
 	return result;
 }
 

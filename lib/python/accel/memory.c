@@ -128,11 +128,13 @@ PyObject *memory_new(struct device *device, Py_ssize_t size, enum accel_memory_k
 	memory = (struct memory *)object_new(accel_memory_type);
 	if (!memory)
 		return NULL;
-	/* What copies have done with may be what it needs. */
-	pending_reap();
-	Py_BEGIN_ALLOW_THREADS
-	rc = function(device->handle, &ptr, (size_t)size);
-	Py_END_ALLOW_THREADS
+	pending_reap(NULL);
+	/* What ended copies hold may be what it needs. */
+	do {
+		Py_BEGIN_ALLOW_THREADS
+		rc = function(device->handle, &ptr, (size_t)size);
+		Py_END_ALLOW_THREADS
+	} while (rc && pending_reap_all());
 	if (rc) {
 		error_raise(rc);
 		Py_DECREF((PyObject *)memory);
@@ -162,11 +164,14 @@ PyObject *memory_register(struct device *device, PyObject *args, PyObject *words
 				"the buffer is empty: there is nothing to register");
 		goto release;
 	}
-	pending_reap();
-	Py_BEGIN_ALLOW_THREADS
-	rc = accel_host_register(device->handle, memory->view.buf, (size_t)memory->view.len,
-				 read_only ? ACCEL_REGISTER_READ_ONLY : 0);
-	Py_END_ALLOW_THREADS
+	pending_reap(NULL);
+	do {
+		Py_BEGIN_ALLOW_THREADS
+		rc = accel_host_register(device->handle, memory->view.buf,
+					 (size_t)memory->view.len,
+					 read_only ? ACCEL_REGISTER_READ_ONLY : 0);
+		Py_END_ALLOW_THREADS
+	} while (rc && pending_reap_all());
 	if (rc) {
 		error_raise(rc);
 		goto release;

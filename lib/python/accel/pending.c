@@ -6,7 +6,9 @@
  * what it uses is held until the event has happened, well or not: what a stream that failed has not
  * begun it will not begin.
  *
- * What is held may hold its device, so the list belongs to none.
+ * Copies of one stream end in order, so there is a queue for each stream, and only the first of a
+ * queue is asked whether it has ended. A queue outlives its stream while it is not empty. What is
+ * held may hold its device, so the queues belong to none.
  */
 
 #include "private.h"
@@ -17,14 +19,71 @@ struct pending {
 	struct accel_event *event;
 	struct memory *memory[2]; /* roots, counted */
 	Py_buffer *view[2];
-	unsigned int waiters; /* threads that wait for the event: see is_awaited() */
+	unsigned int waiters; /* threads that wait for the event: see has_ended() */
 };
 
-static struct pending *first;
-/* How many there are, and at how many it is worth a look which have ended. */
-static size_t count;
-#define LOOK_AT_LEAST 32
-static size_t look_at = LOOK_AT_LEAST;
+struct queue {
+	struct pending *first; /* NULL: it is not in the ring */
+	struct pending *last;
+	struct queue *next;
+	struct queue *previous;
+	unsigned int users; /* its stream, events recorded there, the ring */
+};
+
+/* The queues that are not empty: the one that is looked at next, and how many there are. */
+static struct queue *turn;
+static size_t queue_count;
+/* At how many a call looks, so that its cost does not depend on how many there are. */
+#define LOOK_AT 4
+
+struct queue *queue_new(void)
+{
+	struct queue *queue = PyMem_Calloc(1, sizeof(*queue));
+
+	if (!queue) {
+		PyErr_NoMemory();
+		return NULL;
+	}
+	queue->users = 1;
+	return queue;
+}
+
+struct queue *queue_get(struct queue *queue)
+{
+	queue->users++;
+	return queue;
+}
+
+void queue_put(struct queue *queue)
+{
+	if (queue && !--queue->users)
+		PyMem_Free(queue);
+}
+
+/* At the end of the ring. */
+static void ring_enter(struct queue *queue)
+{
+	if (!turn) {
+		turn = queue;
+		queue->previous = queue;
+	}
+	queue->next = turn;
+	queue->previous = turn->previous;
+	queue->previous->next = queue;
+	turn->previous = queue;
+	queue_count++;
+	queue_get(queue);
+}
+
+static void ring_leave(struct queue *queue)
+{
+	queue->next->previous = queue->previous;
+	queue->previous->next = queue->next;
+	if (turn == queue)
+		turn = queue->next == queue ? NULL : queue->next;
+	queue_count--;
+	queue_put(queue);
+}
 
 struct pending *pending_new(struct device *device)
 {
@@ -75,6 +134,17 @@ void pending_hold(struct pending *pending, struct operand *operand)
 	}
 }
 
+static void queue_add(struct queue *queue, struct pending *pending)
+{
+	if (queue->first) {
+		queue->last->next = pending;
+	} else {
+		queue->first = pending;
+		ring_enter(queue);
+	}
+	queue->last = pending;
+}
+
 void pending_add(struct pending *pending, struct stream *stream)
 {
 	int rc;
@@ -89,39 +159,61 @@ void pending_add(struct pending *pending, struct stream *stream)
 		pending_cancel(pending);
 		return;
 	}
-	pending->next = first;
-	first = pending;
-	if (++count < look_at)
-		return;
-	pending_reap();
-	look_at = count * 2 > LOOK_AT_LEAST ? count * 2 : LOOK_AT_LEAST;
+	queue_add(stream->queue, pending);
+	pending_reap(stream->queue);
 }
 
 /* What is awaited is not to be given back. After fork() the threads that waited are not there. */
-static bool is_awaited(const struct pending *pending)
+static bool has_ended(const struct pending *pending)
 {
-	return pending->waiters && !device_is_inherited(pending->device);
+	if (pending->waiters && !device_is_inherited(pending->device))
+		return false;
+	return accel_event_query(pending->event) != -EINPROGRESS;
 }
 
-/* Out of the list before anything is let go of, which may run code of the program. */
-void pending_reap(void)
+/* Adds what has ended to a list, and takes it out of its queue. */
+static void queue_take(struct queue *queue, struct pending **ended)
 {
-	struct pending **link = &first, *pending, *ended = NULL;
+	struct pending *pending;
 
-	while ((pending = *link)) {
-		if (is_awaited(pending) || accel_event_query(pending->event) == -EINPROGRESS) {
-			link = &pending->next;
-			continue;
-		}
-		*link = pending->next;
-		pending->next = ended;
-		ended = pending;
-		count--;
+	while ((pending = queue->first) && has_ended(pending)) {
+		queue->first = pending->next;
+		pending->next = *ended;
+		*ended = pending;
 	}
+	if (!queue->first)
+		ring_leave(queue);
+}
+
+/* Out of the queues before anything is released, which may run code of the program. */
+static bool reap(struct queue *queue, size_t others)
+{
+	struct pending *pending, *ended = NULL;
+	bool any;
+
+	if (queue && queue->first)
+		queue_take(queue, &ended);
+	for (size_t i = others < queue_count ? others : queue_count; i; i--) {
+		queue = turn;
+		turn = turn->next;
+		queue_take(queue, &ended);
+	}
+	any = ended;
 	while ((pending = ended)) {
 		ended = pending->next;
 		pending_cancel(pending);
 	}
+	return any;
+}
+
+void pending_reap(struct queue *queue)
+{
+	reap(queue, LOOK_AT);
+}
+
+bool pending_reap_all(void)
+{
+	return reap(NULL, queue_count);
 }
 
 /* Itself, or by a view of somebody else's: an array or a memoryview over it. */
@@ -134,13 +226,17 @@ static bool uses(const struct pending *pending, int at, const struct memory *roo
 		(view && ptr >= root->ptr && ptr < root->ptr + root->size);
 }
 
+/* The last one of a stream, by whose end the others there have ended. */
 static struct pending *of_memory(const struct memory *root)
 {
-	struct pending *pending = first;
+	struct pending *pending, *found = NULL;
+	struct queue *queue = turn;
 
-	while (pending && !uses(pending, 0, root) && !uses(pending, 1, root))
-		pending = pending->next;
-	return pending;
+	for (size_t i = 0; i < queue_count && !found; i++, queue = queue->next)
+		for (pending = queue->first; pending; pending = pending->next)
+			if (uses(pending, 0, root) || uses(pending, 1, root))
+				found = pending;
+	return found;
 }
 
 bool pending_has_memory(const struct memory *root)
@@ -162,18 +258,19 @@ bool pending_wait_memory(struct memory *root)
 		}
 		if (rc == 1)
 			return false;
-		pending_reap();
+		pending_reap_all();
 	}
 	return true;
 }
 
 static struct pending *of_device(const struct device *device)
 {
-	struct pending *pending = first;
+	struct queue *queue = turn;
 
-	while (pending && pending->device != device)
-		pending = pending->next;
-	return pending;
+	for (size_t i = 0; i < queue_count; i++, queue = queue->next)
+		if (queue->first->device == device)
+			return queue->last;
+	return NULL;
 }
 
 void pending_wait_device(struct device *device)
@@ -188,6 +285,6 @@ void pending_wait_device(struct device *device)
 			Py_END_ALLOW_THREADS
 			pending->waiters--;
 		}
-		pending_reap();
+		pending_reap_all();
 	}
 }

@@ -60,16 +60,20 @@ struct memory {
 	Py_buffer view; /* what is registered */
 };
 
+struct queue;
+
 struct stream {
 	PyObject_HEAD
 	struct child child;
 	struct accel_stream *handle; /* NULL: closed */
+	struct queue *queue; /* counted */
 };
 
 struct event {
 	PyObject_HEAD
 	struct child child;
 	struct accel_event *handle; /* NULL: closed */
+	struct queue *queue; /* counted: of the stream that it was recorded on, or NULL */
 };
 
 extern PyTypeObject *accel_device_type;
@@ -169,10 +173,14 @@ PyObject *copy_fill(struct memory *memory, PyObject *value, PyObject *stream);
 bool copy_stream(PyObject *object, struct stream **stream);
 void copy_stream_done(struct stream *stream);
 
-/* ---- pending.c: memory that queued copies use ---- */
+/* ---- pending.c: memory that queued copies use, a queue for each stream ---- */
 
 struct pending;
 
+/* NULL with an exception. */
+struct queue *queue_new(void);
+struct queue *queue_get(struct queue *queue);
+void queue_put(struct queue *queue);
 /* Before anything is queued. NULL with an exception. */
 struct pending *pending_new(struct device *device);
 /* Nothing was queued. */
@@ -181,8 +189,13 @@ void pending_cancel(struct pending *pending);
 void pending_hold(struct pending *pending, struct operand *operand);
 /* The copy was queued on the stream. */
 void pending_add(struct pending *pending, struct stream *stream);
-/* Gives back what queued copies have done with. An exception that is set stays. */
-void pending_reap(void);
+/*
+ * Gives back what ended copies have used: all of the queue, which may be NULL, and of some others;
+ * for a constant number of queries. An exception that is set stays.
+ */
+void pending_reap(struct queue *queue);
+/* The same for all queues, for a query each. Whether there was anything. */
+bool pending_reap_all(void);
 /* Whether queued copies use the memory, also by views of it. */
 bool pending_has_memory(const struct memory *root);
 /* Waits for them. false with an exception. */

@@ -30,6 +30,7 @@ static void stream_dealloc(PyObject *self)
 
 	PyObject_GC_UnTrack(self);
 	child_drop(&stream->child);
+	queue_put(stream->queue);
 	object_free(self, stream->child.weakrefs);
 }
 
@@ -40,14 +41,20 @@ PyObject *stream_new(struct device *device)
 
 	if (!stream)
 		return NULL;
+	stream->queue = queue_new();
+	if (!stream->queue)
+		goto free_stream;
 	rc = accel_stream_create(device->handle, &stream->handle);
 	if (rc) {
 		error_raise(rc);
-		Py_DECREF((PyObject *)stream);
-		return NULL;
+		goto free_stream;
 	}
 	child_link(&stream->child, device, stream_end);
 	return (PyObject *)stream;
+
+free_stream:
+	Py_DECREF((PyObject *)stream);
+	return NULL;
 }
 
 static PyObject *stream_synchronize(PyObject *self, PyObject *args, PyObject *words)
@@ -66,7 +73,7 @@ static PyObject *stream_synchronize(PyObject *self, PyObject *args, PyObject *wo
 	if (rc != 1)
 		result = error_none(rc);
 	stream_leave(stream);
-	pending_reap();
+	pending_reap(stream->queue);
 	return result;
 }
 
@@ -84,7 +91,7 @@ static PyObject *stream_query(PyObject *self, PyObject *unused)
 	if (rc == -EINPROGRESS)
 		Py_RETURN_FALSE;
 	result = rc ? error_raise(rc) : Py_NewRef(Py_True);
-	pending_reap();
+	pending_reap(stream->queue);
 	return result;
 }
 
@@ -191,7 +198,7 @@ static PyObject *stream_exit_block(PyObject *self, PyObject *args)
 		if (rc && rc != 1)
 			error_raise(rc);
 		stream_leave(stream);
-		pending_reap();
+		pending_reap(stream->queue);
 	}
 	if (rc) {
 		if (!stream->child.busy)

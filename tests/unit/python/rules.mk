@@ -6,6 +6,12 @@
 PYTHON_ASAN := $(UNIT_OUT)/python-asan
 PYTHON_ASAN_FLAGS := $(UNIT_ASAN) -g -O1 -fno-omit-frame-pointer
 
+# What counts calls of libaccel.
+PYTHON_COUNT := $(UNIT_OUT)/libcount.so
+$(PYTHON_COUNT): tests/unit/python/count.c tests/unit/python/rules.mk
+	@mkdir -p $(@D)
+	$(call step,CC)$(CC) $(USER_CFLAGS) -g -O1 -fPIC -shared -o $@ $<
+
 # The second make finds the libraries made, so that these flags are the modules' alone.
 .PHONY: python-asan
 python-asan: lib

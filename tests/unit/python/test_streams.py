@@ -97,8 +97,10 @@ class Streams(mock.Card):
         for look in (stream.synchronize, stream.query, event.synchronize, event.query,
                      self.card.synchronize, lambda: self.card.allocate(8)):
             data = bytearray(8)
-            memory.copy_from(self.card.register(data), stream)
-            event.record(stream)
+            # Held, as the call that queues it looks too.
+            with held():
+                memory.copy_from(self.card.register(data), stream)
+                event.record(stream)
             lib.mock_wait_idle()
             self.assertRaises(BufferError, data.append, 1)
             look()
