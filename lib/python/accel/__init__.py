@@ -22,8 +22,8 @@ if sys.version_info < (3, 11):
 import enum  # noqa: E402
 
 from . import _accel  # noqa: E402
-from ._accel import (Device, DeviceInfo, Error, Event, Memory, MemoryStats, Stream,  # noqa: E402
-                     __version__, copy, count, open)
+from ._accel import (Device, DeviceInfo, Error, Event, Memory, MemoryStats,  # noqa: E402
+                     NotPermitted, OutOfMemory, Stream, Timeout, __version__, copy, count, open)
 
 
 class Capability(enum.IntFlag):
@@ -38,4 +38,4 @@ class Capability(enum.IntFlag):
 
 
 __all__ = ["Capability", "Device", "DeviceInfo", "Error", "Event", "Memory", "MemoryStats",
-           "Stream", "copy", "count", "open"]
+           "NotPermitted", "OutOfMemory", "Stream", "Timeout", "copy", "count", "open"]

@@ -19,7 +19,7 @@ the device took some time: True
 0123456789
 ABCDEKLMNO
 hello True
-Error 12 True
+OutOfMemory 12 True
 ValueError: the destination has 26 bytes and the source 5: slice one of them
 """
 

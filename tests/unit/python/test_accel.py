@@ -674,7 +674,7 @@ class Tour(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout)
         for line in ("2 devices; this is mock at 0000:04:00.0 with 4032 bytes, allocated by 64: "
                      "<Capability.MEM_SURVIVES_RESET: 8>", "ab---fghijklmnopqrstuvwxyz",
-                     "HELLOfghijklmnopqrstuvwxyz", "0123456789", "ABCDEKLMNO", "Error 12 True",
+                     "HELLOfghijklmnopqrstuvwxyz", "0123456789", "ABCDEKLMNO", "OutOfMemory 12 True",
                      "1 allocation of 64 bytes, True, True", "True True"):
             self.assertIn(line, result.stdout.splitlines())
 
