@@ -234,6 +234,8 @@ JOBS = [
     # The README's first command on a clean Debian.
     host("fresh-debian-12", "full", "tests/setup/fresh-debian bookworm", setup=("root bookworm",)),
     host("fresh-debian-13", "full", "tests/setup/fresh-debian trixie", setup=("root trixie",)),
+    # Needs Python's package index.
+    host("python-packages", "full", "tests/setup/python-packages"),
     host("newest-kernel", "full", "tests/setup/newest-kernel", setup=("root trixie",)),
     host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1",),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs")),
