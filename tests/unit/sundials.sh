@@ -19,7 +19,7 @@ rm -rf "$work"
 mkdir -p "$work"
 
 functions_of_header() {
-	grep -oE '^SUN\w+ SUNMemoryHelper_\w+\(' include/accel/sundials.h | grep -oE 'SUNMemoryHelper_\w+' | sort
+	grep -oE '^(SUN\w+ )?SUNMemoryHelper_\w+\(' include/accel/sundials.h | grep -oE 'SUNMemoryHelper_\w+' | sort
 }
 
 functions_of_map() { grep -oE '^\s+SUN\w+;' lib/sundials/libaccel_sundials.map | tr -d '\t;' | sort; }
