@@ -113,7 +113,7 @@ SUNMemoryHelper SUNMemoryHelper_AccelWithDevice(SUNContext sunctx, struct accel_
  *	their memory, and to give memory of that kind, which is not checked
  *
  * Memory of a resource is allocated in blocks that are aligned to 256 bytes, for use on every
- * stream. A free of other than ``SUNMEMTYPE_HOST`` waits for all that is queued on the device, if
+ * stream. A free waits for all that is queued on the device, if
  * SUNMemoryHelper_CopyAsync_Accel() has ever queued anything. A callback of a stream cannot wait:
  * there the free is refused then (``SUN_ERR_EXT_FAIL``). Work of other devices on the memory has to
  * have ended. Memory that the program has wrapped, with the object as its owner, cannot be freed

@@ -51,18 +51,15 @@ static int unified_free(SUNMemory mem)
 
 /*
  * Of a resource: nobody says on which stream memory is used first. A free has to be behind the last
- * use, so it waits for all copies that were queued, as other devices' free functions do. No queued
- * copy uses HOST memory.
+ * use, so it waits for all copies that were queued, as other devices' free functions do.
  */
 static int resource_free(struct device *device, SUNMemory mem)
 {
-	bool is_queued = mem->type != SUNMEMTYPE_HOST && atomic_load(&device->queued);
-
 	/*
 	 * From then on each time: another thread may be waiting for what this one has queued, but has
 	 * not done so yet. What has failed, has ended, too; only a callback does not wait.
 	 */
-	if (is_queued && accel_device_synchronize(device->dev) == -EDEADLK)
+	if (atomic_load(&device->queued) && accel_device_synchronize(device->dev) == -EDEADLK)
 		return -EDEADLK;
 	return accel_resource_deallocate(&device->resources[mem->type], NULL, mem->ptr, mem->bytes,
 					 ACCEL_BUFFER_ALIGNMENT);

@@ -309,6 +309,39 @@ static void test_free_waits_for_copies(void)
 	end_with_pool();
 }
 
+/* HOST memory of a resource may be page-locked, and then a queued copy uses it. */
+static void test_free_of_host_memory_waits(void)
+{
+	const struct accel_resource *from[TYPES] = { NULL };
+	struct accel_resource pinned;
+	struct accel_stream *stream;
+	SUNMemory host, device;
+	SUNMemoryHelper plain;
+	pthread_t releasing;
+	unsigned int first;
+
+	begin_with_pool();
+	expect(accel_resource_of_device(dev, ACCEL_MEMORY_HOST, &pinned), 0);
+	from[SUNMEMTYPE_HOST] = &pinned;
+	plain = helper;
+	helper = SUNMemoryHelper_AccelWithResources(ctx, dev, from);
+	expect(accel_stream_create(dev, &stream), 0);
+	host = memory_of(SIZE, HOST);
+	device = memory_of(SIZE, DEVICE);
+	mock_hold(0);
+	gives(SUNMemoryHelper_CopyAsync(helper, host, device, SIZE, stream), SUN_SUCCESS);
+	first = mock_calls(PACCEL_NR_WAIT) + 1;
+	atomic_store(&released, false);
+	ok(!pthread_create(&releasing, NULL, release, &first));
+	free_behind_the_copy(host);
+	ok(!pthread_join(releasing, NULL));
+	free_memory(device);
+	gives(SUNMemoryHelper_Destroy(helper), SUN_SUCCESS);
+	helper = plain;
+	expect(accel_stream_destroy(stream), 0);
+	end_with_pool();
+}
+
 static SUNErrCode freed;
 
 static void frees(void *mem, int status)
@@ -370,6 +403,7 @@ int main(void)
 	RUN(test_helpers_of_other_memory);
 	RUN(test_damage_is_found);
 	RUN(test_free_waits_for_copies);
+	RUN(test_free_of_host_memory_waits);
 	RUN(test_free_in_a_callback);
 	RUN(test_no_resource);
 	return tap_end();
