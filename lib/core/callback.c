@@ -146,8 +146,10 @@ static int start_thread(struct worker *owner)
 	if (err) {
 		free(thread);
 		pthread_mutex_lock(&lock);
-		owner->has_reader = false;
 		owner->starting--;
+		/* A thread that has become spare meanwhile took this one for the reader. */
+		owner->has_reader = owner->is_called = owner->spare;
+		pthread_cond_broadcast(&owner->wanted);
 		pthread_cond_broadcast(&ran);
 		pthread_mutex_unlock(&lock);
 	}

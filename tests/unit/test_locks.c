@@ -57,13 +57,19 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 }
 
 static unsigned int started;
+static int (*refuses_thread)(void); /* an errno, once */
 
 /* A new thread needs memory of the kernel. */
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg),
 			  void *arg)
 {
+	int (*refuses)(void) = refuses_thread;
+
 	ok(!held);
 	started++;
+	refuses_thread = NULL;
+	if (refuses)
+		return refuses();
 	return __real_pthread_create(thread, attr, fn, arg);
 }
 
@@ -377,6 +383,48 @@ static void test_no_lock_while_a_thread_is_started(void)
 	from = to = NULL;
 }
 
+static bool is_running, is_released;
+
+static void runs_until_released(void *data, int status)
+{
+	set(&is_running, status);
+	wait_for(data, status);
+}
+
+/* The thread that runs the callback of `stream` has become spare then. */
+static int ends_the_callback(void)
+{
+	__atomic_store_n(&is_released, true, __ATOMIC_RELEASE);
+	expect(accel_stream_synchronize(stream), 0);
+	return EAGAIN;
+}
+
+/* It is not left without a thread that looks for it. */
+static void test_callback_whose_thread_does_not_start(void)
+{
+	bool was_called = false;
+	struct timespec now;
+
+	set_up(true);
+	is_running = is_released = false;
+	expect(accel_stream_add_callback(stream, runs_until_released, &is_released), 0);
+	wait_for(&is_running, 0);
+	/* Not due yet. */
+	mock_hold(1);
+	expect(accel_async_device_memory_set(to, far, dst, 1, 64), 0);
+	refuses_thread = ends_the_callback;
+	expect(accel_stream_add_callback(far, set, &was_called), 0);
+	ok(!refuses_thread);
+	mock_release(1);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	expect(accel_stream_synchronize_until(far, (uint64_t)(now.tv_sec + 60) * 1000000000), 0);
+	ok(__atomic_load_n(&was_called, __ATOMIC_ACQUIRE));
+	if (!was_called)
+		exit(1);
+	close_two();
+	from = to = NULL;
+}
+
 static void test_no_lock_while_a_log_is_written(void)
 {
 	struct accel_adaptor *adaptor;
@@ -406,6 +454,7 @@ int main(void)
 	RUN(test_no_lock_in_a_call_of_the_driver);
 	RUN(test_no_lock_in_other_system_calls);
 	RUN(test_no_lock_while_a_thread_is_started);
+	RUN(test_callback_whose_thread_does_not_start);
 	RUN(test_no_lock_while_a_log_is_written);
 	return tap_end();
 }
