@@ -638,7 +638,7 @@ int accel_device_synchronize(struct accel_device *handle)
 	return err;
 }
 
-static int clear(struct stream *stream)
+static int clear_once(struct stream *stream)
 {
 	struct paccel_stream_clear cmd = { .size = sizeof(cmd), .stream = stream->number };
 
@@ -651,23 +651,21 @@ static int clear(struct stream *stream)
  */
 static int clear_until(struct stream *stream, uint64_t deadline)
 {
+	uint64_t ticket = ticket_make(stream->number, LOAD(stream->submitted));
 	struct device *dev = stream->dev;
 	struct snapshot at = { 0 };
-	int err = clear(stream), waited = 0;
+	int err;
 
-	if (err == -EBUSY) {
-		waited = ticket_wait(dev, ticket_make(stream->number, LOAD(stream->submitted)),
-				     deadline);
-		err = clear(stream);
-	}
-	while (err == -EBUSY && waited != -ETIME) {
-		if (next_stream(dev, &at))
-			waited = ticket_wait(dev, at.submitted, deadline);
-		else
+	/* What a wait returns may be the error of the work, which -ETIME is one of, too. */
+	while ((err = clear_once(stream)) == -EBUSY) {
+		ticket_wait(dev, ticket, deadline);
+		if (ticket_status(dev, ticket) == -EINPROGRESS)
+			return -ETIME;
+		if (!next_stream(dev, &at))
 			at = (struct snapshot){ 0 };
-		err = clear(stream);
+		ticket = at.stream ? at.submitted : ticket;
 	}
-	return err == -EBUSY ? -ETIME : err;
+	return err;
 }
 
 int accel_stream_clear_until(struct accel_stream *handle, uint64_t deadline)
