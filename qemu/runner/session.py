@@ -181,6 +181,7 @@ class Session:
         self.exit_code = None
         self.state = {}
         self.output_complete = False
+        self.has_begun = False
         self.boot_hangs = False
         self.machine = None
         self.threads = []
@@ -295,15 +296,14 @@ class Session:
         return kind, text
 
     def _next_of_boot_or_command(self, boot_deadline, deadline):
-        if deadline is None or boot_deadline < deadline:
-            try:
-                return self._next_event(boot_deadline)
-            except TimedOut:
-                self.boot_hangs = not klog.has_booted(self.log_text())
-        if self.boot_hangs:
+        if self.has_begun or deadline is not None and deadline < boot_deadline:
+            return self._next_event(deadline)
+        try:
+            return self._next_event(boot_deadline)
+        except TimedOut:
+            self.boot_hangs = True
             raise RunnerError("the kernel has not started its first program after "
-                              f"{self._boot_limit()} s")
-        return self._next_event(deadline)
+                              f"{self._boot_limit()} s") from None
 
     def _boot_limit(self):
         return self.options.boot_timeout * self.kernel.slowdown
@@ -312,6 +312,7 @@ class Session:
         boot_deadline = time.monotonic() + self._boot_limit()
         while True:
             kind, text = self._next_of_boot_or_command(boot_deadline, deadline)
+            self.has_begun = self.has_begun or (kind, text) == ("status", "begun")
             if kind == "status" and text.startswith("exit "):
                 self.exit_code = int(text[len("exit "):])
                 return
@@ -360,7 +361,7 @@ class Session:
     def _died_booting(self):
         text = self.log_text()
         crashed = self.machine and self.machine.process.poll() in CRASHES
-        return not klog.has_booted(text) and bool(self.boot_hangs or crashed or klog.panic(text))
+        return self.boot_hangs or not klog.has_booted(text) and bool(crashed or klog.panic(text))
 
     def _join_threads(self):
         for thread in self.threads:

@@ -194,6 +194,10 @@ def test_a_kernel_that_hangs_before_its_first_program():
     equal(reasons, [why + "\n"])
 
 
+def test_a_quiet_boot_does_not_hang():
+    ended(run("sleep 10", "--append", "quiet loglevel=1", "--boot-timeout", "8"), 0)
+
+
 def test_a_qemu_that_crashes_before_the_first_program():
     # Not one that tests/check is to count.
     process = subprocess.Popen(words("echo made it"), stdin=subprocess.DEVNULL,
