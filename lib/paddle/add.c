@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static float float_of(uint32_t bits)
+static float float_of_bits(uint32_t bits)
 {
 	float value;
 
@@ -21,7 +21,7 @@ static float float_of(uint32_t bits)
 
 static float from_bfloat16(uint16_t bits)
 {
-	return float_of((uint32_t)bits << 16);
+	return float_of_bits((uint32_t)bits << 16);
 }
 
 static float from_float16(uint16_t bits)
@@ -29,9 +29,9 @@ static float from_float16(uint16_t bits)
 	uint32_t sign = (uint32_t)(bits & 0x8000) << 16, magnitude = bits & INT16_MAX;
 
 	if (magnitude >= 0x7c00) /* infinity, not a number */
-		return float_of(sign | 0x7f800000 | magnitude << 13);
+		return float_of_bits(sign | 0x7f800000 | magnitude << 13);
 	if (magnitude >= 0x400)
-		return float_of(sign | ((magnitude << 13) + 0x38000000));
+		return float_of_bits(sign | ((magnitude << 13) + 0x38000000));
 	return (sign ? -0x1p-24f : 0x1p-24f) * (float)magnitude;
 }
 
@@ -225,7 +225,7 @@ void add_arguments(const struct device_context *context, const struct tensor *x,
 	struct operand operands[OPERANDS] = { 0 };
 	const struct view *sum = &operands[OUT].view;
 	enum status status;
-	enum type type = paddle->type(x, &status);
+	enum type type = paddle->type(x, &status), other = paddle->type(y, &status);
 	RUN run = { .kernel = "add" };
 
 	operand_read(&operands[X], x);
@@ -236,6 +236,9 @@ void add_arguments(const struct device_context *context, const struct tensor *x,
 	if (sum->dims >= MAX_DIMS)
 		run.err = plugin_fail(-EINVAL, "a sum of %zu dimensions: %d are the most",
 				      sum->dims, MAX_DIMS - 1);
+	else if (other != type)
+		run.err = plugin_fail(-EINVAL, "types %d and %d cannot be added", (int)type,
+				      (int)other);
 	else
 		run.err = add_on_host(&run, operands, &adders[type]);
 	plugin_trace("accel:%d add(%p, %zu elements of type %d) = %d", run.device->id,

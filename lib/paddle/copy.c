@@ -75,7 +75,7 @@ static enum status memory_copy_p2p(struct place *dst_device, struct place *src_d
 typedef int (*queue_t)(struct accel_device *dev, struct accel_stream *stream, void *dst,
 		       const void *src, size_t size);
 
-/* A copy of 0 bytes takes any addresses, but no stream that another copy would refuse. */
+/* A copy of 0 bytes takes any addresses, but no stream that has failed or was destroyed. */
 static int queue_nothing(stream_t stream)
 {
 	int err = stream ? accel_stream_query(stream) : 0;

@@ -37,6 +37,8 @@ void plugin_unlock(void)
 static void after_fork_in_child(void)
 {
 	users = 0;
+	for (size_t i = 0; i < device_count; i++)
+		devices[i].pending = 0;
 	in_child = true;
 	idle = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	plugin_unlock();

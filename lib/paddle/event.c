@@ -20,8 +20,11 @@ static int let_pass(const char *call, int err)
 	return 0;
 }
 
+/* In a child there is nothing to wait for. */
 static int say_lost(const struct device *device)
 {
+	if (plugin_in_child())
+		return 0;
 	return plugin_fail(-ENODEV, "the event was made when accel:%d was removed or reset",
 			   device->id);
 }

@@ -43,12 +43,12 @@ static enum status device_min_chunk_size(struct place *place, size_t *size)
 }
 
 /*
- * An allocation is contiguous, so it is the longest free part. While memory is being cleared that part
- * still grows, and an allocation waits for it: all that is free is the limit then.
+ * An allocation is contiguous, so it is the longest free part. If all free memory is being cleared,
+ * for which an allocation waits, it is the sum, which may be more than the longest part of it.
  */
-static uint64_t available(const struct accel_memory_stats *stats)
+static uint64_t stats_available(const struct accel_memory_stats *stats)
 {
-	uint64_t most = stats->dirty ? stats->free + stats->dirty : stats->largest_free;
+	uint64_t most = stats->largest_free ? stats->largest_free : stats->dirty;
 	uint64_t left = stats->user_max > stats->user ? stats->user_max - stats->user : 0;
 
 	return stats->user_max && left < most ? left : most;
@@ -67,7 +67,7 @@ static enum status device_max_alloc_size(struct place *place, size_t *size)
 	if (!size)
 		return plugin_done(__func__, device, plugin_fail(-EINVAL, "size is NULL"), "NULL");
 	err = plugin_in_child() ? 0 : accel_memory_stats_full(device->dev, &stats);
-	*size = err ? 0 : available(&stats);
+	*size = err ? 0 : stats_available(&stats);
 	return plugin_done(__func__, device, err, "%zu", *size);
 }
 

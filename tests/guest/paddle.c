@@ -125,7 +125,8 @@ static void test_inside(void)
 	works(paddle->synchronize_stream(accel0, stream));
 	ok(!memcmp(back, host, 501) && !memcmp(back + 501, host + 3, 490) &&
 	   !memcmp(back + 991, host + 991, SIZE - 991));
-	gives(paddle->async_memory_copy_d2d(accel0, stream, device + 501, device + 3, 600),
+	/* They overlap by one byte. */
+	gives(paddle->async_memory_copy_d2d(accel0, stream, device + 501, device + 3, 499),
 	      STATUS_ERROR);
 }
 

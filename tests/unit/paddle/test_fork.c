@@ -85,6 +85,8 @@ static void frees_without_a_word(void)
 	gives(paddle->record_event(accel0, stream, event), STATUS_SUCCESS);
 	gives(paddle->record_event(accel0, NULL, event), STATUS_SUCCESS);
 	gives(paddle->query_event(accel0, another), STATUS_SUCCESS);
+	gives(paddle->synchronize_event(accel0, another), STATUS_SUCCESS);
+	gives(paddle->stream_wait_event(accel0, stream, another), STATUS_SUCCESS);
 	gives(paddle->destroy_event(accel0, another), STATUS_SUCCESS);
 	gives(paddle->device_memory_deallocate(accel0, ptr, 64), STATUS_SUCCESS);
 	gives(paddle->host_memory_deallocate(accel0, host, 64), STATUS_SUCCESS);
@@ -122,6 +124,23 @@ static void test_child_asks(void)
 	set_up();
 	in_child(questions_are_answered);
 	the_parent_goes_on();
+	end();
+}
+
+static void waits(void)
+{
+	gives(paddle->synchronize_stream(accel0, NULL), STATUS_SUCCESS);
+}
+
+/* The failure of a stream that was reset for an event is the parent's to be told of. */
+static void test_child_of_a_failure(void)
+{
+	set_up();
+	mock_fail(MOCK_OPERATION, 1, EIO);
+	gives(paddle->async_memory_copy_h2d(accel0, stream, ptr, host, 64), STATUS_SUCCESS);
+	gives(paddle->record_event(accel0, stream, event), STATUS_SUCCESS);
+	in_child(waits);
+	gives(paddle->synchronize_stream(accel0, NULL), STATUS_INTERNAL);
 	end();
 }
 
@@ -182,6 +201,7 @@ int main(void)
 	log_catch();
 	RUN(test_child_is_refused);
 	RUN(test_child_asks);
+	RUN(test_child_of_a_failure);
 	RUN(test_child_frees);
 	RUN(test_child_finalizes);
 	RUN(test_fork_beside_threads);

@@ -813,6 +813,18 @@ static void test_add_that_fails(void)
 	run_add(&x, &x, &out);
 	ok(said("a sum of 16 dimensions"));
 	gives(paddle->synchronize_stream(accel0, NULL), STATUS_ERROR);
+	/* Paddle makes them the same type before it adds. */
+	for (int i = 0; i < 2; i++) {
+		struct tensor y = x;
+
+		out = x;
+		out.data = memory_of(accel0, 64);
+		y.type = i ? TYPE_FLOAT16 : TYPE_COMPLEX64;
+		log_clear();
+		run_add(&x, &y, &out);
+		ok(said("cannot be added"));
+		gives(paddle->synchronize_stream(accel0, NULL), STATUS_ERROR);
+	}
 	dim[0] = 0;
 	x = tensor_of(TYPE_FLOAT64, 1, dim);
 	out = x;

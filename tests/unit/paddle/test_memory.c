@@ -411,8 +411,8 @@ static void test_max_alloc_size(void)
 		parts[i] = memory_of(accel0, 1024);
 	ok(max_alloc() == 4032 - 3 * 1024);
 	gives(paddle->device_memory_deallocate(accel0, parts[1], 1024), STATUS_SUCCESS);
-	/* This part is still to be cleared. */
-	ok(max_alloc() == 4032 - 2 * 1024);
+	/* This part is longer, and still to be cleared. */
+	ok(max_alloc() == 4032 - 3 * 1024);
 	memory_of(accel0, 1024);
 	ok(max_alloc() == 4032 - 3 * 1024);
 	mock_quota(0, 3 * 1024 + 128);
