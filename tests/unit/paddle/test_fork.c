@@ -132,7 +132,7 @@ static void waits(void)
 	gives(paddle->synchronize_stream(accel0, NULL), STATUS_SUCCESS);
 }
 
-/* The failure of a stream that was reset for an event is the parent's to be told of. */
+/* The failure of a stream that was cleared for an event is returned in the parent. */
 static void test_child_of_a_failure(void)
 {
 	set_up();
