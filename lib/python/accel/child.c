@@ -17,6 +17,11 @@ int child_traverse(PyObject *self, visitproc visit, void *arg)
 	return 0;
 }
 
+static PyObject *child_object(struct child *child)
+{
+	return (PyObject *)((char *)child - offsetof(struct memory, child));
+}
+
 void child_link(struct child *child, struct device *device, void (*end)(struct child *child))
 {
 	Py_INCREF((PyObject *)device);
@@ -27,6 +32,7 @@ void child_link(struct child *child, struct device *device, void (*end)(struct c
 	if (child->next)
 		child->next->link = &child->next;
 	device->children = child;
+	PyObject_GC_Track(child_object(child));
 }
 
 static void unlink_child(struct child *child)
@@ -58,7 +64,7 @@ void children_end(struct device *device)
 	PyObject *object;
 
 	while ((child = device->children)) {
-		object = (PyObject *)((char *)child - offsetof(struct memory, child));
+		object = child_object(child);
 		Py_INCREF(object);
 		unlink_child(child);
 		child->end(child);

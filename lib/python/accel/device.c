@@ -54,6 +54,7 @@ PyObject *device_open(PyObject *module, PyObject *args, PyObject *words)
 	device->handle = handle;
 	device->index = index;
 	device->pid = getpid();
+	PyObject_GC_Track((PyObject *)device);
 	return (PyObject *)device;
 }
 

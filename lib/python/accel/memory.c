@@ -309,6 +309,7 @@ static PyObject *memory_subscript(PyObject *self, PyObject *key)
 	slice->root = (struct memory *)Py_NewRef((PyObject *)memory->root);
 	slice->ptr = memory->ptr + start;
 	slice->size = (size_t)length;
+	PyObject_GC_Track((PyObject *)slice);
 	return (PyObject *)slice;
 }
 

@@ -19,10 +19,13 @@ PyTypeObject *type_add(PyObject *module, PyType_Spec *spec)
 	return (PyTypeObject *)type;
 }
 
-/* Filled with 0, so that one that is half-made can end too. */
 PyObject *object_new(PyTypeObject *type)
 {
-	return PyType_GenericAlloc(type, 0);
+	PyObject *object = PyType_GenericAlloc(type, 0);
+
+	if (object)
+		PyObject_GC_UnTrack(object);
+	return object;
 }
 
 /*

@@ -103,6 +103,7 @@ bool device_is_inherited(const struct device *device);
 
 /* ---- child.c: what belongs to a device ---- */
 
+/* Completes the object, which the garbage collector tracks from here on. */
 void child_link(struct child *child, struct device *device, void (*end)(struct child *child));
 /* At the end of the object: ends it if it lives, and drops the reference to the device. */
 void child_drop(struct child *child);
@@ -223,6 +224,11 @@ PyObject *event_record_on(struct event *event, struct stream *stream);
 
 /* A type of which programs make no objects themselves, in the module. */
 PyTypeObject *type_add(PyObject *module, PyType_Spec *spec);
+/*
+ * Filled with 0, so that an incomplete object can be deallocated. It is not tracked by the garbage
+ * collector: gc.get_objects() would show it to other threads. PyObject_GC_Track() or child_link()
+ * follows when the object is complete.
+ */
 PyObject *object_new(PyTypeObject *type);
 /* `weakrefs` is the object's; the object has left the garbage collector, and holds nothing. */
 void object_free(PyObject *self, PyObject *weakrefs);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Objects of accel in Python's garbage collection: cycles, and what the device still uses."""
 
+import ctypes
 import gc
 import weakref
 
@@ -101,6 +102,39 @@ class Cycles(mock.Device):
         del data
         device.close()
         self.assertTrue(self.is_collected(reference))
+
+
+class Incomplete(mock.Device):
+    def test_other_thread_sees_complete_objects(self):
+        """While the driver is called, another thread may read all that gc.get_objects() lists."""
+        device, kinds, seen = self.device, (accel.Device, accel.Memory, accel.Stream, accel.Event), []
+
+        def read(thing):
+            names = [name for name in dir(thing) if not callable(getattr(type(thing), name))]
+            return repr(thing), [getattr(thing, name) for name in names]
+
+        def look():
+            try:
+                seen.append([read(thing) for thing in gc.get_objects() if type(thing) in kinds])
+            except Exception as error:  # pylint: disable=broad-exception-caught
+                seen.append(error)
+
+        callback = ctypes.CFUNCTYPE(None)(look)
+        for number, function, *arguments in (
+                (mock.OPEN, accel.open, 1), (mock.MEM_ALLOC, device.allocate, mock.SIZE // 2),
+                (mock.HOST_ALLOC, device.allocate_host, 64),
+                (mock.HOST_REGISTER, device.register, bytearray(64)),
+                (mock.STREAM_CREATE, device.stream)):
+            with self.subTest(function):
+                seen.clear()
+                lib.mock_before(number, callback)
+                made = function(*arguments)
+                self.assertEqual(len(seen), 1)
+                self.assertIsInstance(seen[0], list)
+                self.assertNotIn(repr(made), [text for text, _ in seen[0]])
+                self.assertIn(made, gc.get_objects())
+                if isinstance(made, accel.Device):
+                    made.close()
 
 
 class Types(mock.Device):
