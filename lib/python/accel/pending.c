@@ -7,8 +7,10 @@
  * begun it will not begin.
  *
  * Copies of one stream end in order, so there is a queue for each stream, and only the first of a
- * queue is asked whether it has ended. A queue outlives its stream while it is not empty. What is
- * held may hold its device, so the queues belong to none.
+ * queue is asked whether it has ended. Threads that copy on one stream may enter its queue in another
+ * order than their events were recorded: an entry that has ended may follow one that has not. A queue
+ * outlives its stream while it is not empty. What is held may hold its device, so the queues belong to
+ * none.
  */
 
 #include "private.h"
@@ -186,7 +188,7 @@ static void queue_take(struct queue *queue, struct pending **ended)
 }
 
 /* Out of the queues before anything is released, which may run code of the program. */
-static bool reap(struct queue *queue, size_t others)
+static bool queues_reap(struct queue *queue, size_t others)
 {
 	struct pending *pending, *ended = NULL;
 	bool any;
@@ -208,12 +210,12 @@ static bool reap(struct queue *queue, size_t others)
 
 void pending_reap(struct queue *queue)
 {
-	reap(queue, LOOK_AT);
+	queues_reap(queue, LOOK_AT);
 }
 
 bool pending_reap_all(void)
 {
-	return reap(NULL, queue_count);
+	return queues_reap(NULL, queue_count);
 }
 
 /* Itself, or by a view of somebody else's: an array or a memoryview over it. */
@@ -226,31 +228,43 @@ static bool uses(const struct pending *pending, int at, const struct memory *roo
 		(view && ptr >= root->ptr && ptr < root->ptr + root->size);
 }
 
-/* The last one of a stream, by whose end the others there have ended. */
-static struct pending *of_memory(const struct memory *root)
+/* The last entry of the first queue that has one. */
+static struct pending *of_memory(const struct memory *root, struct queue **of)
 {
 	struct pending *pending, *found = NULL;
 	struct queue *queue = turn;
 
 	for (size_t i = 0; i < queue_count && !found; i++, queue = queue->next)
 		for (pending = queue->first; pending; pending = pending->next)
-			if (uses(pending, 0, root) || uses(pending, 1, root))
+			if (uses(pending, 0, root) || uses(pending, 1, root)) {
 				found = pending;
+				*of = queue;
+			}
 	return found;
 }
 
 bool pending_has_memory(const struct memory *root)
 {
-	return of_memory(root);
+	struct queue *queue;
+
+	return of_memory(root, &queue);
+}
+
+/* What releases an entry: its end, and if it has ended, that of the first entry of its queue. */
+static struct pending *queue_awaited(const struct queue *queue, struct pending *pending)
+{
+	return accel_event_query(pending->event) == -EINPROGRESS ? pending : queue->first;
 }
 
 /* The event of another process says at once that it is one: there is nothing to wait for. */
 bool pending_wait_memory(struct memory *root)
 {
 	struct pending *pending;
+	struct queue *queue;
 	int rc = 0;
 
-	while ((pending = of_memory(root))) {
+	while ((pending = of_memory(root, &queue))) {
+		pending = queue_awaited(queue, pending);
 		if (!device_is_inherited(pending->device)) {
 			pending->waiters++;
 			rc = wait_event(pending->event, UINT64_MAX);
@@ -263,21 +277,23 @@ bool pending_wait_memory(struct memory *root)
 	return true;
 }
 
-static struct pending *of_device(const struct device *device)
+static struct queue *of_device(const struct device *device)
 {
 	struct queue *queue = turn;
 
 	for (size_t i = 0; i < queue_count; i++, queue = queue->next)
 		if (queue->first->device == device)
-			return queue->last;
+			return queue;
 	return NULL;
 }
 
 void pending_wait_device(struct device *device)
 {
 	struct pending *pending;
+	struct queue *queue;
 
-	while ((pending = of_device(device))) {
+	while ((queue = of_device(device))) {
+		pending = queue_awaited(queue, queue->last);
 		if (!device_is_inherited(device)) {
 			pending->waiters++;
 			Py_BEGIN_ALLOW_THREADS

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: MIT
-/* Preloaded beside the mock: counts calls of accel_event_query() by the Python module. */
+/*
+ * Preloaded beside the mock: counts calls of accel_event_query() by the Python module, and stops one of
+ * accel_event_record().
+ */
 
 #include <accel/accel.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 static atomic_uint queries;
+
+enum record { RECORD_PASSES, RECORD_STOPS, RECORD_STOPPED };
+
+static enum record record;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 /* The number since the last call. */
 __attribute__((visibility("default"))) unsigned int count_queries(void);
@@ -15,16 +25,69 @@ unsigned int count_queries(void)
 	return atomic_exchange(&queries, 0);
 }
 
-/* The module has loaded the library, though not for all to see: RTLD_NEXT would not find it. */
-static int (*real_query(void))(struct accel_event *)
-{
-	void *library = dlopen("libaccel.so.0", RTLD_LAZY | RTLD_NOLOAD);
+/* The next call stops after the event was recorded; wait until it has; let it return. */
+__attribute__((visibility("default"))) void record_stop(void);
+__attribute__((visibility("default"))) void record_wait_stopped(void);
+__attribute__((visibility("default"))) void record_continue(void);
 
-	return (int (*)(struct accel_event *))dlsym(library, "accel_event_query");
+static void record_set(enum record state)
+{
+	pthread_mutex_lock(&lock);
+	record = state;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+/* With the lock held. */
+static void record_wait_while(enum record state)
+{
+	while (record == state)
+		pthread_cond_wait(&changed, &lock);
+}
+
+void record_stop(void)
+{
+	record_set(RECORD_STOPS);
+}
+
+void record_wait_stopped(void)
+{
+	pthread_mutex_lock(&lock);
+	record_wait_while(RECORD_STOPS);
+	pthread_mutex_unlock(&lock);
+}
+
+void record_continue(void)
+{
+	record_set(RECORD_PASSES);
+}
+
+/* The module has loaded the library, though not for all to see: RTLD_NEXT would not find it. */
+static void *real_function(const char *name)
+{
+	return dlsym(dlopen("libaccel.so.0", RTLD_LAZY | RTLD_NOLOAD), name);
 }
 
 __attribute__((visibility("default"))) int accel_event_query(struct accel_event *event)
 {
+	int (*query)(struct accel_event *) = real_function(__func__);
+
 	atomic_fetch_add(&queries, 1);
-	return real_query()(event);
+	return query(event);
+}
+
+__attribute__((visibility("default"))) int accel_event_record(struct accel_event *event,
+							      struct accel_stream *stream)
+{
+	int (*record_event)(struct accel_event *, struct accel_stream *) = real_function(__func__);
+	int rc = record_event(event, stream);
+
+	pthread_mutex_lock(&lock);
+	if (record == RECORD_STOPS) {
+		record = RECORD_STOPPED;
+		pthread_cond_broadcast(&changed);
+		record_wait_while(RECORD_STOPPED);
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
 }

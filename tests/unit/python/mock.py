@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import signal
 import threading
 import unittest
 
@@ -80,6 +81,20 @@ def held(node=0):
         yield
     finally:
         lib.mock_release(node)
+
+
+@contextlib.contextmanager
+def alarm():
+    """A signal raises an InterruptedError soon."""
+    def interrupt(*_):
+        raise InterruptedError("a signal")
+
+    old = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, old)
 
 
 class Thread(threading.Thread):

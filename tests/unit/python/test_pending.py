@@ -3,6 +3,7 @@
 
 import errno
 import gc
+import threading
 
 import accel
 import mock
@@ -134,6 +135,34 @@ class Order(mock.Device):
         self.assertTrue(all(map(self.is_released, kept)))
         lib.mock_fail(mock.HOST_ALLOC, 1, errno.ENOMEM)
         self.fails(errno.ENOMEM, self.device.allocate_host, 8)
+
+    def test_threads_on_one_stream(self):
+        """A copy has ended that another thread has overtaken on the way into the queue."""
+        other = accel.open(1)
+        stream, memory = self.device.stream(), self.device.allocate(8)
+        gate, data = other.stream(), bytearray(8)
+        registered = self.device.register(data)
+        lib.record_stop()
+        overtaken = mock.Thread(memory.copy_from, registered, stream)
+        lib.record_wait_stopped()
+        with held(3):
+            other.allocate(8).fill(1, gate)
+            stream.wait(gate.record())
+            later = self.queue(stream, memory)
+            lib.record_continue()
+            overtaken.join()
+            # Ends a free() that no signal ends.
+            release = threading.Timer(mock.PATIENCE, lib.mock_release, [3])
+            release.start()
+            lib.count_queries()
+            with mock.alarm():
+                self.refuses(InterruptedError, "a signal", registered.free)
+            self.assertLessEqual(lib.count_queries(), 2 * MOST)
+            release.cancel()
+        registered.free()
+        for kept in (data, later):
+            self.assertTrue(self.is_released(kept))
+        other.close()
 
     def test_view_of_many_copies(self):
         """free() waits once for each stream, and close() too."""

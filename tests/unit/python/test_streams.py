@@ -521,21 +521,13 @@ class Threads(mock.Card):
     def test_signals_end_waits(self):
         memory, stream = self.card.allocate(8), self.card.stream()
         registered = self.card.register(bytearray(8))
-
-        def interrupt():
-            raise InterruptedError("a signal")
-
-        old = signal.signal(signal.SIGALRM, lambda *_: interrupt())
-        try:
-            with held():
-                memory.copy_from(registered, stream)
-                event = stream.record()
-                for wait in (stream.synchronize, event.synchronize, registered.free):
-                    signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with held():
+            memory.copy_from(registered, stream)
+            event = stream.record()
+            for wait in (stream.synchronize, event.synchronize, registered.free):
+                with mock.alarm():
                     self.refuses(InterruptedError, "a signal", wait)
-                    self.assertFalse(registered.freed)
-        finally:
-            signal.signal(signal.SIGALRM, old)
+                self.assertFalse(registered.freed)
         stream.synchronize()
         registered.free()
 
