@@ -51,7 +51,7 @@ int error_init(PyObject *module)
 	return 0;
 }
 
-static PyObject *type_of_number(int number)
+static PyObject *error_type_of(int number)
 {
 	for (size_t i = 0; i < Py_ARRAY_LENGTH(kinds); i++)
 		if (number == kinds[i].numbers[0] || number == kinds[i].numbers[1])
@@ -67,7 +67,7 @@ PyObject *error_say(int err, const char *sentence)
 	PyObject *args = text ? Py_BuildValue("(iN)", number, text) : NULL;
 
 	if (args) {
-		PyErr_SetObject(type_of_number(number), args);
+		PyErr_SetObject(error_type_of(number), args);
 		Py_DECREF(args);
 	}
 	return NULL;

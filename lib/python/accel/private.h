@@ -191,11 +191,12 @@ void pending_hold(struct pending *pending, struct operand *operand);
 /* The copy was queued on the stream. */
 void pending_add(struct pending *pending, struct stream *stream);
 /*
- * Gives back what ended copies have used: all of the queue, which may be NULL, and of some others;
- * for a constant number of queries. An exception that is set stays.
+ * Gives back what ended copies have used: all of the queue, which may be NULL, and of some others.
+ * Makes one query for each entry that is released, and at most 1 + LOOK_AT others. An exception that
+ * is set stays.
  */
 void pending_reap(struct queue *queue);
-/* The same for all queues, for a query each. Whether there was anything. */
+/* The same for all queues, for a query each. Returns whether an entry was released. */
 bool pending_reap_all(void);
 /* Whether queued copies use the memory, also by views of it. */
 bool pending_has_memory(const struct memory *root);
