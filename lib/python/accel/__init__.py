@@ -11,12 +11,16 @@
 See Documentation/python.md.
 """
 
+import importlib.util
 import sys
 
 if sys.version_info < (3, 11):
     raise ImportError("the module accel needs CPython 3.11 or later, whose stable ABI has the "
                       f"buffer protocol; this is {sys.version.split()[0]}. The module acl works "
                       "from 3.9 on")
+if not importlib.util.find_spec("accel._accel"):
+    raise ImportError("the extension module accel._accel is missing: the wheel cp39-abi3 of "
+                      "accel-python has the module acl only. Install the wheel cp311-abi3")
 
 # pylint: disable=wrong-import-position,redefined-builtin
 import enum  # noqa: E402

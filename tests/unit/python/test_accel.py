@@ -9,8 +9,10 @@ import gc
 import importlib.util
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import accel
@@ -717,6 +719,19 @@ print(said, accel.open().stats().used)
                                 text=True, stderr=subprocess.STDOUT, check=False,
                                 timeout=mock.PATIENCE, env={**os.environ, "MOCK_CARDS": "0"})
         self.assertEqual((result.returncode, result.stdout), (0, "abcdefgh\nNone 0\n"))
+
+
+class Package(unittest.TestCase):
+    def test_without_extension_module(self):
+        """As the wheel cp39-abi3 has it: the reason is in the exception."""
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(os.path.dirname(accel.__file__), os.path.join(folder, "accel"),
+                            ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+            result = subprocess.run([sys.executable, "-c", "import accel"], cwd=folder, check=False,
+                                    stderr=subprocess.PIPE, text=True, timeout=mock.PATIENCE,
+                                    env={**os.environ, "PYTHONPATH": folder})
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, "ImportError: .*Install the wheel cp311-abi3\n")
 
 
 class Types(unittest.TestCase):
