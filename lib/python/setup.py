@@ -3,8 +3,8 @@
 in a folder accel.libs beside them.
 
 The modules are written to the stable ABI, acl to that of 3.9 and accel to that of 3.11. So there are two
-wheels of a version: cp311-abi3 has both modules, cp39-abi3 has acl, and an accel that only says what it
-needs. An installer takes the first one where it can. Each Python builds the newest one that it can use;
+wheels of a version: cp311-abi3 has both modules, cp39-abi3 has acl, and an accel that raises ImportError with
+the reason. An installer takes the first one where it can. Each Python builds the newest one that it can use;
 `bdist_wheel --py-limited-api cp39` builds the other one.
 
 A source archive has the sources of the libraries too, as they lie in the repository."""
@@ -31,7 +31,9 @@ LIBRARIES = ("build/lib/libaccel.so", "build/lib/libaccel_acl.so")
 # Of setuptools, and not in the tree.
 SCRATCH = os.path.join(TOP, "build/python")
 MODULES = f"build/python/{sys.implementation.cache_tag}"
-NEWEST = "cp311" if sys.version_info >= (3, 11) else "cp39"
+ABIS = ("cp39", "cp311") if sys.version_info >= (3, 11) else ("cp39",)
+# What the package consists of.
+PARTS = ("acl", "accel", "accel.libs")
 
 
 def version():
@@ -58,7 +60,9 @@ class Build(build):
         if not os.path.exists(os.path.join(built, "acl/_acl.abi3.so")):
             sys.exit(f"there is no Python.h for {sys.executable}: install its headers "
                      "(Debian: python3-dev)")
-        shutil.rmtree(self.build_lib, ignore_errors=True)
+        # The folder may be one of the caller's, with other files.
+        for part in PARTS:
+            shutil.rmtree(os.path.join(self.build_lib, part), ignore_errors=True)
         wanted = self.get_finalized_command("bdist_wheel").py_limited_api
         for module, abi in (("acl", "cp311"), ("accel", wanted)):
             shutil.copytree(os.path.join(built, module), os.path.join(self.build_lib, module),
@@ -87,7 +91,12 @@ class Wheel(bdist_wheel):
 
     def initialize_options(self):
         super().initialize_options()
-        self.py_limited_api = NEWEST
+        self.py_limited_api = ABIS[-1]
+
+    def finalize_options(self):
+        super().finalize_options()
+        if self.py_limited_api not in ABIS:
+            sys.exit(f"--py-limited-api is {self.py_limited_api}: this Python builds {' and '.join(ABIS)}")
 
     def get_tag(self):
         python, abi, machine = super().get_tag()
