@@ -11,10 +11,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* ---- Who would wait for itself ---- */
+/* ---- Functions that a stream waits for ---- */
 
 /* Functions under way in this thread that a stream waits for, one called by the other. */
 static __thread unsigned int awaited;
+static __thread bool in_host_function; /* of aclrtLaunchHostFunc(), in a thread of libaccel */
 
 aclError awaited_check(void)
 {
@@ -28,6 +29,7 @@ aclError awaited_check(void)
 void awaited_in_child(void)
 {
 	awaited = 0;
+	in_host_function = false;
 }
 
 /* In a child that was forked by the function the stream does not wait for it. */
@@ -68,7 +70,70 @@ static bool take_out(struct report *report, struct callback *callback)
 	return true;
 }
 
-/* In a thread of libaccel, when the stream has come so far. */
+/* Of a stream, or of the context whose default stream it is; NULL if the stream has ended. */
+static struct object *object_of(const void *handle)
+{
+	struct object *object = handle_find(HANDLE_STREAM, handle);
+
+	return object ? object : handle_find(HANDLE_CONTEXT, handle);
+}
+
+/*
+ * An eventfd operation waits in libaccel until the stream has no callback pending. These callbacks
+ * may launch on the stream, so they are waited for here, before the claim. A host function does not
+ * wait: libaccel refuses the operation.
+ */
+static bool must_wait(const struct object *object, bool is_eventfd)
+{
+	if (object->is_claimed)
+		return true;
+	return is_eventfd && object->device->state == DEVICE_OPEN && object->report &&
+	       !report_blocks(object->report) && object->pending && !in_host_function;
+}
+
+/* The lock is released meanwhile. NULL if the stream was destroyed. */
+static struct object *stream_claimable(const struct on_stream *on, aclrtStream stream,
+				       bool is_eventfd)
+{
+	struct object *object;
+
+	while ((object = stream_object(on, stream)) && must_wait(object, is_eventfd))
+		state_wait(&report_done);
+	return object;
+}
+
+/*
+ * The claim covers one submission, which waits for no callback. The eventfd does not tell which
+ * callback the stream has reached, so the list and the stream need the same order.
+ */
+static void stream_claim(struct object *object, bool is_eventfd)
+{
+	object->is_claimed = true;
+	object->pending += !is_eventfd;
+}
+
+/* @pending_less: of the callbacks that are pending in libaccel. */
+static void stream_unclaim(const void *handle, unsigned int pending_less)
+{
+	struct object *object = object_of(handle);
+
+	if (object) {
+		object->is_claimed = false;
+		object->pending -= pending_less;
+	}
+	pthread_cond_broadcast(&report_done);
+}
+
+static void pending_end(const void *handle)
+{
+	struct object *object = object_of(handle);
+
+	if (object)
+		object->pending--;
+	pthread_cond_broadcast(&report_done);
+}
+
+/* In a thread of libaccel, when the stream has reached the callback. */
 static void block(void *data, int status)
 {
 	struct callback *callback = data;
@@ -79,59 +144,39 @@ static void block(void *data, int status)
 		eventfd_write(callback->report->reached, 1);
 	while (callback->report && !callback->is_done)
 		state_wait(&report_done);
+	pending_end(callback->stream);
 	callback_put(callback);
 	state_unlock();
 }
 
-/*
- * The lock is given up meanwhile. The eventfd does not tell which callback the stream has come to, so
- * they are queued in the order of the list, one after the other: a second thread waits, so that its
- * callback cannot have the first one run before that is queued, or although it never is. A function
- * that a stream waits for does not wait, for the first thread may wait for that stream.
- */
-static struct report *report_claim(const struct on_stream *on, aclrtStream stream)
-{
-	struct object *object;
-
-	while ((object = stream_object(on, stream)) && object->report &&
-	       object->report->launches && !awaited)
-		state_wait(&report_done);
-	/* Of a device that is being reset nobody would run it. */
-	if (!object || !object->report || object->device->state != DEVICE_OPEN)
-		return NULL;
-	object->report->launches++;
-	object->report->uses++;
-	return object->report;
-}
-
-static void report_unclaim(struct report *report)
-{
-	report->launches--;
-	pthread_cond_broadcast(&report_done);
-	report_put(report);
-}
-
-/* A descriptor of its own, for another thread may end the report. */
+/* The descriptor is duplicated, for another thread may end the report. */
 static aclError put_in(const struct on_stream *on, aclrtStream stream, struct callback *callback,
 		       struct report **claimed, int *own)
 {
+	struct object *object;
 	struct report *report;
+	bool blocks;
 	int fd = -1;
 
 	state_lock();
-	report = report_claim(on, stream);
-	if (report) {
+	object = stream_claimable(on, stream, !callback->is_blocking);
+	/* The callbacks of a device that is being reset are not run. */
+	report = object && object->device->state == DEVICE_OPEN ? object->report : NULL;
+	blocks = report_blocks(report);
+	if (report && !blocks)
 		fd = fcntl(report->reached, F_DUPFD_CLOEXEC, 0);
-		if (fd < 0)
-			report_unclaim(report);
-		else
-			append(report, callback);
+	if (fd >= 0) {
+		stream_claim(object, !callback->is_blocking);
+		report->uses++;
+		append(report, callback);
 	}
 	state_unlock();
 	*claimed = report;
 	*own = fd;
 	if (fd >= 0)
 		return ACL_SUCCESS;
+	if (blocks)
+		return stream_blocks_fail(stream);
 	if (report)
 		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of file descriptors");
 	return call_fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread serves stream %p: "
@@ -142,6 +187,7 @@ static aclError put_in(const struct on_stream *on, aclrtStream stream, struct ca
 static void launch_end(struct report *report, struct callback *callback, int err)
 {
 	state_lock();
+	stream_unclaim(callback->stream, err && callback->is_blocking);
 	if (err && take_out(report, callback)) {
 		report->blocking -= callback->is_blocking;
 		callback_put(callback);
@@ -150,7 +196,7 @@ static void launch_end(struct report *report, struct callback *callback, int err
 	if (err && callback->is_blocking)
 		callback_put(callback);
 	callback_put(callback);
-	report_unclaim(report);
+	report_put(report);
 	state_unlock();
 }
 
@@ -161,6 +207,7 @@ static aclError launch(const struct on_stream *on, aclrtStream stream, struct ca
 	int fd, err;
 
 	callback->uses = callback->is_blocking ? 2 : 1;
+	callback->stream = stream ? stream : on->here.context;
 	code = put_in(on, stream, callback, &report, &fd);
 	if (code) {
 		free(callback);
@@ -336,6 +383,7 @@ aclError aclrtProcessReport(int32_t timeout)
 struct host_call {
 	aclrtHostFunc func;
 	void *args;
+	void *stream; /* as of a callback */
 };
 
 static void call_host(void *data, int status)
@@ -344,7 +392,30 @@ static void call_host(void *data, int status)
 
 	(void)status;
 	free(data);
+	in_host_function = true;
 	call_awaited(call.func, call.args);
+	in_host_function = false;
+	state_lock();
+	pending_end(call.stream);
+	state_unlock();
+}
+
+static int launch_host(const struct on_stream *on, aclrtStream stream, struct host_call *call)
+{
+	void *handle = call->stream = stream ? stream : on->here.context;
+	struct object *object;
+	int err;
+
+	state_lock();
+	object = stream_claimable(on, stream, false);
+	if (object)
+		stream_claim(object, false);
+	state_unlock();
+	err = accel_stream_add_callback(on->stream, call_host, call);
+	state_lock();
+	stream_unclaim(handle, err ? 1 : 0);
+	state_unlock();
+	return err;
 }
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void *args)
@@ -361,8 +432,8 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void *args)
 	} else if (!call) {
 		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
 	} else {
-		*call = (struct host_call){ func, args };
-		err = call_failed(accel_stream_add_callback(on.stream, call_host, call));
+		*call = (struct host_call){ .func = func, .args = args };
+		err = call_failed(launch_host(&on, stream, call));
 		/* It is called, and frees it, if and only if it was queued. */
 		if (!err)
 			call = NULL;

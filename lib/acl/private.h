@@ -116,6 +116,8 @@ struct object {
 	unsigned int holds; /* calls that have found the stream among all; the last destroys it */
 	struct accel_event *event;
 	struct report *report; /* who runs the callbacks of a stream, or NULL */
+	unsigned int pending; /* callbacks of a stream that libaccel has, or is being given */
+	bool is_claimed; /* a stream, by the launch that is being submitted */
 	struct wait *waits; /* streams that wait for an event */
 	bool is_looked_at; /* a thread has taken these out, to see which still do */
 	uint32_t waited; /* how often one was told to */
@@ -155,6 +157,8 @@ struct on_stream {
 aclError stream_find(const char *name, aclrtStream handle, struct on_stream *on);
 /* The same for what would wait for the stream, but for a callback that this thread has to run. */
 aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on);
+/* The refusal of stream_enter(), where report_blocks(). */
+aclError stream_blocks_fail(aclrtStream handle);
 void stream_leave(const struct on_stream *on);
 /* Under the lock: what its handle, or NULL, stands for; NULL if it was destroyed meanwhile. */
 struct object *stream_object(const struct on_stream *on, aclrtStream handle);

@@ -29,7 +29,6 @@ struct report {
 	int reached; /* eventfd: how many of the list the stream has come to */
 	unsigned int blocking; /* callbacks that block the stream */
 	unsigned int queued; /* in the list */
-	unsigned int launches; /* under way: in the list, and maybe not in the stream yet */
 	struct callback *first, **last;
 	struct report *next;
 };
@@ -39,13 +38,14 @@ struct callback {
 	unsigned int uses;
 	aclrtCallback fn;
 	void *data;
+	void *stream; /* its handle, or of its context for a default stream; it may have ended */
 	struct report *report; /* NULL: dropped, if it was not taken out before */
 	bool is_blocking;
 	bool is_done;
 	struct callback *next;
 };
 
-/* A callback that blocks is done, or one is queued, or they are dropped. */
+/* A callback that blocks, or a host function, is done; one is queued; or they are dropped. */
 extern pthread_cond_t report_done;
 
 uint64_t report_thread(void);

@@ -13,7 +13,6 @@
 
 /* ---- From a handle to a stream ---- */
 
-
 static aclError default_stream(const struct here *here, struct accel_stream **stream)
 {
 	struct accel_stream *made = NULL;
@@ -88,6 +87,13 @@ struct object *stream_object(const struct on_stream *on, aclrtStream handle)
 			handle_find(HANDLE_CONTEXT, on->here.context);
 }
 
+aclError stream_blocks_fail(aclrtStream handle)
+{
+	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+			 "stream %p waits for a callback of type ACL_CALLBACK_BLOCK that this "
+			 "thread has to run: aclrtProcessReport() comes first", handle);
+}
+
 aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on)
 {
 	aclError err = stream_find(name, handle, on);
@@ -103,9 +109,7 @@ aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on
 	if (!blocks)
 		return ACL_SUCCESS;
 	stream_leave(on);
-	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
-			 "stream %p waits for a callback of type ACL_CALLBACK_BLOCK that this "
-			 "thread has to run: aclrtProcessReport() comes first", handle);
+	return stream_blocks_fail(handle);
 }
 
 void stream_leave(const struct on_stream *on)

@@ -541,6 +541,133 @@ static void test_dropped_during_its_launch(void)
 	end();
 }
 
+/* ---- Callbacks that are launched while another is pending ---- */
+
+static aclrtStream second;
+static sem_t runs_now;
+
+static void note_between(void *data)
+{
+	sem_post(&runs_now);
+	sem_wait(&launched);
+	note(data);
+}
+
+static void start_other(pthread_t *other)
+{
+	other_may_go = other_goes = other_is_done = false;
+	__atomic_store_n(&other_tid, 0, __ATOMIC_RELEASE);
+	sem_init(&launched, 0, 0);
+	sem_init(&runs_now, 0, 0);
+	pthread_create(other, NULL, launches, NULL);
+	while (!__atomic_load_n(&other_tid, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+/* Until the other thread waits in its launch. */
+static void let_other_wait(void)
+{
+	other_may_go = true;
+	while (!other_goes)
+		sched_yield();
+	wait_asleep(__atomic_load_n(&other_tid, __ATOMIC_ACQUIRE));
+}
+
+static void launch_third(void *data)
+{
+	gives(aclrtLaunchCallback(note, data, ACL_CALLBACK_BLOCK, stream), 0);
+}
+
+/* A function that a stream waits for launches while another thread waits in its launch. */
+static void test_launch_before_one_that_waits(void)
+{
+	pthread_t reader, other;
+
+	set_up();
+	second = new_stream();
+	start_other(&other);
+	start(&reader);
+	gives(aclrtSubscribeReport(self(), second), 0);
+	gives(aclrtLaunchCallback(note_between, number(1), ACL_CALLBACK_BLOCK, stream), 0);
+	sem_wait(&runs_now);
+	let_other_wait();
+	gives(aclrtLaunchCallback(launch_third, number(3), ACL_CALLBACK_BLOCK, second), 0);
+	gives(aclrtProcessReport(10000), 0);
+	sem_post(&launched);
+	pthread_join(other, NULL);
+	while (count < 3)
+		sched_yield();
+	ok(ran[0] == 1 && ran[1] == 3 && ran[2] == 2);
+	stop(reader);
+	gives(aclrtUnSubscribeReport(self(), second), 0);
+	end();
+}
+
+static void wait_for_second(void *data)
+{
+	gives(aclrtSetDevice(0), 0);
+	sem_post(&runs_now);
+	gives(aclrtSynchronizeStream(second), 0);
+	note(data);
+}
+
+/* A launch does not wait for a launch that waits for a callback. */
+static void test_launch_beside_one_that_waits(void)
+{
+	pthread_t reader, other;
+
+	set_up();
+	second = new_stream();
+	start_other(&other);
+	start(&reader);
+	gives(aclrtSubscribeReport(self(), second), 0);
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, second), 0);
+	gives(aclrtLaunchCallback(wait_for_second, number(4), ACL_CALLBACK_BLOCK, stream), 0);
+	sem_wait(&runs_now);
+	let_other_wait();
+	gives(aclrtLaunchCallback(note, number(3), ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	pthread_join(other, NULL);
+	while (count < 4)
+		sched_yield();
+	ok(ran[0] == 1 && ran[1] == 4 && ran[2] == 3 && ran[3] == 2);
+	stop(reader);
+	gives(aclrtUnSubscribeReport(self(), second), 0);
+	end();
+}
+
+static pid_t main_tid;
+
+static void *launches_blocking(void *arg)
+{
+	gives(aclrtSetDevice(0), 0);
+	sem_wait(&runs_now);
+	wait_asleep(main_tid);
+	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_BLOCK, stream), 0);
+	sem_post(&launched);
+	return arg;
+}
+
+/* The thread that runs the callbacks waits in its launch while another one launches. */
+static void test_reader_waits_in_its_launch(void)
+{
+	pthread_t other;
+
+	set_up();
+	sem_init(&launched, 0, 0);
+	sem_init(&runs_now, 0, 0);
+	main_tid = (pid_t)syscall(SYS_gettid);
+	pthread_create(&other, NULL, launches_blocking, NULL);
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtLaunchHostFunc(stream, note_between, number(1)), 0);
+	refuses(aclrtLaunchCallback(note, number(3), ACL_CALLBACK_NO_BLOCK, stream),
+		ACL_ERROR_RT_PARAM_INVALID, COMES_FIRST);
+	pthread_join(other, NULL);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 2 && ran[0] == 1 && ran[1] == 2);
+	end();
+}
+
 /* ---- In libaccel's thread ---- */
 
 static void set(void *data)
@@ -634,6 +761,9 @@ int main(void)
 	RUN(test_reset_under_callbacks);
 	RUN(test_launch_fails_beside_another);
 	RUN(test_dropped_during_its_launch);
+	RUN(test_launch_before_one_that_waits);
+	RUN(test_launch_beside_one_that_waits);
+	RUN(test_reader_waits_in_its_launch);
 	RUN(test_host_function);
 	RUN(test_host_function_ends_nothing);
 	RUN(test_blocking_ends_nothing);
