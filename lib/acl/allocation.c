@@ -17,14 +17,14 @@ struct allocation {
 	struct device *device;
 };
 
-static int compare(const void *a, const void *b)
+static int allocation_compare(const void *a, const void *b)
 {
 	uintptr_t left = (uintptr_t)*(void *const *)a, right = (uintptr_t)*(void *const *)b;
 
 	return (left > right) - (left < right);
 }
 
-static int release(const struct allocation *allocation)
+static int allocation_release(const struct allocation *allocation)
 {
 	struct accel_device *dev = allocation->device->dev;
 
@@ -39,12 +39,12 @@ static int release(const struct allocation *allocation)
 }
 
 /* False if there is no memory for it. One at the same address was freed by another layer. */
-static bool insert(struct allocation *allocation)
+static bool allocation_insert(struct allocation *allocation)
 {
 	struct allocation **found, *before = NULL;
 
 	state_lock();
-	found = tsearch(allocation, &allocation->device->allocations, compare);
+	found = tsearch(allocation, &allocation->device->allocations, allocation_compare);
 	if (found && *found != allocation) {
 		before = *found;
 		*found = allocation;
@@ -54,70 +54,72 @@ static bool insert(struct allocation *allocation)
 	return found;
 }
 
-static struct allocation *take(struct device *device, const void *ptr)
+/* NULL if what was recorded for the address is of another kind: that stays. */
+static struct allocation *allocation_take(struct device *device, enum accel_memory_kind kind,
+					  const void *ptr)
 {
 	struct allocation **found, *allocation = NULL;
 
 	state_lock();
-	found = tfind(&ptr, &device->allocations, compare);
-	if (found) {
+	found = tfind(&ptr, &device->allocations, allocation_compare);
+	if (found && (*found)->kind == kind) {
 		allocation = *found;
-		tdelete(&ptr, &device->allocations, compare);
+		tdelete(&ptr, &device->allocations, allocation_compare);
 	}
 	state_unlock();
 	return allocation;
 }
 
-static struct allocation *new_allocation(struct device *device, enum accel_memory_kind kind,
-					 void *ptr, size_t size)
+static struct allocation allocation_describe(struct device *device, enum accel_memory_kind kind,
+					     void *ptr, size_t size)
 {
-	struct allocation *allocation = malloc(sizeof(*allocation));
+	struct allocation allocation = { ptr, size, 0, kind, device };
 	struct accel_pointer_info info;
 
-	if (!allocation)
-		return NULL;
-	*allocation = (struct allocation){ ptr, size, 0, kind, device };
 	if (!accel_pointer_get_info(ptr, &info) && info.device == device->dev) {
-		allocation->size = info.size;
-		allocation->serial = info.serial;
+		allocation.size = info.size;
+		allocation.serial = info.serial;
 	}
 	return allocation;
 }
 
 aclError allocation_keep(struct device *device, enum accel_memory_kind kind, void *ptr, size_t size)
 {
-	struct allocation *allocation = new_allocation(device, kind, ptr, size);
+	const struct allocation made = allocation_describe(device, kind, ptr, size);
+	struct allocation *kept = malloc(sizeof(*kept));
 
-	if (allocation && insert(allocation))
-		return ACL_SUCCESS;
-	if (allocation)
-		release(allocation);
-	free(allocation);
-	return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
+	if (kept) {
+		*kept = made;
+		if (allocation_insert(kept))
+			return ACL_SUCCESS;
+	}
+	free(kept);
+	allocation_release(&made);
+	return call_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "out of memory for a record");
 }
 
 int allocation_free(struct device *device, enum accel_memory_kind kind, void *ptr, size_t size)
 {
 	const struct allocation others = { ptr, size, 0, kind, device };
-	struct allocation *allocation = take(device, ptr);
-	int err = release(&others);
+	struct allocation *allocation = allocation_take(device, kind, ptr);
+	int err = allocation_release(&others);
 
 	/* Without memory for it only the close of the device frees it. */
-	if (err && allocation && insert(allocation))
+	if (err && allocation && allocation_insert(allocation))
 		return err;
 	free(allocation);
 	return err;
 }
 
-/* Unless another layer has freed it, and its address is that of another allocation. */
-static void end(void *data)
+/* Memory whose address has another serial number by now was freed by another layer: it stays. */
+static void allocation_end(void *data)
 {
 	struct allocation *allocation = data;
 	struct accel_pointer_info info;
 
 	if (accel_pointer_get_info(allocation->ptr, &info) || !allocation->serial ||
 	    info.device != allocation->device->dev || info.serial == allocation->serial)
-		release(allocation);
+		allocation_release(allocation);
 	free(allocation);
 }
 
@@ -129,7 +131,7 @@ void allocations_end(struct device *device)
 	all = device->allocations;
 	device->allocations = NULL;
 	state_unlock();
-	tdestroy(all, end);
+	tdestroy(all, allocation_end);
 }
 
 void allocations_forget(struct device *device)

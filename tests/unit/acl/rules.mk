@@ -5,6 +5,8 @@
 
 ACL_TESTS := $(patsubst tests/unit/acl/test_%.c,%,$(sort $(wildcard tests/unit/acl/test_*.c)))
 ACL_THREADED := device stream report
+# What fails on request.
+ACL_WRAP_memory := -Wl,--wrap=malloc -Wl,--wrap=tsearch
 
 # acl_variant(name, compiler, flags, tests): as unit_variant, whose rule makes the objects
 define acl_variant
@@ -16,7 +18,7 @@ $$(ACL_LIB_$(1)) $$(ACL_TEST_OBJ_$(1)): UNIT_CFLAGS += $$(ACL_CFLAGS)
 
 $$(ACL_PROGS_$(1)): $$(UNIT_OUT)/$(1)/acl_%: $$(UNIT_OUT)/$(1)/tests/unit/acl/test_%.o \
 		$$(ACL_LIB_$(1)) $$(UNIT_LIB_$(1))
-	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) -pthread
+	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) $$(ACL_WRAP_$$*) -pthread
 
 -include $$(ACL_LIB_$(1):.o=.d) $$(ACL_TEST_OBJ_$(1):.o=.d)
 endef

@@ -390,6 +390,105 @@ static void test_registrations_of_two_devices(void)
 	end();
 }
 
+/* ---- Memory of the process that runs out ---- */
+
+static __thread unsigned int fail_in; /* the nth next allocation of this thread fails; 0: none */
+static bool fail_tsearch;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_tsearch(const void *key, void **root, int (*compare)(const void *, const void *));
+void *__wrap_tsearch(const void *key, void **root, int (*compare)(const void *, const void *));
+
+void *__wrap_malloc(size_t size)
+{
+	return fail_in && !--fail_in ? NULL : __real_malloc(size);
+}
+
+void *__wrap_tsearch(const void *key, void **root, int (*compare)(const void *, const void *))
+{
+	return fail_tsearch ? NULL : __real_tsearch(key, root, compare);
+}
+
+enum way { DEVICE_WAY, HOST_WAY, REGISTER_WAY };
+
+static char registered[64];
+
+static aclError allocate(enum way way, void **ptr)
+{
+	*ptr = registered;
+	if (way == REGISTER_WAY)
+		return aclrtHostRegisterV2(registered, 64, ACL_HOST_REG_PINNED);
+	return way == DEVICE_WAY ? aclrtMalloc(ptr, 64, 0) : aclrtMallocHost(ptr, 64);
+}
+
+static aclError free_again(enum way way, void *ptr)
+{
+	if (way == REGISTER_WAY)
+		return aclrtHostUnregister(ptr);
+	return way == DEVICE_WAY ? aclrtFree(ptr) : aclrtFreeHost(ptr);
+}
+
+static unsigned int fail_once(enum way way, unsigned int nth, bool at_tsearch)
+{
+	size_t before, after, total;
+	unsigned int ranges = mock_host_ranges(0), left;
+	void *ptr;
+	aclError err;
+
+	gives(aclrtGetMemInfo(ACL_HBM_MEM, &before, &total), 0);
+	fail_in = nth;
+	fail_tsearch = at_tsearch;
+	err = allocate(way, &ptr);
+	left = fail_in;
+	fail_in = 0;
+	fail_tsearch = false;
+	ok(!err || err == ACL_ERROR_RT_MEMORY_ALLOCATION);
+	ok(!err || way == REGISTER_WAY || !ptr);
+	ok(err || !free_again(way, ptr));
+	gives(aclrtGetMemInfo(ACL_HBM_MEM, &after, &total), 0);
+	ok(before == after && ranges == mock_host_ranges(0));
+	return left;
+}
+
+/* Memory that cannot be recorded is freed, by the call that does not return it. */
+static void test_no_record(void)
+{
+	begin();
+	for (enum way way = DEVICE_WAY; way <= REGISTER_WAY; way++) {
+		unsigned int nth = 1;
+
+		/* What libaccel keeps is there from now on. */
+		fail_once(way, 0, false);
+		while (!fail_once(way, nth, false))
+			nth++;
+		ok(nth > 1);
+		fail_once(way, 0, true);
+	}
+	end();
+}
+
+/* The record of host memory stays while the same address is unregistered on another device. */
+static void test_record_of_another_device(void)
+{
+	struct accel_device *beside;
+	char *host;
+
+	begin_with(2);
+	expect(accel_device_open(0, &beside), 0);
+	host = pinned(64);
+	ok(mock_host_ranges(0) == 1);
+	gives(aclrtSetDevice(1), 0);
+	gives(aclrtHostRegisterV2(host, 64, ACL_HOST_REG_PINNED), 0);
+	fail_tsearch = true;
+	gives(aclrtHostUnregister(host), 0);
+	fail_tsearch = false;
+	gives(aclrtResetDevice(0), 0);
+	ok(!mock_host_ranges(0));
+	end();
+	expect(accel_device_close(beside), 0);
+}
+
 /* ---- Questions ---- */
 
 static void test_attributes_of_pointers(void)
@@ -529,6 +628,8 @@ int main(void)
 	RUN(test_out_of_memory);
 	RUN(test_host_memory);
 	RUN(test_registrations_of_two_devices);
+	RUN(test_no_record);
+	RUN(test_record_of_another_device);
 	RUN(test_attributes_of_pointers);
 	RUN(test_pointers_of_another_device);
 	RUN(test_memory_info);
