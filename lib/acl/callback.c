@@ -17,10 +17,13 @@
 static __thread unsigned int awaited;
 static __thread bool in_host_function; /* of aclrtLaunchHostFunc(), in a thread of libaccel */
 
-aclError awaited_check(void)
+bool awaited_here(void)
 {
-	if (!awaited)
-		return ACL_SUCCESS;
+	return awaited;
+}
+
+aclError awaited_fail(void)
+{
 	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
 			 "a function of aclrtLaunchHostFunc(), or a callback of type "
 			 "ACL_CALLBACK_BLOCK, cannot close a device: it would wait for itself");

@@ -236,8 +236,9 @@ struct wait *waits_take_of(struct device *device);
 
 /* ---- callback.c ---- */
 
-/* Refuses what waits for all streams in a function that a stream waits for. */
-aclError awaited_check(void);
+/* This thread is in a function that a stream waits for: it cannot close a device. */
+bool awaited_here(void);
+aclError awaited_fail(void);
 /* In a forked process, where no stream does. */
 void awaited_in_child(void);
 

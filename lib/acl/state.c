@@ -314,16 +314,18 @@ static aclError close_now(struct device *device, bool wait)
 
 aclError device_reset(int32_t id, bool force)
 {
-	aclError err = awaited_check();
 	struct device *device;
 	bool is_open, last;
 
-	if (err)
-		return err;
 	if (id < 0 || id >= MAX_DEVICES)
 		return no_such_device(id);
 	device = &devices[id];
 	state_lock();
+	/* Before the wait for another thread, which may close the device and wait for this one. */
+	if (awaited_here() && device->state != DEVICE_CLOSED && (force || device->sets <= 1)) {
+		state_unlock();
+		return awaited_fail();
+	}
 	settle(device);
 	is_open = device->state == DEVICE_OPEN;
 	last = is_open && (force || device->sets <= 1);
@@ -379,13 +381,13 @@ static uint64_t begin_to_close_all(void)
 /* Before another thread can begin anew: what it opens then is not closed. */
 aclError state_finalize(bool all, uint64_t *left)
 {
-	aclError err = awaited_check();
+	aclError err = ACL_SUCCESS;
 	uint64_t closing;
 
-	if (err)
-		return err;
 	state_lock();
-	settle_all();
+	/* Another thread may close a device, and wait for the function that calls this. */
+	if (!awaited_here())
+		settle_all();
 	if (!inits && was_finalized && !in_child) {
 		state_unlock();
 		return call_fail(ACL_ERROR_REPEAT_FINALIZE,
@@ -393,6 +395,11 @@ aclError state_finalize(bool all, uint64_t *left)
 	}
 	if (!inits)
 		return uninitialized();
+	if ((all || inits == 1) && awaited_here()) {
+		*left = inits;
+		state_unlock();
+		return awaited_fail();
+	}
 	inits = all ? 0 : inits - 1;
 	*left = inits;
 	was_finalized = !inits;

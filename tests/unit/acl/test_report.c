@@ -718,6 +718,61 @@ static void test_host_function_ends_nothing(void)
 	ok(!mock_files());
 }
 
+static void ends_what_stays_open(void *data)
+{
+	uint64_t left;
+
+	gives(aclrtSetDevice(0), 0);
+	gives(aclrtResetDevice(0), 0);
+	gives(aclInit(NULL), 0);
+	gives(aclFinalizeReference(&left), 0);
+	ok(left == 1);
+	*(char *)data = 1;
+}
+
+/* Calls that close no device. */
+static void test_host_function_ends_a_count(void)
+{
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	host[0] = host[1] = 0;
+	gives(aclrtLaunchHostFunc(stream, ends_what_stays_open, host), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	gives(aclrtLaunchCallback(ends_what_stays_open, host + 1, ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(host[0] == 1 && host[1] == 1);
+	gives(aclrtMemset(ptr, SIZE, 1, SIZE), 0);
+	end();
+	ok(!mock_files());
+}
+
+static void reset_while_closing(void *data)
+{
+	int32_t id;
+
+	gives(aclrtSetDevice(0), 0);
+	sem_post(&runs_now);
+	while (!aclrtGetDevice(&id))
+		sched_yield();
+	gives(aclrtResetDevice(0), ACL_ERROR_RT_PARAM_INVALID);
+	*(char *)data = 1;
+}
+
+/* Nor does it wait for another thread, which waits for it. */
+static void test_host_function_during_a_reset(void)
+{
+	static char is_done;
+
+	set_up();
+	sem_init(&runs_now, 0, 0);
+	gives(aclrtLaunchHostFunc(stream, reset_while_closing, &is_done), 0);
+	sem_wait(&runs_now);
+	for (int i = 0; i < 2; i++)
+		gives(aclrtResetDevice(0), 0);
+	ok(is_done);
+	end();
+}
+
 static void runs_one(void *data)
 {
 	gives(aclrtLaunchCallback(ends_all, data, ACL_CALLBACK_NO_BLOCK, NULL), 0);
@@ -766,6 +821,8 @@ int main(void)
 	RUN(test_reader_waits_in_its_launch);
 	RUN(test_host_function);
 	RUN(test_host_function_ends_nothing);
+	RUN(test_host_function_ends_a_count);
+	RUN(test_host_function_during_a_reset);
 	RUN(test_blocking_ends_nothing);
 	return tap_end();
 }

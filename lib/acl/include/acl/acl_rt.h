@@ -1246,7 +1246,8 @@ ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStre
  * After ACL_CALLBACK_BLOCK, calls that queue in @stream, or wait for it, for its context or for its
  * device, wait until @fn has returned; of the thread that serves it they are
  * ACL_ERROR_RT_PARAM_INVALID until then. aclrtResetDevice() drops it. @fn must not wait for the
- * stream, and cannot reset a device or finalize (ACL_ERROR_RT_PARAM_INVALID). Thread-safe.
+ * stream, and cannot close a device, by the last aclrtResetDevice() or the last aclFinalize()
+ * (ACL_ERROR_RT_PARAM_INVALID). Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_STREAM_CONTEXT; ACL_ERROR_RT_STREAM_NO_CB_REG (no thread serves
  * @stream); ACL_ERROR_RT_DEVICE_TASK_ABORT.
@@ -1271,8 +1272,8 @@ ACL_FUNC_VISIBILITY aclError aclrtProcessReport(int32_t timeout);
  * aclrtLaunchHostFunc() - queue a function of the host
  * @stream: stream of the current context, NULL for the default one
  * @func: function, run once in a thread of libaccel when all that was queued before has ended, also
- *	if it has failed; it must not call into @stream, cannot reset a device or finalize
- *	(ACL_ERROR_RT_PARAM_INVALID), and should be short
+ *	if it has failed; it must not call into @stream, cannot close a device (as
+ *	aclrtLaunchCallback()), and should be short
  * @args: passed on
  *
  * What is queued later begins when @func has returned: calls that queue in @stream wait for it.
