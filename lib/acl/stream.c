@@ -172,20 +172,25 @@ static bool is_failure(int err)
 	return err && err != -EINPROGRESS && err != -EINVAL && err != -EDEADLK && !err_is_lost(err);
 }
 
+static aclError failure_report(int failed)
+{
+	/* The error of a fence of another driver can be -ETIME: it is no timeout of the call. */
+	return call_fail(err_code(failed == -ETIME ? -ETIMEDOUT : failed),
+			 "work of the stream failed: %s", accel_strerror(failed));
+}
+
+/* The failure is cleared. Threads that ask at once may each report it. */
 static aclError told_until(struct accel_stream *stream, int err, uint64_t deadline)
 {
 	int failed;
 
-	if (!err || err == -ETIME || err_is_lost(err))
+	if (!err || err_is_lost(err))
 		return call_failed(err);
 	failed = accel_stream_query(stream);
 	if (!is_failure(failed))
 		return call_failed(err);
-	/* The failure is for the call that clears the stream. */
 	err = accel_stream_clear_until(stream, deadline);
-	if (err == -ETIME)
-		return call_failed(err);
-	return call_fail(err_code(failed), "work of the stream failed: %s", accel_strerror(failed));
+	return err == -ETIME ? call_failed(err) : failure_report(failed);
 }
 
 aclError stream_told(struct accel_stream *stream, int err)
@@ -397,13 +402,12 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
 static aclError query(struct accel_stream *stream, aclrtStreamStatus *status)
 {
 	int err = accel_stream_query(stream);
-	aclError code = ACL_SUCCESS;
 
-	if (err && err != -EINPROGRESS)
-		code = told_until(stream, err, 0);
-	/* One whose failure cannot be cleared yet is not waited for. */
-	if (code && code != ACL_ERROR_RT_STREAM_SYNC_TIMEOUT)
-		return code;
+	if (err && err != -EINPROGRESS && !is_failure(err))
+		return call_failed(err);
+	/* A stream whose failure cannot be cleared yet is not ready. */
+	if (is_failure(err) && accel_stream_clear_until(stream, 0) != -ETIME)
+		return failure_report(err);
 	*status = err ? ACL_STREAM_STATUS_NOT_READY : ACL_STREAM_STATUS_COMPLETE;
 	return ACL_SUCCESS;
 }

@@ -168,9 +168,23 @@ static void test_timeouts(void)
 	end();
 }
 
+/* Work can fail with the error of a wait that is over. */
+static void test_failure_that_looks_like_a_timeout(void)
+{
+	set_up();
+	mock_fail(MOCK_OPERATION, 1, ETIME);
+	gives(aclrtMemsetAsync(ptr, SIZE, 1, SIZE, stream), 0);
+	mock_wait_idle();
+	refuses(aclrtSynchronizeStreamWithTimeout(stream, 60000), ACL_ERROR_RT_SYS_DMA,
+		"work of the stream failed");
+	gives(aclrtSynchronizeStream(stream), 0);
+	end();
+}
+
 /* The failure stays until what waits for the stream has ended, and is reported then. */
 static void test_timeout_of_a_failure(void)
 {
+	aclrtStreamStatus status;
 	aclrtStream second;
 	aclrtEvent event;
 
@@ -189,6 +203,7 @@ static void test_timeout_of_a_failure(void)
 	gives(aclrtSynchronizeStreamWithTimeout(stream, 1), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 	gives(aclrtSynchronizeDeviceWithTimeout(1), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 	ok(status_of(stream) == ACL_STREAM_STATUS_NOT_READY);
+	ok(!aclrtStreamQuery(stream, &status) && !*aclGetRecentErrMsg());
 	mock_release(0);
 	gives(aclrtSynchronizeStream(stream), ACL_ERROR_RT_SYS_DMA);
 	gives(aclrtSynchronizeStream(second), ACL_ERROR_RT_SYS_DMA);
@@ -705,6 +720,7 @@ int main(void)
 	RUN(test_too_many_streams);
 	RUN(test_destroy_waits);
 	RUN(test_timeouts);
+	RUN(test_failure_that_looks_like_a_timeout);
 	RUN(test_timeout_of_a_failure);
 	RUN(test_a_device_with_streams_that_end);
 	RUN(test_a_stream_ends_under_a_wait);
