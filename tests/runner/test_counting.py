@@ -89,6 +89,8 @@ def test_what_counts_as_a_fault_of_qemu():
     equal(qemu_faults.find("1..1\nok 1 a\n" + died + "\n"), "qemu/run: QEMU ended with signal 11")
     equal(qemu_faults.find("qemu/run: from the kernel log:\n" + oops),
           "[    2.1] Oops: int3: 0000 [#1]")
+    equal(qemu_faults.find("".join(f"E         {line}\n" for line in oops.splitlines())),
+          "[    2.1] Oops: int3: 0000 [#1]")
     lost = "qemu/run: CPU 1 idles, and its timer has run out"
     equal(qemu_faults.find("qemu/run: from the kernel log:\n[    9.1] rcu\n" + lost + "\n"), lost)
     # The guest that had the job was another one.
