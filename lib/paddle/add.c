@@ -137,6 +137,16 @@ static struct view view_broadcast(const struct view *view, const struct view *ou
 	return wide;
 }
 
+static bool view_fits(const struct view *view, const struct view *out)
+{
+	if (view->dims > out->dims)
+		return false;
+	for (size_t i = 0; i < view->dims; i++)
+		if (view->dim[i] != 1 && view->dim[i] != out->dim[out->dims - view->dims + i])
+			return false;
+	return true;
+}
+
 /* ---- The kernel ---- */
 
 static void add_rows(const struct operand *operands, const struct adder *adder)
@@ -239,6 +249,9 @@ void add_arguments(const struct device_context *context, const struct tensor *x,
 	else if (other != type)
 		run.err = plugin_fail(-EINVAL, "types %d and %d cannot be added", (int)type,
 				      (int)other);
+	else if (!view_fits(&operands[X].view, sum) || !view_fits(&operands[Y].view, sum))
+		run.err = plugin_fail(-EINVAL, "the shape of an operand does not fit that of the "
+				      "sum");
 	else
 		run.err = add_on_host(&run, operands, &adders[type]);
 	plugin_trace("accel:%d add(%p, %zu elements of type %d) = %d", run.device->id,

@@ -813,6 +813,18 @@ static void test_add_that_fails(void)
 	run_add(&x, &x, &out);
 	ok(said("a sum of 16 dimensions"));
 	gives(paddle->synchronize_stream(accel0, NULL), STATUS_ERROR);
+	/* Of one element more, and of one dimension more. */
+	for (int i = 1; i <= 2; i++) {
+		const int64_t more[] = { 2, 1 };
+		struct tensor y = numbers_of((size_t)i, more, 1);
+
+		out = x;
+		out.data = memory_of(accel0, 64);
+		log_clear();
+		run_add(&x, &y, &out);
+		ok(said("does not fit that of the sum"));
+		gives(paddle->synchronize_stream(accel0, NULL), STATUS_ERROR);
+	}
 	/* Paddle makes them the same type before it adds. */
 	for (int i = 0; i < 2; i++) {
 		struct tensor y = x;
