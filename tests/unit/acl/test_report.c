@@ -705,6 +705,13 @@ static void ends_all(void *data)
 	*(char *)data = 1;
 }
 
+static void is_open_until_the_end(void)
+{
+	gives(aclrtMemset(ptr, SIZE, 1, SIZE), 0);
+	end();
+	ok(!mock_files());
+}
+
 /* The close of a card waits for the thread that runs it. */
 static void test_host_function_ends_nothing(void)
 {
@@ -713,9 +720,7 @@ static void test_host_function_ends_nothing(void)
 	gives(aclrtLaunchHostFunc(stream, ends_all, host), 0);
 	gives(aclrtSynchronizeStream(stream), 0);
 	ok(host[0] == 1);
-	gives(aclrtMemset(ptr, SIZE, 1, SIZE), 0);
-	end();
-	ok(!mock_files());
+	is_open_until_the_end();
 }
 
 static void ends_what_stays_open(void *data)
@@ -741,9 +746,7 @@ static void test_host_function_ends_a_count(void)
 	gives(aclrtLaunchCallback(ends_what_stays_open, host + 1, ACL_CALLBACK_BLOCK, stream), 0);
 	gives(aclrtProcessReport(10000), 0);
 	ok(host[0] == 1 && host[1] == 1);
-	gives(aclrtMemset(ptr, SIZE, 1, SIZE), 0);
-	end();
-	ok(!mock_files());
+	is_open_until_the_end();
 }
 
 static void reset_while_closing(void *data)
@@ -793,9 +796,7 @@ static void test_blocking_ends_nothing(void)
 	gives(aclrtLaunchCallback(runs_one, host, ACL_CALLBACK_BLOCK, stream), 0);
 	gives(aclrtProcessReport(10000), 0);
 	ok(host[0] == 1);
-	gives(aclrtMemset(ptr, SIZE, 1, SIZE), 0);
-	end();
-	ok(!mock_files());
+	is_open_until_the_end();
 }
 
 int main(void)
