@@ -138,6 +138,7 @@ static void test_child_of_a_failure(void)
 	set_up();
 	mock_fail(MOCK_OPERATION, 1, EIO);
 	gives(paddle->async_memory_copy_h2d(accel0, stream, ptr, host, 64), STATUS_SUCCESS);
+	mock_wait_idle();
 	gives(paddle->record_event(accel0, stream, event), STATUS_SUCCESS);
 	in_child(waits);
 	gives(paddle->synchronize_stream(accel0, NULL), STATUS_INTERNAL);
