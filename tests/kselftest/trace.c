@@ -430,6 +430,57 @@ TEST_F(trace, streams_take_turns)
 	EXPECT_GE(card_depth(), turns);
 }
 
+/* Largest number of DMA requests that have begun between two executions of an engine's work item. */
+static int longest_execution(const char *text, s64 id)
+{
+	const char *work = "function engine_work", *from = strstr(text, work), *to;
+	int turns, longest = 0;
+
+	for (; from; from = to) {
+		to = strstr(from + 1, work);
+		turns = turns_between(from, to ?: from + strlen(from), id);
+		longest = turns > longest ? turns : longest;
+	}
+	return longest;
+}
+
+#define VERIFIED 400	/* rows */
+#define ROW 32768
+/* Larger than a row, so that each row is a DMA request. */
+#define PITCH (ROW + 64)
+#define ROUNDS 64	/* of one execution: PACCEL_TURNS in kernel/exec/engine.c */
+
+/*
+ * The work item of an engine verifies one DMA request in a round, and other work items can run after
+ * some rounds: on 6.1 they share a thread.
+ */
+TEST_F(trace, verification_is_bounded)
+{
+	struct rig *r = &self->r;
+	struct copy_2d rows = { ROW, VERIFIED, PITCH, PITCH };
+	u8 *host = map_pages(PITCH * VERIFIED / page_size + 1);
+	struct paccel_op op;
+	u64 id = ID(r), mem;
+	int longest;
+
+	if (!(info_of(r->fd).caps & PACCEL_CAP_VERIFY))
+		SKIP(return, "the device has no checksums");
+	ASSERT_EQ(0, trace_write(self, "events/workqueue/workqueue_execute_start/enable", "1"));
+	test_cmd_host_register(r->fd, host, PITCH * VERIFIED, 0);
+	test_cmd_mem_alloc(r->fd, PITCH * VERIFIED, 0, &mem);
+	trace_clear(self);
+	op = op_rows(PACCEL_COPY_H2D, mem, (uintptr_t)host, rows);
+	op.flags = PACCEL_OP_VERIFY;
+	EXPECT_EQ(1, submit(r->fd, r->stream, op));
+	EXPECT_EQ(0, outcome(r->fd, r->stream, 1));
+	ASSERT_EQ(0, trace_write(self, "events/workqueue/workqueue_execute_start/enable", "0"));
+	trace_read(self);
+	EXPECT_EQ(VERIFIED, turns_between(self->text, self->text + strlen(self->text), id));
+	longest = longest_execution(self->text, id);
+	EXPECT_LE(1, longest);
+	EXPECT_GE(ROUNDS, longest) TH_LOG("%d requests", longest);
+}
+
 /* --- fdinfo -------------------------------------------------------------- */
 
 TEST_F(trace, fdinfo_host)
