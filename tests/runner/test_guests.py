@@ -4,10 +4,12 @@
 import fcntl
 import os
 import pty
+import queue
 import random
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import threading
@@ -15,6 +17,10 @@ import time
 
 from guests import (FAILED, PATIENCE, RUN, TIMED_OUT, TOP, Running, contains, ended, equal, failed,
                     qemu_of, run, said_nothing, wait_until, words)
+
+sys.path.insert(0, os.path.join(TOP, "qemu"))
+# pylint: disable=wrong-import-position
+from runner import options, session  # noqa: E402
 
 
 # --- what the command gets ------------------------------------------------------------
@@ -194,8 +200,38 @@ def test_a_kernel_that_hangs_before_its_first_program():
     equal(reasons, [why + "\n"])
 
 
-def test_a_quiet_boot_does_not_hang():
-    ended(run("sleep 10", "--append", "quiet loglevel=1", "--boot-timeout", "8"), 0)
+def test_a_quiet_boot_is_noticed():
+    script = ("import sys; from runner import options, session; "
+              "guest = session.Session(options.parse(sys.argv[1:])); print(guest.run(), guest.has_begun)")
+    arguments = words("exit 3", "--append", "quiet loglevel=1")[1:]
+    # A process of its own, since the runner has handlers of signals.
+    result = subprocess.run([sys.executable, "-c", script, *arguments], stdin=subprocess.DEVNULL,
+                            cwd=os.path.join(TOP, "qemu"), timeout=PATIENCE, capture_output=True,
+                            check=False)
+    said_nothing(result.stderr)
+    equal(result.stdout, b"3 True\n")
+
+
+class Events:
+    """The guest's first program begins, and its command does not end before the limit of the boot."""
+
+    def __init__(self):
+        self.waits = 0
+
+    def get(self, timeout):
+        self.waits += 1
+        if self.waits == 1:
+            return "status", "begun"
+        if timeout is not None:
+            raise queue.Empty
+        return "status", "exit 3"
+
+
+def test_the_limit_of_the_boot_ends_with_it():
+    guest = session.Session(options.parse(words("true", "--timeout", "0")[1:]))
+    guest.events = Events()
+    guest._wait_for_command(None)  # pylint: disable=protected-access
+    equal((guest.exit_code, guest.events.waits), (3, 2))
 
 
 def test_a_qemu_that_crashes_before_the_first_program():
