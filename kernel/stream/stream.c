@@ -38,11 +38,14 @@
  * transfer.
  */
 #define PACCEL_STREAM_ROUNDS 2
-/*
- * Largest number of jobs that are removed in one round, since the lock is held, and largest number
- * of jobs of a stream that an engine has at a time.
- */
+/* Largest number of jobs that are removed in one round, since the lock is held. */
 #define PACCEL_STREAM_JOBS 32
+
+/*
+ * Largest number of jobs of a stream that an engine has at a time. The device executes half of them
+ * while eng->report removes the others and submits the next ones.
+ */
+#define PACCEL_STREAM_STARTED (2 * PACCEL_MAX_DEPTH)
 
 static void stream_free(struct kref *ref)
 {
@@ -276,7 +279,7 @@ static struct paccel_stream_job *stream_next_transfer(struct paccel_stream *stre
 
 	*leader = newest;
 	if (stream->error || stream->ctx->ended || list_empty(&stream->jobs) ||
-	    stream->started == PACCEL_STREAM_JOBS)
+	    stream->started == PACCEL_STREAM_STARTED)
 		return NULL;
 	if (!newest)
 		job = list_first_entry(&stream->jobs, struct paccel_stream_job, in_stream);
