@@ -98,6 +98,8 @@ static void take_everything(struct plugged *p, struct victim *v)
 	p->locked = locked_kb();
 	p->fd = card_open();
 	CHILD_CHECK(p->fd >= 0);
+	/* While engines scrub, MEM could be placed between two pieces of the rest. */
+	CHILD_CHECK(card_settle(p->fd));
 	CHILD_EQ(0, _test_cmd_mem_alloc(p->fd, MEM, 0, &p->mem));
 	p->left = v->total - in_granules(p->fd, MEM);
 	CHILD_EQ(0, _test_cmd_mem_alloc(p->fd, p->left, 0, &p->rest));
