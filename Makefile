@@ -59,7 +59,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 	@echo '# the packages are there' >$@
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs man run demo shell check-quick check \
-	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian \
+	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian check-upstream \
 	run-paddle bench bench-pool coverage install install-module clean FORCE
 
 all: $(MODULE) lib tools ringdev man ## driver for 6.12, library, tools and man pages
@@ -161,6 +161,11 @@ check-torch: ## PyTorch itself on the devices of a guest, through torch_npu and 
 check-sundials-debian: $(MODULE) lib tools ringdev ## SUNDIALS 7.1.1 as Debian 13 has it, in a guest
 	@tests/clients/sundials/build-7.1
 	@tests/check sundials-debian
+
+check-upstream: $(MODULE) lib tools ringdev ## SUNDIALS' own tests of memory helpers, from its source package, in a guest
+	@tests/clients/sundials/build-7.1 upstream
+	@echo "not run, because no package has them: RMM's tests, SUNDIALS' data node and adjoint tests"
+	@tests/check upstream
 
 # A build of its own, with all instrumented for gcov.
 coverage: ## lines and branches of driver and libraries that tests reach: build/coverage/index.html

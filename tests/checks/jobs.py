@@ -264,6 +264,8 @@ JOBS = [
           "tests/clients/torch/guest tests/clients/torch/card.py", suite="torch", load=2),
     guest("sundials-debian", "named", BOTH_KINDS, "tests/clients/sundials/run 7.1.1",
           suite="sundials"),
+    # Tests of other projects, which are in their source packages.
+    guest("upstream", "named", STORM_CARD, "tests/upstream/run", suite="upstream"),
 ]
 
 def of_tier(tier):
