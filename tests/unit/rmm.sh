@@ -153,6 +153,34 @@ check "after CUDA's headers" refused_after __CUDA_RUNTIME_API_H__ rmm/device_buf
 check "after RMM's checks" refused_after 'RMM_EXPECTS(x)=' rmm/device_buffer.hpp
 check "after RMM's exports" refused_after RMM_EXPORT rmm/device_buffer.hpp
 
+# A program that includes one header of RMM may use what that header includes, in some release.
+declares() { # header, name...
+	local header=$1 name
+	shift
+	for name; do
+		printf '#include <%s>\nusing rmm::%s;\n' "$header" "$name" |
+			g++ -std=c++17 -fsyntax-only -x c++ - -I include/accel/compat -I include || return 1
+	done
+}
+includes_of_rmm() {
+	local ref=device_async_resource_ref base=mr::device_memory_resource
+	local current=mr::get_current_device_resource_ref name
+	declares rmm/mr/per_device_resource.hpp mr::cuda_memory_resource "$ref" &&
+		declares rmm/mr/device/per_device_resource.hpp mr::cuda_memory_resource "$base" || return 1
+	for name in pool_memory_resource limiting_resource_adaptor statistics_resource_adaptor \
+			tracking_resource_adaptor logging_resource_adaptor; do
+		declares "rmm/mr/$name.hpp" "$ref" && declares "rmm/mr/device/$name.hpp" "$ref" "$base" || return 1
+	done
+	for name in pool_memory_resource limiting_resource_adaptor statistics_resource_adaptor \
+			tracking_resource_adaptor; do
+		declares "rmm/mr/device/$name.hpp" "$current" || return 1
+	done
+	for name in cuda managed; do
+		declares "rmm/mr/device/${name}_memory_resource.hpp" "$base" cuda_stream_view || return 1
+	done
+}
+check "what RMM's headers include" includes_of_rmm
+
 # RMM's own headers are there, too: those of ours that have the same names come first.
 mkdir -p "$work/containers"
 cat > "$work/containers/consumer.cpp" <<'END'

@@ -5,6 +5,7 @@
 
 #include <accel/memory_resource.hpp>
 #include <rmm/cuda_device.hpp>
+#include <rmm/mr/cuda_memory_resource.hpp>
 #include <rmm/resource_ref.hpp>
 
 namespace rmm __attribute__((visibility("default"))) {

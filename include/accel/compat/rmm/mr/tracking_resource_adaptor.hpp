@@ -4,6 +4,7 @@
 #define ACCEL_COMPAT_RMM_MR_TRACKING_RESOURCE_ADAPTOR_HPP
 
 #include <accel/memory_resource.hpp>
+#include <rmm/resource_ref.hpp>
 
 namespace rmm __attribute__((visibility("default"))) {
 namespace mr {

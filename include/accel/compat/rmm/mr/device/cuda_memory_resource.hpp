@@ -3,6 +3,7 @@
 #ifndef ACCEL_COMPAT_RMM_MR_DEVICE_CUDA_MEMORY_RESOURCE_HPP
 #define ACCEL_COMPAT_RMM_MR_DEVICE_CUDA_MEMORY_RESOURCE_HPP
 
+#include <rmm/mr/device/device_memory_resource.hpp>
 #include <rmm/mr/cuda_memory_resource.hpp>
 
 #endif /* ACCEL_COMPAT_RMM_MR_DEVICE_CUDA_MEMORY_RESOURCE_HPP */

@@ -3,6 +3,8 @@
 #ifndef ACCEL_COMPAT_RMM_MR_DEVICE_LIMITING_RESOURCE_ADAPTOR_HPP
 #define ACCEL_COMPAT_RMM_MR_DEVICE_LIMITING_RESOURCE_ADAPTOR_HPP
 
+#include <rmm/mr/device/device_memory_resource.hpp>
+#include <rmm/mr/device/per_device_resource.hpp>
 #include <rmm/mr/limiting_resource_adaptor.hpp>
 
 #endif /* ACCEL_COMPAT_RMM_MR_DEVICE_LIMITING_RESOURCE_ADAPTOR_HPP */

@@ -3,6 +3,7 @@
 #ifndef ACCEL_COMPAT_RMM_MR_DEVICE_PER_DEVICE_RESOURCE_HPP
 #define ACCEL_COMPAT_RMM_MR_DEVICE_PER_DEVICE_RESOURCE_HPP
 
+#include <rmm/mr/device/device_memory_resource.hpp>
 #include <rmm/mr/per_device_resource.hpp>
 
 #endif /* ACCEL_COMPAT_RMM_MR_DEVICE_PER_DEVICE_RESOURCE_HPP */
