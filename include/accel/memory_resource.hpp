@@ -23,6 +23,7 @@
 #include <mutex>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -705,6 +706,19 @@ public:
 
 		check(accel_adaptor_outstanding(c_adaptor(), add, &all));
 		return all;
+	}
+
+	/* Address and size of each in one line, followed by its backtrace. Empty if there is none. */
+	std::string get_outstanding_allocations_str() const
+	{
+		std::ostringstream text;
+
+		for (const auto &[ptr, info] : get_outstanding_allocations()) {
+			text << ptr << ": " << info.allocation_size << " bytes\n";
+			if (info.strace)
+				text << *info.strace;
+		}
+		return text.str();
 	}
 
 private:

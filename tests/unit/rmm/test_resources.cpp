@@ -235,6 +235,16 @@ static void test_whole_backtraces()
 	text << *with.get_outstanding_allocations().begin()->second.strace;
 	ok(text.str().find("#0 in ") == 0 && text.str().find("\n#1 in ") != std::string::npos);
 	ok(!without.get_outstanding_allocations().begin()->second.strace);
+
+	/* One line for each allocation, and its backtrace after it. */
+	std::ostringstream line, plain;
+
+	line << buffer.data() << ": 100 bytes\n";
+	ok(with.get_outstanding_allocations_str() == line.str() + text.str());
+	plain << other.data() << ": 100 bytes\n";
+	ok(without.get_outstanding_allocations_str() == plain.str());
+	buffer = device_buffer{};
+	ok(with.get_outstanding_allocations_str().empty());
 }
 
 static void test_log()
