@@ -7,8 +7,10 @@
 #include <rmm/cuda_stream.hpp>
 #include <rmm/mr/device/cuda_memory_resource.hpp>
 #include <rmm/mr/device/device_memory_resource.hpp>
+#include <rmm/mr/device/managed_memory_resource.hpp>
 #include <rmm/mr/device/per_device_resource.hpp>
 #include <rmm/mr/device/pool_memory_resource.hpp>
+#include <rmm/mr/pinned_host_memory_resource.hpp>
 
 #include <fstream>
 #include <sstream>
@@ -17,6 +19,37 @@
 
 using rmm::cuda_stream_view;
 using rmm::device_buffer;
+
+/* A resource of the program that states who can access its memory. */
+struct stating_resource : counting_resource {
+	using counting_resource::counting_resource;
+	friend void get_property(const stating_resource &, cuda::mr::device_accessible) noexcept {}
+};
+
+namespace concepts {
+
+using cuda::mr::device_accessible;
+using cuda::mr::host_accessible;
+using cuda::mr::resource;
+using cuda::mr::resource_with;
+
+static_assert(resource<counting_resource> && cuda::mr::async_resource<counting_resource>);
+static_assert(!resource<int> && !resource<rmm::device_buffer>);
+static_assert(!resource_with<counting_resource, device_accessible>);
+static_assert(resource_with<stating_resource, device_accessible>);
+static_assert(cuda::mr::async_resource_with<stating_resource, device_accessible>);
+static_assert(!resource_with<stating_resource, device_accessible, host_accessible>);
+static_assert(resource_with<rmm::mr::cuda_memory_resource, device_accessible>);
+static_assert(!resource_with<rmm::mr::cuda_memory_resource, host_accessible>);
+static_assert(resource_with<rmm::mr::managed_memory_resource, device_accessible, host_accessible>);
+static_assert(resource_with<rmm::mr::pinned_host_memory_resource, device_accessible, host_accessible>);
+static_assert(resource_with<rmm::mr::pool_memory_resource, device_accessible>);
+static_assert(resource_with<rmm::mr::statistics_resource_adaptor, device_accessible>);
+static_assert(resource_with<rmm::device_async_resource_ref, device_accessible>);
+static_assert(!resource_with<rmm::device_async_resource_ref, host_accessible>);
+static_assert(resource_with<cuda::mr::any_resource<device_accessible>, device_accessible>);
+
+} // namespace concepts
 
 static void test_resource_of_a_card()
 {
