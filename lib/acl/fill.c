@@ -2,11 +2,23 @@
 /*
  * Fills: of device memory by the device, of host memory by the processor.
  */
+#define _GNU_SOURCE
 #include "private.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-static aclError check(const void *ptr, size_t max, size_t count, struct accel_pointer_info *info)
+/* The program maps registered memory, and may have made it read-only or unmapped it. */
+static bool is_writable(const struct accel_pointer_info *info, void *ptr, size_t count)
+{
+	uintptr_t offset = (uintptr_t)ptr & ((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+
+	return info->kind != ACCEL_MEMORY_REGISTERED ||
+	       !madvise((char *)ptr - offset, offset + count, MADV_POPULATE_WRITE);
+}
+
+static aclError check(void *ptr, size_t max, size_t count, struct accel_pointer_info *info)
 {
 	aclError err = ptr ? check_size("count", count, "maxCount", max) : call_null("devPtr");
 
@@ -29,6 +41,10 @@ static aclError check(const void *ptr, size_t max, size_t count, struct accel_po
 		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
 				 "count is %zu: the allocation has %zu bytes from devPtr on", count,
 				 info->size - ((uintptr_t)ptr - (uintptr_t)info->base));
+	if (!is_writable(info, ptr, count))
+		return call_fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE,
+				 "devPtr %p, %zu bytes, cannot be written: it is mapped read-only, or "
+				 "was unmapped after aclrtHostRegisterV2()", ptr, count);
 	return ACL_SUCCESS;
 }
 

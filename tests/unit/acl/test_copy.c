@@ -537,6 +537,28 @@ static void test_fills(void)
 	end();
 }
 
+/* The program's memory that it cannot write itself. */
+static void test_fill_of_read_only_memory(void)
+{
+	char *own = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	set_up();
+	gives(aclrtHostRegisterV2(own, 8192, ACL_HOST_REG_PINNED), 0);
+	ok(!mprotect(own + 4096, 4096, PROT_READ));
+	refuses(aclrtMemset(own + 4000, SIZE, 1, SIZE), ACL_ERROR_RT_INVALID_MEMORY_TYPE,
+		"cannot be written");
+	refuses(aclrtMemsetAsync(own + 4000, SIZE, 1, SIZE, NULL),
+		ACL_ERROR_RT_INVALID_MEMORY_TYPE, "cannot be written");
+	ok(!own[4000] && !own[4096]);
+	gives(aclrtMemcpy(own + 4000, SIZE, bytes, SIZE, ACL_MEMCPY_HOST_TO_HOST),
+	      ACL_ERROR_RT_PARAM_INVALID);
+	gives(aclrtMemset(own + 4000, 96, 1, 96), 0);
+	ok(own[4095] == 1);
+	gives(aclrtHostUnregister(own), 0);
+	munmap(own, 8192);
+	end();
+}
+
 /* Another driver's memory, whose addresses the processor cannot access. */
 static void test_fill_of_a_dmabuf(void)
 {
@@ -613,6 +635,7 @@ int main(void)
 	RUN(test_several_on_a_stream);
 	RUN(test_refused_several);
 	RUN(test_fills);
+	RUN(test_fill_of_read_only_memory);
 	RUN(test_fill_of_a_dmabuf);
 	RUN(test_fill_after_the_stream);
 	RUN(test_fill_of_another_device);

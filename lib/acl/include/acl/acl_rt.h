@@ -937,8 +937,8 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMax,
  * Complete on return. Does not wait for streams. Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_PARAM_INVALID (@count is more than @maxCount; memory);
- * ACL_ERROR_RT_INVALID_MEMORY_TYPE (other host memory, or memory of another driver that was
- * registered by its dma-buf: the processor cannot access it).
+ * ACL_ERROR_RT_INVALID_MEMORY_TYPE (other host memory; registered memory that the processor cannot
+ * write: it is mapped read-only, was unmapped, or is a dma-buf of another driver).
  */
 ACL_FUNC_VISIBILITY aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value,
 					 size_t count);
