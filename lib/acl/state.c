@@ -202,11 +202,19 @@ void here_leave(const struct here *here)
 
 /* ---- Opening and closing ---- */
 
-/* Under the lock, which is given up meanwhile: until no other thread opens or closes it. */
-static void settle(struct device *device)
+/*
+ * Under the lock, which is released meanwhile: waits until no other thread opens or closes the
+ * device. False in a function that a stream waits for, if a thread closes the device: that thread
+ * may wait for the stream.
+ */
+static bool settle(struct device *device)
 {
-	while (device->state == DEVICE_OPENING || device->state == DEVICE_CLOSING)
+	while (device->state == DEVICE_OPENING || device->state == DEVICE_CLOSING) {
+		if (device->state == DEVICE_CLOSING && awaited_here())
+			return false;
 		pthread_cond_wait(&changed, &lock);
+	}
+	return true;
 }
 
 static void set_state(struct device *device, enum device_state state)
@@ -263,7 +271,13 @@ aclError device_open(int32_t id, struct device **device)
 	if (id < 0 || id >= MAX_DEVICES)
 		return no_such_device(id);
 	state_lock();
-	settle(&devices[id]);
+	if (!settle(&devices[id])) {
+		state_unlock();
+		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+				 "deviceId: device %d is being reset, which may wait for the "
+				 "function of aclrtLaunchHostFunc() or aclrtLaunchCallback() that "
+				 "makes this call", id);
+	}
 	/* If another thread has finalized since this call began, nothing would close the device. */
 	if (!inits)
 		return uninitialized();

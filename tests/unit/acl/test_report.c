@@ -294,6 +294,23 @@ static void test_blocking_is_dropped(void)
 	end();
 }
 
+/* The stream comes to the callback after the thread has left it. */
+static void test_dropped_before_it_is_due(void)
+{
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	keep_busy();
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtUnSubscribeReport(self(), stream), 0);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 1 && ran[0] == 2);
+	end();
+}
+
 static void test_after_a_failure(void)
 {
 	set_up();
@@ -776,6 +793,35 @@ static void test_host_function_during_a_reset(void)
 	end();
 }
 
+static void set_while_closing(void *data)
+{
+	aclrtContext context;
+	int32_t id;
+
+	gives(aclrtSetDevice(0), 0);
+	sem_post(&runs_now);
+	while (!aclrtGetDevice(&id))
+		sched_yield();
+	refuses(aclrtSetDevice(0), ACL_ERROR_RT_PARAM_INVALID, "being reset");
+	refuses(aclrtCreateContext(&context, 0), ACL_ERROR_RT_PARAM_INVALID, "being reset");
+	*(char *)data = 1;
+}
+
+/* Nor does it wait for the end of a reset, which waits for it. */
+static void test_host_function_sets_during_a_reset(void)
+{
+	static char is_done;
+
+	set_up();
+	sem_init(&runs_now, 0, 0);
+	gives(aclrtLaunchHostFunc(stream, set_while_closing, &is_done), 0);
+	sem_wait(&runs_now);
+	for (int i = 0; i < 2; i++)
+		gives(aclrtResetDevice(0), 0);
+	ok(is_done);
+	end();
+}
+
 static void runs_one(void *data)
 {
 	gives(aclrtLaunchCallback(ends_all, data, ACL_CALLBACK_NO_BLOCK, NULL), 0);
@@ -810,6 +856,7 @@ int main(void)
 	RUN(test_blocking_and_waiting_in_one_thread);
 	RUN(test_blocking_and_waiting_for_all);
 	RUN(test_blocking_is_dropped);
+	RUN(test_dropped_before_it_is_due);
 	RUN(test_after_a_failure);
 	RUN(test_blocking);
 	RUN(test_both_kinds_in_order);
@@ -824,6 +871,7 @@ int main(void)
 	RUN(test_host_function_ends_nothing);
 	RUN(test_host_function_ends_a_count);
 	RUN(test_host_function_during_a_reset);
+	RUN(test_host_function_sets_during_a_reset);
 	RUN(test_blocking_ends_nothing);
 	return tap_end();
 }
