@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callbacks: queued, and run by the thread of the program that asks for them. One that blocks its
- * stream keeps one of libaccel's threads until it has returned.
+ * Launches of callbacks and of host functions.
+ *
+ * A callback has an eventfd, which its stream signals when it comes to the callback. A callback that
+ * blocks its stream keeps one of libaccel's threads until it has returned; libaccel holds all that
+ * is queued later. An eventfd operation would wait for these callbacks, so while there are any,
+ * libaccel's thread signals the eventfd of a callback that does not block, too: no launch waits for
+ * a callback.
  */
 #include "report.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 /* ---- Functions that a stream waits for ---- */
 
 /* Functions under way in this thread that a stream waits for, one called by the other. */
 static __thread unsigned int awaited;
-static __thread bool in_host_function; /* of aclrtLaunchHostFunc(), in a thread of libaccel */
 
 bool awaited_here(void)
 {
@@ -32,11 +33,10 @@ aclError awaited_fail(void)
 void awaited_in_child(void)
 {
 	awaited = 0;
-	in_host_function = false;
 }
 
 /* In a child that was forked by the function the stream does not wait for it. */
-static void call_awaited(void (*fn)(void *data), void *data)
+void call_awaited(void (*fn)(void *data), void *data)
 {
 	awaited++;
 	fn(data);
@@ -44,87 +44,29 @@ static void call_awaited(void (*fn)(void *data), void *data)
 		awaited--;
 }
 
-/* ---- Queueing ---- */
+/* ---- What libaccel has ---- */
 
-/* Under the lock, as all that follows with a report. */
-static void append(struct report *report, struct callback *callback)
+/*
+ * Under the lock, which is released meanwhile: waits until no eventfd operation is being queued in
+ * the stream, and counts a function that libaccel is given. NULL if the stream was destroyed.
+ */
+static struct object *pending_begin(const struct on_stream *on, aclrtStream stream)
 {
-	callback->report = report;
-	callback->uses++;
-	report->blocking += callback->is_blocking;
-	report->queued++;
-	*report->last = callback;
-	report->last = &callback->next;
+	struct object *object;
+
+	while ((object = stream_object(on, stream)) && object->signals)
+		state_wait(&report_changed);
+	if (object)
+		object->pending++;
+	return object;
 }
 
-/* The use that the list had is the caller's. */
-static bool take_out(struct report *report, struct callback *callback)
-{
-	struct callback **at = &report->first;
-
-	while (*at && *at != callback)
-		at = &(*at)->next;
-	if (!*at)
-		return false;
-	*at = callback->next;
-	if (!*at)
-		report->last = at;
-	report->queued--;
-	return true;
-}
-
-/* Of a stream, or of the context whose default stream it is; NULL if the stream has ended. */
+/* Under the lock. The stream is that of a handle, or the default one of a context. */
 static struct object *object_of(const void *handle)
 {
 	struct object *object = handle_find(HANDLE_STREAM, handle);
 
 	return object ? object : handle_find(HANDLE_CONTEXT, handle);
-}
-
-/*
- * An eventfd operation waits in libaccel until the stream has no callback pending. These callbacks
- * may launch on the stream, so they are waited for here, before the claim. A host function does not
- * wait: libaccel refuses the operation.
- */
-static bool must_wait(const struct object *object, bool is_eventfd)
-{
-	if (object->is_claimed)
-		return true;
-	return is_eventfd && object->device->state == DEVICE_OPEN && object->report &&
-	       !report_blocks(object->report) && object->pending && !in_host_function;
-}
-
-/* The lock is released meanwhile. NULL if the stream was destroyed. */
-static struct object *stream_claimable(const struct on_stream *on, aclrtStream stream,
-				       bool is_eventfd)
-{
-	struct object *object;
-
-	while ((object = stream_object(on, stream)) && must_wait(object, is_eventfd))
-		state_wait(&report_done);
-	return object;
-}
-
-/*
- * The claim covers one submission, which waits for no callback. The eventfd does not tell which
- * callback the stream has reached, so the list and the stream need the same order.
- */
-static void stream_claim(struct object *object, bool is_eventfd)
-{
-	object->is_claimed = true;
-	object->pending += !is_eventfd;
-}
-
-/* @pending_less: of the callbacks that are pending in libaccel. */
-static void stream_unclaim(const void *handle, unsigned int pending_less)
-{
-	struct object *object = object_of(handle);
-
-	if (object) {
-		object->is_claimed = false;
-		object->pending -= pending_less;
-	}
-	pthread_cond_broadcast(&report_done);
 }
 
 static void pending_end(const void *handle)
@@ -133,290 +75,186 @@ static void pending_end(const void *handle)
 
 	if (object)
 		object->pending--;
-	pthread_cond_broadcast(&report_done);
 }
 
-/* In a thread of libaccel, when the stream has reached the callback. */
-static void block(void *data, int status)
+static void signals_end(const void *handle)
+{
+	struct object *object = object_of(handle);
+
+	if (object)
+		object->signals--;
+	pthread_cond_broadcast(&report_changed);
+}
+
+static const void *stream_key(const struct on_stream *on, aclrtStream stream)
+{
+	return stream ? stream : on->here.context;
+}
+
+/* ---- Callbacks ---- */
+
+/* In a thread of libaccel, when the stream has come to the callback. */
+static void callback_reach(void *data, int status)
 {
 	struct callback *callback = data;
 
 	(void)status;
 	state_lock();
-	if (callback->report)
-		eventfd_write(callback->report->reached, 1);
-	while (callback->report && !callback->is_done)
-		state_wait(&report_done);
+	eventfd_write(callback->reached, 1);
+	while (callback->is_blocking && !callback->is_ended)
+		state_wait(&report_changed);
 	pending_end(callback->stream);
 	callback_put(callback);
 	state_unlock();
 }
 
-/* The descriptor is duplicated, for another thread may end the report. */
-static aclError put_in(const struct on_stream *on, aclrtStream stream, struct callback *callback,
-		       struct report **claimed, int *own)
+static struct callback *callback_new(const struct on_stream *on, aclrtStream stream)
 {
-	struct object *object;
-	struct report *report;
-	bool blocks;
-	int fd = -1;
+	struct callback *callback = calloc(1, sizeof(*callback));
 
-	state_lock();
-	object = stream_claimable(on, stream, !callback->is_blocking);
-	/* The callbacks of a device that is being reset are not run. */
-	report = object && object->device->state == DEVICE_OPEN ? object->report : NULL;
-	blocks = report_blocks(report);
-	if (report && !blocks)
-		fd = fcntl(report->reached, F_DUPFD_CLOEXEC, 0);
-	if (fd >= 0) {
-		stream_claim(object, !callback->is_blocking);
-		report->uses++;
-		append(report, callback);
-	}
-	state_unlock();
-	*claimed = report;
-	*own = fd;
-	if (fd >= 0)
-		return ACL_SUCCESS;
-	if (blocks)
-		return stream_blocks_fail(stream);
-	if (report)
-		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of file descriptors");
-	return call_fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread serves stream %p: "
-			 "aclrtSubscribeReport() comes first", stream);
+	if (!callback)
+		return NULL;
+	callback->uses = 1;
+	callback->device = on->here.device;
+	callback->context = on->here.context;
+	callback->stream = stream_key(on, stream);
+	callback->is_ended = true;
+	callback->reached = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (callback->reached >= 0)
+		return callback;
+	free(callback);
+	return NULL;
 }
 
-/* It may have been dropped meanwhile. */
-static void launch_end(struct report *report, struct callback *callback, int err)
+/* Under the lock: who runs the callbacks of a stream. Those of a device under reset are not run. */
+static struct reader *reader_for(const struct object *object)
 {
-	state_lock();
-	stream_unclaim(callback->stream, err && callback->is_blocking);
-	if (err && take_out(report, callback)) {
-		report->blocking -= callback->is_blocking;
+	return object && object->device->state == DEVICE_OPEN ? object->reader : NULL;
+}
+
+/* Adds the callback to the list of its reader. *by_thread: libaccel's thread signals its eventfd. */
+static aclError launch_begin(const struct on_stream *on, aclrtStream stream,
+			     struct callback *callback, bool *by_thread)
+{
+	struct object *object = stream_object(on, stream);
+	struct reader *reader;
+
+	*by_thread = callback->is_blocking || (object && object->pending);
+	callback->uses += *by_thread;
+	if (*by_thread)
+		object = pending_begin(on, stream);
+	else if (object)
+		object->signals++;
+	reader = reader_for(object);
+	if (!reader)
+		return ACL_ERROR_RT_STREAM_NO_CB_REG;
+	return callback_append(reader, callback) ? ACL_SUCCESS : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+}
+
+/* The callback may have been dropped meanwhile. */
+static void launch_end(struct callback *callback, bool by_thread, bool is_queued)
+{
+	if (!by_thread)
+		signals_end(callback->stream);
+	if (is_queued)
+		return;
+	callback_end(callback);
+	if (by_thread) {
+		pending_end(callback->stream);
 		callback_put(callback);
 	}
-	/* libaccel's thread does not come to it. */
-	if (err && callback->is_blocking)
-		callback_put(callback);
-	callback_put(callback);
-	report_put(report);
-	state_unlock();
 }
 
 static aclError launch(const struct on_stream *on, aclrtStream stream, struct callback *callback)
 {
-	struct report *report;
+	bool by_thread;
 	aclError code;
-	int fd, err;
+	int err;
 
-	callback->uses = callback->is_blocking ? 2 : 1;
-	callback->stream = stream ? stream : on->here.context;
-	code = put_in(on, stream, callback, &report, &fd);
-	if (code) {
-		free(callback);
-		return code;
-	}
-	if (callback->is_blocking)
-		err = accel_stream_add_callback(on->stream, block, callback);
+	state_lock();
+	code = launch_begin(on, stream, callback, &by_thread);
+	if (code)
+		launch_end(callback, by_thread, false);
+	state_unlock();
+	if (code == ACL_ERROR_RT_STREAM_NO_CB_REG)
+		return call_fail(code, "no thread serves stream %p: aclrtSubscribeReport() comes "
+				 "first", stream);
+	if (code)
+		return call_fail(code, "out of memory");
+	if (by_thread)
+		err = accel_stream_add_callback(on->stream, callback_reach, callback);
 	else
-		err = accel_stream_eventfd(on->stream, fd);
-	launch_end(report, callback, err);
-	close(fd);
-	return call_failed(err);
+		err = accel_stream_eventfd(on->stream, callback->reached);
+	code = call_failed(err);
+	state_lock();
+	launch_end(callback, by_thread, !err);
+	state_unlock();
+	return code;
 }
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType,
 			     aclrtStream stream)
 {
-	struct callback *callback;
+	struct callback *callback = NULL;
 	struct on_stream on;
-	aclError err = stream_enter(__func__, stream, &on);
+	aclError err = stream_find(__func__, stream, &on);
 
 	if (err)
 		return err;
-	callback = calloc(1, sizeof(*callback));
-	if (!fn) {
+	if (!fn)
 		err = call_null("fn");
-	} else if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK) {
+	else if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK)
 		err = call_fail(ACL_ERROR_RT_PARAM_INVALID, "blockType is %d: 0 and 1 are known",
 				(int)blockType);
-	} else if (!callback) {
-		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
-	} else {
+	else if (!(callback = callback_new(&on, stream)))
+		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+				"out of memory, or of file descriptors");
+	if (!err) {
 		callback->fn = fn;
 		callback->data = userData;
 		callback->is_blocking = blockType == ACL_CALLBACK_BLOCK;
 		err = launch(&on, stream, callback);
-		callback = NULL;
+		state_lock();
+		callback_put(callback);
+		state_unlock();
 	}
-	free(callback);
 	stream_leave(&on);
 	return err;
 }
 
-/* ---- Running ---- */
-
-/*
- * Under the lock: the next that the stream has come to, out of the list, or NULL. The eventfd counts
- * down by one, so that a callback which asks for more finds what is left.
- */
-static struct callback *next_due(struct report *report)
-{
-	struct callback *callback;
-	uint64_t one;
-
-	if (report->is_ended || read(report->reached, &one, sizeof(one)) != sizeof(one))
-		return NULL;
-	callback = report->first;
-	if (callback)
-		take_out(report, callback);
-	return callback;
-}
-
-/* Under the lock, which is given up meanwhile. */
-static void run(struct report *report, struct callback *callback)
-{
-	state_unlock();
-	if (callback->is_blocking)
-		call_awaited(callback->fn, callback->data);
-	else
-		callback->fn(callback->data);
-	state_lock();
-	if (callback->is_blocking) {
-		report->blocking--;
-		callback->is_done = true;
-		pthread_cond_broadcast(&report_done);
-	}
-	callback_put(callback);
-}
-
-/* How many have run: of those that are queued now, for each may queue another. */
-static unsigned int run_due(const void *found, const struct reader *reader)
-{
-	unsigned int count = 0, most;
-	struct callback *callback;
-	struct report *report;
-
-	state_lock();
-	report = report_live(found, reader);
-	if (report) {
-		report->uses++;
-		most = report->queued;
-		for (; count < most && (callback = next_due(report)); count++)
-			run(report, callback);
-		report_put(report);
-	}
-	state_unlock();
-	return count;
-}
-
-static bool is_alone(const struct reader *reader)
-{
-	bool alone;
-
-	state_lock();
-	alone = !reader->streams;
-	state_unlock();
-	return alone;
-}
-
-static int left_until(uint64_t deadline)
-{
-	uint64_t now = deadline_after(0);
-
-	if (deadline == UINT64_MAX)
-		return -1;
-	return deadline > now ? (int)((deadline - now + 999999) / 1000000) : 0;
-}
-
-/* What epoll has found: callbacks of streams, or that the last stream has left. */
-static aclError wait_and_run(const struct reader *reader, uint64_t deadline)
-{
-	struct epoll_event events[8];
-	unsigned int count = 0;
-	bool left = false;
-	int found;
-
-	do {
-		found = epoll_wait(reader->epoll, events, 8, left_until(deadline));
-		for (int i = 0; i < found; i++) {
-			if (events[i].data.ptr)
-				count += run_due(events[i].data.ptr, reader);
-			else
-				left = is_alone(reader);
-		}
-	} while (!count && !left && (found > 0 || (found < 0 && errno == EINTR)));
-	if (count)
-		return ACL_SUCCESS;
-	if (is_alone(reader))
-		return call_fail(ACL_ERROR_RT_THREAD_SUBSCRIBE,
-				 "this thread (%#lx) serves no stream: aclrtSubscribeReport() "
-				 "gives it one", (unsigned long)report_thread());
-	return call_fail(ACL_ERROR_RT_REPORT_TIMEOUT, "timeout: no callback was due");
-}
-
-aclError aclrtProcessReport(int32_t timeout)
-{
-	aclError err = call_enter(__func__);
-	struct reader *reader;
-
-	if (err)
-		return err;
-	if (timeout < -1 || !timeout)
-		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
-				 "timeout is %d: -1 for ever, or milliseconds", timeout);
-	state_lock();
-	reader = reader_of(report_thread());
-	if (reader)
-		reader->waiting++;
-	state_unlock();
-	if (!reader)
-		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
-				 "out of memory, or of file descriptors");
-	err = wait_and_run(reader, deadline_after(timeout));
-	state_lock();
-	reader->waiting--;
-	reader_put(reader);
-	state_unlock();
-	return err;
-}
-
-/* ---- In libaccel's own threads ---- */
+/* ---- Host functions, in threads of libaccel ---- */
 
 struct host_call {
 	aclrtHostFunc func;
 	void *args;
-	void *stream; /* as of a callback */
+	const void *stream; /* as of a callback */
 };
 
-static void call_host(void *data, int status)
+static void host_call_run(void *data, int status)
 {
 	struct host_call call = *(struct host_call *)data;
 
 	(void)status;
 	free(data);
-	in_host_function = true;
 	call_awaited(call.func, call.args);
-	in_host_function = false;
 	state_lock();
 	pending_end(call.stream);
 	state_unlock();
 }
 
-static int launch_host(const struct on_stream *on, aclrtStream stream, struct host_call *call)
+static int host_call_launch(const struct on_stream *on, aclrtStream stream, struct host_call *call)
 {
-	void *handle = call->stream = stream ? stream : on->here.context;
-	struct object *object;
+	const void *handle = call->stream = stream_key(on, stream);
 	int err;
 
 	state_lock();
-	object = stream_claimable(on, stream, false);
-	if (object)
-		stream_claim(object, false);
+	pending_begin(on, stream);
 	state_unlock();
-	err = accel_stream_add_callback(on->stream, call_host, call);
+	err = accel_stream_add_callback(on->stream, host_call_run, call);
+	if (!err)
+		return 0;
 	state_lock();
-	stream_unclaim(handle, err ? 1 : 0);
+	pending_end(handle);
 	state_unlock();
 	return err;
 }
@@ -425,7 +263,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void *args)
 {
 	struct host_call *call;
 	struct on_stream on;
-	aclError err = stream_enter(__func__, stream, &on);
+	aclError err = stream_find(__func__, stream, &on);
 
 	if (err)
 		return err;
@@ -436,7 +274,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void *args)
 		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
 	} else {
 		*call = (struct host_call){ .func = func, .args = args };
-		err = call_failed(launch_host(&on, stream, call));
+		err = call_failed(host_call_launch(&on, stream, call));
 		/* It is called, and frees it, if and only if it was queued. */
 		if (!err)
 			call = NULL;

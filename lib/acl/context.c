@@ -40,6 +40,7 @@ static bool take(enum handle_kind kind, struct device *device, aclrtContext cont
 	state_lock();
 	handle = handle_next(kind, device, context, at);
 	if (handle) {
+		report_end(handle_find(kind, handle));
 		*object = *handle_find(kind, handle);
 		/* Of streams of other devices. */
 		waits_use(object->waits);
@@ -51,7 +52,6 @@ static bool take(enum handle_kind kind, struct device *device, aclrtContext cont
 
 static void end(const struct object *object)
 {
-	report_end(object->report);
 	if (object->stream && !object->holds)
 		accel_stream_destroy(object->stream);
 	waits_end(object->waits);
@@ -111,7 +111,7 @@ aclError aclrtDestroyContext(aclrtContext context)
 	struct object *found, object = { 0 };
 
 	if (!err && context)
-		err = reports_check(NULL, context);
+		err = reports_check(NULL, context, NULL);
 	if (err)
 		return err;
 	state_lock();
@@ -135,6 +135,9 @@ aclError aclrtDestroyContext(aclrtContext context)
 				 "aclrtResetDevice() ends it", context, object.device->id);
 	err = drain(object.device, &object, context);
 	objects_end(object.device, context);
+	state_lock();
+	report_end(&object);
+	state_unlock();
 	end(&object);
 	device_put(object.device);
 	return err;

@@ -109,7 +109,7 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout)
 	else if (timeout == -1)
 		err = device_synchronize(here.device);
 	else
-		err = reports_check(here.device, NULL) ?:
+		err = reports_check(here.device, NULL, NULL) ?:
 		      streams_wait(here.device, deadline_after(timeout));
 	here_leave(&here);
 	return err;

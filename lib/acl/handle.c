@@ -74,7 +74,7 @@ void *handle_make(const struct object *object)
 		return NULL;
 	slot = &slots[first_free];
 	*slot = (struct slot){ .object = *object, .uses = slot->uses + 1 };
-	return handle_of(slot);
+	return slot->object.handle = handle_of(slot);
 }
 
 static void free_slot(struct slot *slot)

@@ -110,14 +110,15 @@ enum handle_kind {
 
 struct object {
 	enum handle_kind kind;
+	void *handle;
 	struct device *device;
 	aclrtContext context; /* that a stream belongs to */
 	struct accel_stream *stream; /* of a context: its default one, or NULL */
 	unsigned int holds; /* calls that have found the stream among all; the last destroys it */
 	struct accel_event *event;
-	struct report *report; /* who runs the callbacks of a stream, or NULL */
-	unsigned int pending; /* callbacks of a stream that libaccel has, or is being given */
-	bool is_claimed; /* a stream, by the launch that is being submitted */
+	struct reader *reader; /* runs the callbacks of a stream, or NULL */
+	unsigned int pending; /* functions that libaccel calls for a stream */
+	unsigned int signals; /* eventfd operations that are being queued in it */
 	struct wait *waits; /* streams that wait for an event */
 	bool is_looked_at; /* a thread has taken these out, to see which still do */
 	uint32_t waited; /* how often one was told to */
@@ -157,8 +158,6 @@ struct on_stream {
 aclError stream_find(const char *name, aclrtStream handle, struct on_stream *on);
 /* The same for what would wait for the stream, but for a callback that this thread has to run. */
 aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on);
-/* The refusal of stream_enter(), where report_blocks(). */
-aclError stream_blocks_fail(aclrtStream handle);
 void stream_leave(const struct on_stream *on);
 /* Under the lock: what its handle, or NULL, stands for; NULL if it was destroyed meanwhile. */
 struct object *stream_object(const struct on_stream *on, aclrtStream handle);
@@ -244,13 +243,16 @@ void awaited_in_child(void);
 
 /* ---- report.c ---- */
 
-/* Drops the callbacks of a stream that ends, or of all streams of a device. */
-void report_end(struct report *report);
+/* Under the lock: drops the callbacks of a stream, which has no reader from then on. */
+void report_end(struct object *stream);
+/* The same for all streams of a device. */
 void reports_end(struct device *device);
+/* Under the lock, in a forked process. */
 void reports_forget(void);
-/* Under the lock: a callback that this thread has to run keeps the stream from going on. */
-bool report_blocks(const struct report *report);
-/* For who would wait for all streams of a device, or of a context (the other is NULL). */
-aclError reports_check(const struct device *device, aclrtContext context);
+/*
+ * Before a wait for all streams of a device, or of a context, or for one stream (the others are
+ * NULL): an error if a callback that this thread has to run blocks a stream.
+ */
+aclError reports_check(const struct device *device, aclrtContext context, const void *stream);
 
 #endif

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which thread of the program runs the callbacks of a stream.
- *
- * A stream that has a thread for it has an eventfd, which counts the callbacks that it has come to,
- * and a list of them in order. The thread waits for the eventfds of all its streams at once.
+ * Threads of the program that run the callbacks of streams. Such a thread waits for the eventfds of
+ * all its callbacks at once, and runs those that are due in the order of the launches.
  */
 #include "report.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static struct reader *readers; /* under the lock, as all that hangs on the two */
-static struct report *reports;
-pthread_cond_t report_done = PTHREAD_COND_INITIALIZER;
+static struct reader *readers; /* under the lock, as all that follows */
+static uint64_t launches;
+pthread_cond_t report_changed = PTHREAD_COND_INITIALIZER;
 
 /* ---- Threads ---- */
 
-uint64_t report_thread(void)
+static uint64_t this_thread(void)
 {
 	return (uint64_t)pthread_self();
 }
@@ -30,7 +27,7 @@ static void reader_close(struct reader *reader)
 		close(reader->epoll);
 	if (reader->wake >= 0)
 		close(reader->wake);
-	free(reader);
+	reader->epoll = reader->wake = -1;
 }
 
 static struct reader *reader_new(uint64_t thread)
@@ -41,21 +38,31 @@ static struct reader *reader_new(uint64_t thread)
 	if (!reader)
 		return NULL;
 	reader->thread = thread;
+	reader->last = &reader->first;
 	reader->epoll = epoll_create1(EPOLL_CLOEXEC);
 	reader->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (reader->epoll >= 0 && reader->wake >= 0 &&
 	    !epoll_ctl(reader->epoll, EPOLL_CTL_ADD, reader->wake, &event))
 		return reader;
 	reader_close(reader);
+	free(reader);
 	return NULL;
 }
 
-struct reader *reader_of(uint64_t thread)
+static struct reader *reader_find(uint64_t thread)
 {
 	struct reader *reader = readers;
 
 	while (reader && reader->thread != thread)
 		reader = reader->next;
+	return reader;
+}
+
+/* Made by the first call that names the thread. NULL if there is no memory. */
+static struct reader *reader_of(uint64_t thread)
+{
+	struct reader *reader = reader_find(thread);
+
 	if (reader)
 		return reader;
 	reader = reader_new(thread);
@@ -66,96 +73,231 @@ struct reader *reader_of(uint64_t thread)
 	return reader;
 }
 
-void reader_put(struct reader *reader)
+/* Frees a reader that serves no stream and is in no call: it has no callback then. */
+static void reader_put(struct reader *reader)
 {
 	struct reader **at = &readers;
 
-	if (reader->streams || reader->waiting)
+	if (reader->streams || reader->calls)
 		return;
 	while (*at != reader)
 		at = &(*at)->next;
 	*at = reader->next;
 	reader_close(reader);
+	free(reader);
 }
 
-/* ---- Streams ---- */
+/* ---- Their callbacks ---- */
 
-static struct report *report_new(struct reader *reader)
+/* Edge-triggered: each eventfd is reported once. The serial numbers begin with 1, wake has 0. */
+bool callback_append(struct reader *reader, struct callback *callback)
 {
-	struct report *report = calloc(1, sizeof(*report));
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = report };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = launches + 1 };
 
-	if (!report)
-		return NULL;
-	report->last = &report->first;
-	report->reader = reader;
-	report->uses = 1;
-	report->reached = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-	if (report->reached >= 0 &&
-	    !epoll_ctl(reader->epoll, EPOLL_CTL_ADD, report->reached, &event))
-		return report;
-	if (report->reached >= 0)
-		close(report->reached);
-	free(report);
-	return NULL;
-}
-
-/* Under the lock. */
-static void report_link(struct report *report, const struct here *here)
-{
-	uint64_t count;
-
-	report->context = here->context;
-	report->reader->device = here->device;
-	report->reader->streams++;
-	/* From when its last stream had left. */
-	if (read(report->reader->wake, &count, sizeof(count)) < 0)
-		count = 0;
-	report->next = reports;
-	reports = report;
-}
-
-void report_put(struct report *report)
-{
-	if (!--report->uses)
-		free(report);
+	if (epoll_ctl(reader->epoll, EPOLL_CTL_ADD, callback->reached, &event))
+		return false;
+	callback->serial = ++launches;
+	callback->reader = reader;
+	callback->is_ended = false;
+	callback->uses++;
+	*reader->last = callback;
+	reader->last = &callback->next;
+	return true;
 }
 
 void callback_put(struct callback *callback)
 {
-	if (!--callback->uses)
-		free(callback);
+	if (--callback->uses)
+		return;
+	close(callback->reached);
+	free(callback);
 }
 
-/* Under the lock. */
-static void drop_callbacks(struct report *report)
+void callback_end(struct callback *callback)
 {
-	struct callback *next;
+	struct callback **at;
 
-	for (struct callback *callback = report->first; callback; callback = next) {
+	if (callback->is_ended)
+		return;
+	for (at = &callback->reader->first; *at != callback; at = &(*at)->next)
+		;
+	*at = callback->next;
+	if (!*at)
+		callback->reader->last = at;
+	callback->is_ended = true;
+	pthread_cond_broadcast(&report_changed);
+	callback_put(callback);
+}
+
+/* Of a stream, or all where it is NULL. One that runs ends when it returns. */
+static void callbacks_drop(struct reader *reader, const void *stream)
+{
+	struct callback *callback, *next;
+
+	for (callback = reader->first; callback; callback = next) {
 		next = callback->next;
-		callback->report = NULL;
-		callback_put(callback);
+		if (!callback->is_running && (!stream || callback->stream == stream))
+			callback_end(callback);
 	}
-	report->first = NULL;
 }
 
-/* Under the lock: its thread, and a callback that blocks, are told. One that runs will be done. */
-static void report_unlink(struct report *report)
+static bool is_reached(const struct callback *callback)
 {
-	struct reader *reader = report->reader;
-	struct report **at = &reports;
+	uint64_t count;
 
-	while (*at != report)
-		at = &(*at)->next;
-	*at = report->next;
-	drop_callbacks(report);
-	pthread_cond_broadcast(&report_done);
-	/* By itself it would go only when no forked process has the eventfd any more. */
-	epoll_ctl(reader->epoll, EPOLL_CTL_DEL, report->reached, NULL);
-	close(report->reached);
-	report->is_ended = true;
-	report_put(report);
+	return read(callback->reached, &count, sizeof(count)) == sizeof(count);
+}
+
+/*
+ * Epoll has reported the eventfd with this number. Those of the stream that were launched before it
+ * are looked at, too, so that they run first: epoll promises no order.
+ */
+static void callbacks_find_due(struct reader *reader, uint64_t serial)
+{
+	struct callback *found = reader->first, *callback;
+
+	while (found && found->serial != serial)
+		found = found->next;
+	for (callback = reader->first; found && callback != found->next; callback = callback->next)
+		if (callback->stream == found->stream && !callback->is_due)
+			callback->is_due = is_reached(callback);
+}
+
+static struct callback *callback_next_due(const struct reader *reader)
+{
+	struct callback *callback = reader->first;
+
+	while (callback && (!callback->is_due || callback->is_running))
+		callback = callback->next;
+	return callback;
+}
+
+/* The lock is released meanwhile. */
+static void callback_run(struct callback *callback)
+{
+	callback->is_running = true;
+	state_unlock();
+	if (callback->is_blocking)
+		call_awaited(callback->fn, callback->data);
+	else
+		callback->fn(callback->data);
+	state_lock();
+	callback_end(callback);
+}
+
+/* Runs no more than are in the list now, for each may launch another. */
+static unsigned int callbacks_run(struct reader *reader)
+{
+	unsigned int count = 0, most = 0;
+	struct callback *callback;
+
+	for (callback = reader->first; callback; callback = callback->next)
+		most += !callback->is_running;
+	for (; count < most && (callback = callback_next_due(reader)); count++)
+		callback_run(callback);
+	return count;
+}
+
+static int milliseconds_until(uint64_t deadline)
+{
+	uint64_t now = deadline_after(0);
+
+	if (deadline == UINT64_MAX)
+		return -1;
+	return deadline > now ? (int)((deadline - now + 999999) / 1000000) : 0;
+}
+
+/* The lock is released meanwhile. False when the time is over, or the last stream has left. */
+static bool reader_wait(struct reader *reader, uint64_t deadline)
+{
+	struct epoll_event events[8];
+	bool has_left = false;
+	int found, err;
+
+	state_unlock();
+	found = epoll_wait(reader->epoll, events, 8, milliseconds_until(deadline));
+	err = errno;
+	state_lock();
+	for (int i = 0; i < found; i++) {
+		has_left |= !events[i].data.u64 && !reader->streams;
+		callbacks_find_due(reader, events[i].data.u64);
+	}
+	return !has_left && (found > 0 || (found < 0 && err == EINTR));
+}
+
+static aclError reader_run(struct reader *reader, uint64_t deadline)
+{
+	unsigned int count;
+
+	while (!(count = callbacks_run(reader)) && reader_wait(reader, deadline))
+		;
+	if (count)
+		return ACL_SUCCESS;
+	if (!reader->streams)
+		return call_fail(ACL_ERROR_RT_THREAD_SUBSCRIBE,
+				 "this thread (%#lx) serves no stream: aclrtSubscribeReport() "
+				 "gives it one", (unsigned long)this_thread());
+	return call_fail(ACL_ERROR_RT_REPORT_TIMEOUT, "timeout: no callback was due");
+}
+
+aclError aclrtProcessReport(int32_t timeout)
+{
+	aclError err = call_enter(__func__);
+	struct reader *reader;
+
+	if (err)
+		return err;
+	if (timeout < -1 || !timeout)
+		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+				 "timeout is %d: -1 for ever, or milliseconds", timeout);
+	state_lock();
+	reader = reader_of(this_thread());
+	if (reader) {
+		reader->calls++;
+		err = reader_run(reader, deadline_after(timeout));
+		reader->calls--;
+		reader_put(reader);
+	} else {
+		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+				"out of memory, or of file descriptors");
+	}
+	state_unlock();
+	return err;
+}
+
+aclError reports_check(const struct device *device, aclrtContext context, const void *stream)
+{
+	const struct callback *callback;
+	const struct reader *reader;
+	bool is_running;
+
+	state_lock();
+	reader = reader_find(this_thread());
+	callback = reader ? reader->first : NULL;
+	while (callback && !(callback->is_blocking &&
+			     (callback->device == device || callback->context == context ||
+			      callback->stream == stream)))
+		callback = callback->next;
+	is_running = callback && callback->is_running;
+	state_unlock();
+	if (!callback)
+		return ACL_SUCCESS;
+	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
+			 "a stream waits for a callback of type ACL_CALLBACK_BLOCK that this "
+			 "thread %s", is_running ? "is in" :
+			 "has to run: aclrtProcessReport() comes first");
+}
+
+/* ---- Streams ---- */
+
+void report_end(struct object *object)
+{
+	struct reader *reader = object->reader;
+
+	if (!reader)
+		return;
+	object->reader = NULL;
+	callbacks_drop(reader, object->handle);
 	if (!--reader->streams) {
 		reader->device = NULL;
 		eventfd_write(reader->wake, 1);
@@ -163,144 +305,73 @@ static void report_unlink(struct report *report)
 	reader_put(reader);
 }
 
-struct report *report_live(const void *found, const struct reader *reader)
-{
-	struct report *report = reports;
-
-	while (report && (report != found || report->reader != reader))
-		report = report->next;
-	return report;
-}
-
-void report_end(struct report *report)
-{
-	if (!report)
-		return;
-	state_lock();
-	report_unlink(report);
-	state_unlock();
-}
-
-/* Under the lock. */
-static bool forget_next(enum handle_kind kind, struct device *device)
-{
-	struct object *object;
-	size_t at = 0;
-	void *handle;
-
-	while ((handle = handle_next(kind, device, NULL, &at))) {
-		object = handle_find(kind, handle);
-		if (!object->report)
-			continue;
-		report_unlink(object->report);
-		object->report = NULL;
-		return true;
-	}
-	return false;
-}
-
 void reports_end(struct device *device)
 {
+	void *handle;
+	size_t at;
+
 	state_lock();
-	while (forget_next(HANDLE_STREAM, device) || forget_next(HANDLE_CONTEXT, device))
-		;
+	for (at = 0; (handle = handle_next(HANDLE_STREAM, device, NULL, &at));)
+		report_end(handle_find(HANDLE_STREAM, handle));
+	for (at = 0; (handle = handle_next(HANDLE_CONTEXT, device, NULL, &at));)
+		report_end(handle_find(HANDLE_CONTEXT, handle));
 	state_unlock();
 }
 
 /*
- * Under the lock, in a forked process: libaccel's thread, and what it held, are not here. The
- * descriptors are still the parent's: they are closed, and not used. A callback that has forked
- * returns to what runs it, which lets go of its report and its reader then.
+ * The descriptors are the parent's, too: they are closed, and not used. A callback that has forked
+ * returns to callback_run(), which needs its reader; other threads, and libaccel's, are not here.
  */
-static void report_forget(struct report *report)
+static void reader_forget(struct reader *reader)
 {
-	drop_callbacks(report);
-	close(report->reached);
-	report->is_ended = true;
-	report_put(report);
-}
+	bool is_here = reader->thread == this_thread();
 
-/* True if it is closed: the calls of other threads are not here. */
-static bool reader_forget(struct reader *reader)
-{
-	bool is_running = reader->waiting && reader->thread == report_thread();
-
-	if (!is_running) {
-		reader_close(reader);
-		return true;
+	for (struct callback *callback = reader->first; callback; callback = callback->next) {
+		callback->uses = 1;
+		callback->is_running &= is_here;
 	}
-	close(reader->epoll);
-	close(reader->wake);
-	reader->epoll = reader->wake = -1;
+	callbacks_drop(reader, NULL);
+	reader_close(reader);
 	reader->thread = 0;
 	reader->device = NULL;
 	reader->streams = 0;
-	return false;
+	reader->calls *= is_here;
+	reader_put(reader);
 }
 
 void reports_forget(void)
 {
-	struct reader **at = &readers;
+	struct reader *reader, *next;
 
-	while (reports) {
-		struct report *report = reports;
-
-		reports = report->next;
-		report_forget(report);
+	report_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	for (reader = readers; reader; reader = next) {
+		next = reader->next;
+		reader_forget(reader);
 	}
-	while (*at) {
-		struct reader *reader = *at, *next = reader->next;
-
-		if (reader_forget(reader))
-			*at = next;
-		else
-			at = &reader->next;
-	}
-	report_done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-}
-
-bool report_blocks(const struct report *report)
-{
-	/* The thread would wait for what it has to do itself. */
-	return report && report->blocking && report->reader->thread == report_thread();
-}
-
-aclError reports_check(const struct device *device, aclrtContext context)
-{
-	const struct report *report;
-
-	state_lock();
-	for (report = reports; report; report = report->next)
-		if ((report->reader->device == device || report->context == context) &&
-		    report_blocks(report))
-			break;
-	state_unlock();
-	if (!report)
-		return ACL_SUCCESS;
-	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
-			 "a stream waits for a callback of type ACL_CALLBACK_BLOCK that this "
-			 "thread has to run: aclrtProcessReport() comes first");
 }
 
 /* Under the lock. */
 static aclError subscribe(const struct on_stream *on, aclrtStream stream, struct reader *reader)
 {
 	struct object *object = stream_object(on, stream);
+	uint64_t count;
 
-	if (!object || object->report)
+	if (!object || object->reader)
 		return ACL_ERROR_RT_STREAM_SUBSCRIBE;
 	if (!reader)
 		return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
 	if (reader->device && reader->device != on->here.device)
 		return ACL_ERROR_RT_THREAD_SUBSCRIBE;
-	object->report = report_new(reader);
-	if (!object->report)
-		return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-	report_link(object->report, &on->here);
+	object->reader = reader;
+	reader->device = on->here.device;
+	reader->streams++;
+	/* From when its last stream had left. */
+	if (read(reader->wake, &count, sizeof(count)) < 0)
+		count = 0;
 	return ACL_SUCCESS;
 }
 
-static aclError say(aclError err, uint64_t thread, aclrtStream stream)
+static aclError subscribe_fail(aclError err, uint64_t thread, aclrtStream stream)
 {
 	if (err == ACL_ERROR_RT_STREAM_SUBSCRIBE)
 		return call_fail(err, "stream %p has a thread already: aclrtUnSubscribeReport() "
@@ -322,11 +393,11 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream)
 	state_lock();
 	reader = reader_of(threadId);
 	err = subscribe(&on, stream, reader);
-	if (reader && err)
+	if (reader)
 		reader_put(reader);
 	state_unlock();
 	stream_leave(&on);
-	return err ? say(err, threadId, stream) : ACL_SUCCESS;
+	return err ? subscribe_fail(err, threadId, stream) : ACL_SUCCESS;
 }
 
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream)
@@ -340,11 +411,9 @@ aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream)
 		return err;
 	state_lock();
 	object = stream_object(&on, stream);
-	found = object && object->report && object->report->reader->thread == threadId;
-	if (found) {
-		report_unlink(object->report);
-		object->report = NULL;
-	}
+	found = object && object->reader && object->reader->thread == threadId;
+	if (found)
+		report_end(object);
 	state_unlock();
 	stream_leave(&on);
 	return found ? ACL_SUCCESS :

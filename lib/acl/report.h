@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams whose callbacks a thread of the program runs: what report.c, which knows who they are,
- * and callback.c, which queues and runs, share. All of it is under the lock.
+ * Callbacks and the threads that run them: shared by report.c (threads) and callback.c (launches).
+ * All of it is under the lock.
  */
 #ifndef LIBACCEL_ACL_REPORT_H
 #define LIBACCEL_ACL_REPORT_H
@@ -11,51 +11,42 @@
 /* A thread that runs callbacks. */
 struct reader {
 	uint64_t thread;
-	struct device *device; /* NULL as long as it has no stream */
-	int epoll;
+	struct device *device; /* NULL without a stream */
+	int epoll; /* for the eventfds of its callbacks, and wake */
 	int wake; /* eventfd: its last stream has left */
 	unsigned int streams; /* that it serves */
-	unsigned int waiting; /* aclrtProcessReport() under way; a callback can call it again */
+	unsigned int calls; /* aclrtProcessReport() under way; a callback can call it again */
+	struct callback *first, **last; /* that have not returned, in the order of the launches */
 	struct reader *next;
 };
 
-/* A stream whose callbacks a thread runs. */
-struct report {
-	struct reader *reader;
-	aclrtContext context; /* of the stream */
-	/* By the table, by the thread while it runs one, and by each that is being queued. */
-	unsigned int uses;
-	bool is_ended;
-	int reached; /* eventfd: how many of the list the stream has come to */
-	unsigned int blocking; /* callbacks that block the stream */
-	unsigned int queued; /* in the list */
-	struct callback *first, **last;
-	struct report *next;
-};
-
 struct callback {
-	/* By who queues it, by the list or who runs it, and if it blocks by libaccel's thread. */
+	/* By the launch, by the list of the reader, and by the function that libaccel calls. */
 	unsigned int uses;
 	aclrtCallback fn;
 	void *data;
-	void *stream; /* its handle, or of its context for a default stream; it may have ended */
-	struct report *report; /* NULL: dropped, if it was not taken out before */
+	struct device *device; /* of the stream */
+	aclrtContext context; /* likewise */
+	const void *stream; /* its handle, or of its context for a default stream; it may have ended */
+	struct reader *reader; /* valid until is_ended */
+	uint64_t serial; /* of the launch */
+	int reached; /* eventfd: the stream has come to the callback */
 	bool is_blocking;
-	bool is_done;
+	bool is_due; /* the reader has seen that the stream has come to it */
+	bool is_running;
+	bool is_ended; /* it is not in the list (yet): it has returned, or was dropped */
 	struct callback *next;
 };
 
-/* A callback that blocks, or a host function, is done; one is queued; or they are dropped. */
-extern pthread_cond_t report_done;
+/* A callback has ended, or a launch has. */
+extern pthread_cond_t report_changed;
 
-uint64_t report_thread(void);
-/* Made by whoever comes first: the thread, or who names it. NULL if there is no memory. */
-struct reader *reader_of(uint64_t thread);
-/* Nobody may have anything to do with it any more. */
-void reader_put(struct reader *reader);
-void report_put(struct report *report);
+/* Adds a callback to the list of a reader; false if there is no memory. */
+bool callback_append(struct reader *reader, struct callback *callback);
+/* Takes it out of the list, unless it has ended. */
+void callback_end(struct callback *callback);
 void callback_put(struct callback *callback);
-/* The report, if it is not ended, and still the thread's. */
-struct report *report_live(const void *found, const struct reader *reader);
+/* Calls a function that a stream waits for. */
+void call_awaited(void (*fn)(void *data), void *data);
 
 #endif

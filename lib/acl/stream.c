@@ -87,29 +87,16 @@ struct object *stream_object(const struct on_stream *on, aclrtStream handle)
 			handle_find(HANDLE_CONTEXT, on->here.context);
 }
 
-aclError stream_blocks_fail(aclrtStream handle)
-{
-	return call_fail(ACL_ERROR_RT_PARAM_INVALID,
-			 "stream %p waits for a callback of type ACL_CALLBACK_BLOCK that this "
-			 "thread has to run: aclrtProcessReport() comes first", handle);
-}
-
 aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on)
 {
 	aclError err = stream_find(name, handle, on);
-	struct object *object;
-	bool blocks;
 
 	if (err)
 		return err;
-	state_lock();
-	object = stream_object(on, handle);
-	blocks = object && report_blocks(object->report);
-	state_unlock();
-	if (!blocks)
-		return ACL_SUCCESS;
-	stream_leave(on);
-	return stream_blocks_fail(handle);
+	err = reports_check(NULL, NULL, handle ? handle : on->here.context);
+	if (err)
+		stream_leave(on);
+	return err;
 }
 
 void stream_leave(const struct on_stream *on)
@@ -301,16 +288,15 @@ static aclError destroy(const char *name, aclrtStream handle, bool wait)
 		err = stream_told(on.stream, accel_stream_synchronize(on.stream));
 	state_lock();
 	found = handle_find(HANDLE_STREAM, handle);
-	if (found)
+	if (found) {
+		report_end(found);
 		object = *found;
+	}
 	handle_drop(handle);
 	state_unlock();
 	/* Otherwise another thread has done it. */
-	if (found) {
-		report_end(object.report);
-		if (!object.holds)
-			accel_stream_destroy(object.stream);
-	}
+	if (found && !object.holds)
+		accel_stream_destroy(object.stream);
 	stream_leave(&on);
 	return err;
 }
@@ -340,7 +326,7 @@ uint64_t deadline_after(int32_t timeout)
 
 aclError device_synchronize(struct device *device)
 {
-	aclError err = reports_check(device, NULL);
+	aclError err = reports_check(device, NULL, NULL);
 
 	return err ? err : streams_told(device, accel_device_synchronize(device->dev));
 }

@@ -311,6 +311,26 @@ static void test_dropped_before_it_is_due(void)
 	end();
 }
 
+static void unsubscribe_and_wait(void *data)
+{
+	note(data);
+	gives(aclrtUnSubscribeReport(self(), stream), 0);
+	refuses(aclrtSynchronizeStream(stream), ACL_ERROR_RT_PARAM_INVALID, "ACL_CALLBACK_BLOCK");
+	refuses(aclrtSynchronizeDevice(), ACL_ERROR_RT_PARAM_INVALID, "ACL_CALLBACK_BLOCK");
+}
+
+/* A callback under way blocks its stream, also when its thread has left the stream. */
+static void test_unsubscribed_by_the_callback(void)
+{
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	gives(aclrtLaunchCallback(unsubscribe_and_wait, number(1), ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	ok(count == 1);
+	end();
+}
+
 static void test_after_a_failure(void)
 {
 	set_up();
@@ -581,13 +601,12 @@ static void start_other(pthread_t *other)
 		sched_yield();
 }
 
-/* Until the other thread waits in its launch. */
-static void let_other_wait(void)
+/* Until its launch has returned, which does not wait for the callback that is running. */
+static void let_other_launch(void)
 {
 	other_may_go = true;
-	while (!other_goes)
+	while (!other_is_done)
 		sched_yield();
-	wait_asleep(__atomic_load_n(&other_tid, __ATOMIC_ACQUIRE));
 }
 
 static void launch_third(void *data)
@@ -595,8 +614,8 @@ static void launch_third(void *data)
 	gives(aclrtLaunchCallback(note, data, ACL_CALLBACK_BLOCK, stream), 0);
 }
 
-/* A function that a stream waits for launches while another thread waits in its launch. */
-static void test_launch_before_one_that_waits(void)
+/* Threads, and functions that other streams wait for, launch on a stream that waits. */
+static void test_launch_on_a_stream_that_waits(void)
 {
 	pthread_t reader, other;
 
@@ -607,14 +626,14 @@ static void test_launch_before_one_that_waits(void)
 	gives(aclrtSubscribeReport(self(), second), 0);
 	gives(aclrtLaunchCallback(note_between, number(1), ACL_CALLBACK_BLOCK, stream), 0);
 	sem_wait(&runs_now);
-	let_other_wait();
+	let_other_launch();
 	gives(aclrtLaunchCallback(launch_third, number(3), ACL_CALLBACK_BLOCK, second), 0);
 	gives(aclrtProcessReport(10000), 0);
 	sem_post(&launched);
 	pthread_join(other, NULL);
 	while (count < 3)
 		sched_yield();
-	ok(ran[0] == 1 && ran[1] == 3 && ran[2] == 2);
+	ok(ran[0] == 1 && ran[1] == 2 && ran[2] == 3);
 	stop(reader);
 	gives(aclrtUnSubscribeReport(self(), second), 0);
 	end();
@@ -628,8 +647,8 @@ static void wait_for_second(void *data)
 	note(data);
 }
 
-/* A launch does not wait for a launch that waits for a callback. */
-static void test_launch_beside_one_that_waits(void)
+/* The callback that a stream waits for waits for another stream. */
+static void test_launch_on_streams_that_wait(void)
 {
 	pthread_t reader, other;
 
@@ -641,47 +660,45 @@ static void test_launch_beside_one_that_waits(void)
 	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, second), 0);
 	gives(aclrtLaunchCallback(wait_for_second, number(4), ACL_CALLBACK_BLOCK, stream), 0);
 	sem_wait(&runs_now);
-	let_other_wait();
+	let_other_launch();
 	gives(aclrtLaunchCallback(note, number(3), ACL_CALLBACK_BLOCK, stream), 0);
 	gives(aclrtProcessReport(10000), 0);
 	pthread_join(other, NULL);
 	while (count < 4)
 		sched_yield();
-	ok(ran[0] == 1 && ran[1] == 4 && ran[2] == 3 && ran[3] == 2);
+	ok(ran[0] == 1 && ran[1] == 4 && ran[2] == 2 && ran[3] == 3);
 	stop(reader);
 	gives(aclrtUnSubscribeReport(self(), second), 0);
 	end();
 }
 
-static pid_t main_tid;
-
 static void *launches_blocking(void *arg)
 {
 	gives(aclrtSetDevice(0), 0);
-	sem_wait(&runs_now);
-	wait_asleep(main_tid);
-	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_BLOCK, stream), 0);
-	sem_post(&launched);
+	gives(aclrtLaunchCallback(note, arg, ACL_CALLBACK_BLOCK, stream), 0);
 	return arg;
 }
 
-/* The thread that runs the callbacks waits in its launch while another one launches. */
-static void test_reader_waits_in_its_launch(void)
+/* The thread that has to run the callbacks launches while the stream waits for them. */
+static void test_reader_launches_on_a_stream_that_waits(void)
 {
-	pthread_t other;
-
 	set_up();
 	sem_init(&launched, 0, 0);
 	sem_init(&runs_now, 0, 0);
-	main_tid = (pid_t)syscall(SYS_gettid);
-	pthread_create(&other, NULL, launches_blocking, NULL);
 	gives(aclrtSubscribeReport(self(), stream), 0);
 	gives(aclrtLaunchHostFunc(stream, note_between, number(1)), 0);
-	refuses(aclrtLaunchCallback(note, number(3), ACL_CALLBACK_NO_BLOCK, stream),
-		ACL_ERROR_RT_PARAM_INVALID, COMES_FIRST);
-	pthread_join(other, NULL);
-	gives(aclrtProcessReport(10000), 0);
-	ok(count == 2 && ran[0] == 1 && ran[1] == 2);
+	sem_wait(&runs_now);
+	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	in_thread(launches_blocking, number(3));
+	gives(aclrtLaunchCallback(note, number(4), ACL_CALLBACK_BLOCK, stream), 0);
+	gives(aclrtLaunchCallback(note, number(5), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	gives(aclrtProcessReport(1), ACL_ERROR_RT_REPORT_TIMEOUT);
+	sem_post(&launched);
+	while (count < 5)
+		gives(aclrtProcessReport(10000), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	for (int i = 0; i < 5; i++)
+		ok(ran[i] == i + 1);
 	end();
 }
 
@@ -857,6 +874,7 @@ int main(void)
 	RUN(test_blocking_and_waiting_for_all);
 	RUN(test_blocking_is_dropped);
 	RUN(test_dropped_before_it_is_due);
+	RUN(test_unsubscribed_by_the_callback);
 	RUN(test_after_a_failure);
 	RUN(test_blocking);
 	RUN(test_both_kinds_in_order);
@@ -864,9 +882,9 @@ int main(void)
 	RUN(test_reset_under_callbacks);
 	RUN(test_launch_fails_beside_another);
 	RUN(test_dropped_during_its_launch);
-	RUN(test_launch_before_one_that_waits);
-	RUN(test_launch_beside_one_that_waits);
-	RUN(test_reader_waits_in_its_launch);
+	RUN(test_launch_on_a_stream_that_waits);
+	RUN(test_launch_on_streams_that_wait);
+	RUN(test_reader_launches_on_a_stream_that_waits);
 	RUN(test_host_function);
 	RUN(test_host_function_ends_nothing);
 	RUN(test_host_function_ends_a_count);

@@ -396,10 +396,13 @@ ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t *count);
  * @deviceId: 0 to aclrtGetDeviceCount() - 1
  *
  * Makes the default context of the device the current one of the thread. The first call in the
- * process opens the device; each one counts. Thread-safe.
+ * process opens the device; each one counts. Waits for a reset of the device by another thread.
+ * Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_INVALID_DEVICEID (there is no such device);
- * ACL_ERROR_RT_NO_PERMISSION (the node may not be opened).
+ * ACL_ERROR_RT_NO_PERMISSION (the node may not be opened); ACL_ERROR_RT_PARAM_INVALID (another
+ * thread resets the device, and this is a function of aclrtLaunchHostFunc() or a callback of type
+ * ACL_CALLBACK_BLOCK: the reset may wait for it).
  */
 ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
 
@@ -1245,12 +1248,14 @@ ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStre
  *
  * After ACL_CALLBACK_BLOCK, calls that queue in @stream, or wait for it, for its context or for its
  * device, wait until @fn has returned; of the thread that serves it they are
- * ACL_ERROR_RT_PARAM_INVALID until then. aclrtResetDevice() drops it. @fn must not wait for the
+ * ACL_ERROR_RT_PARAM_INVALID until then, also if @fn is under way and the thread has left the
+ * stream. Launches do not wait. aclrtResetDevice() drops the callback. @fn must not wait for the
  * stream, and cannot close a device, by the last aclrtResetDevice() or the last aclFinalize()
  * (ACL_ERROR_RT_PARAM_INVALID). Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_STREAM_CONTEXT; ACL_ERROR_RT_STREAM_NO_CB_REG (no thread serves
- * @stream); ACL_ERROR_RT_DEVICE_TASK_ABORT.
+ * @stream); ACL_ERROR_RT_RESOURCE_ALLOC_FAIL (a callback takes a file descriptor until it has
+ * returned).
  */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchCallback(aclrtCallback fn, void *userData,
 						 aclrtCallbackBlockType blockType,
