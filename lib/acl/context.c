@@ -42,8 +42,6 @@ static bool take(enum handle_kind kind, struct device *device, aclrtContext cont
 	if (handle) {
 		report_end(handle_find(kind, handle));
 		*object = *handle_find(kind, handle);
-		/* Of streams of other devices. */
-		waits_use(object->waits);
 		handle_drop(handle);
 	}
 	state_unlock();
@@ -74,15 +72,9 @@ static void end_all(enum handle_kind kind, struct device *device, aclrtContext c
 
 void objects_end(struct device *device, aclrtContext context)
 {
-	struct wait *waits;
-
 	end_all(HANDLE_STREAM, device, context);
 	if (context)
 		return;
-	state_lock();
-	waits = waits_take_of(device);
-	state_unlock();
-	waits_end(waits);
 	end_all(HANDLE_EVENT, device, NULL);
 	end_all(HANDLE_CONTEXT, device, NULL);
 }

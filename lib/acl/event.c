@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events: points of streams, of which two calls ask with answers that are each other's opposite.
+ * Events: points of streams, of which two calls ask with answers that are each other's opposite, and
+ * streams that wait for them.
  */
 #include "private.h"
+
+#include <stdlib.h>
 
 #define KNOWN_FLAGS (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE)
 #define OTHER_FLAGS (ACL_EVENT_EXTERNAL | ACL_EVENT_IPC)
@@ -73,8 +76,9 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag)
 
 /* ---- From a handle to an event ---- */
 
-aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
-		     struct object *event)
+/* A copy of what the handle stands for; its device stays open until event_leave(). */
+static aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
+			    struct object *event)
 {
 	aclError err = call_enter(name);
 	struct object *found;
@@ -95,13 +99,14 @@ aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
 	return found ? ACL_SUCCESS : handle_fail(argument, HANDLE_EVENT, handle);
 }
 
-void event_leave(const struct object *event)
+static void event_leave(const struct object *event)
 {
 	device_put(event->device);
 }
 
-aclError event_on_enter(const char *name, aclrtEvent handle, aclrtStream stream,
-			struct object *event, struct on_stream *on)
+/* An event and a stream, for what is queued there. */
+static aclError event_on_enter(const char *name, aclrtEvent handle, aclrtStream stream,
+			       struct object *event, struct on_stream *on)
 {
 	aclError err = event_enter(name, "event", handle, event);
 
@@ -113,7 +118,7 @@ aclError event_on_enter(const char *name, aclrtEvent handle, aclrtStream stream,
 	return err;
 }
 
-void event_on_leave(const struct object *event, const struct on_stream *on)
+static void event_on_leave(const struct object *event, const struct on_stream *on)
 {
 	stream_leave(on);
 	event_leave(event);
@@ -121,24 +126,19 @@ void event_on_leave(const struct object *event, const struct on_stream *on)
 
 aclError aclrtDestroyEvent(aclrtEvent event)
 {
-	struct object *found, object;
+	struct object object;
 	aclError err = event_enter(__func__, "event", event, &object);
+	bool found;
 
 	if (err)
 		return err;
 	state_lock();
 	found = handle_find(HANDLE_EVENT, event);
-	if (found) {
-		object = *found;
-		waits_use(object.waits);
-	}
 	handle_drop(event);
 	state_unlock();
 	/* Otherwise another thread has done it. */
-	if (found) {
-		waits_end(object.waits);
+	if (found)
 		accel_event_destroy(object.event);
-	}
 	event_leave(&object);
 	return ACL_SUCCESS;
 }
@@ -342,5 +342,188 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
 		event_leave(&end);
 	}
 	event_leave(&start);
+	return err;
+}
+
+/* ---- Streams that wait ---- */
+
+/* A stream has come past its wait for an event when `passed` has happened. */
+struct wait {
+	struct wait *next;
+	aclrtEvent event; /* it may have ended */
+	struct accel_event *passed;
+};
+
+void waits_end(struct wait *waits)
+{
+	struct wait *next;
+
+	for (; waits; waits = next) {
+		next = waits->next;
+		accel_event_destroy(waits->passed);
+		free(waits);
+	}
+}
+
+/* Under the lock. */
+static bool is_under_way(const struct wait *wait)
+{
+	return accel_event_query(wait->passed) == -EINPROGRESS;
+}
+
+/* Takes those that the stream has come past out of its list. */
+static struct wait *waits_take_passed(const struct on_stream *on, aclrtStream stream)
+{
+	struct wait *passed = NULL, *wait, **at;
+	struct object *object;
+
+	state_lock();
+	object = stream_object(on, stream);
+	for (at = object ? &object->waits : &passed; (wait = *at);) {
+		if (is_under_way(wait)) {
+			at = &wait->next;
+		} else {
+			*at = wait->next;
+			wait->next = passed;
+			passed = wait;
+		}
+	}
+	state_unlock();
+	return passed;
+}
+
+/* One that the stream has come past, again, or a new one. */
+static aclError wait_get(const struct on_stream *on, aclrtStream stream, struct wait **got)
+{
+	struct wait *wait = waits_take_passed(on, stream);
+	aclError err = ACL_SUCCESS;
+
+	if (wait) {
+		waits_end(wait->next);
+		wait->next = NULL;
+	} else {
+		wait = calloc(1, sizeof(*wait));
+		if (!wait)
+			return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
+		err = call_failed_for(accel_event_create(on->here.device->dev, &wait->passed),
+				      ACL_ERROR_RT_NO_EVENT_RESOURCE);
+	}
+	*got = wait;
+	if (err)
+		free(wait);
+	return err;
+}
+
+static void wait_keep(const struct on_stream *on, aclrtStream stream, struct wait *wait)
+{
+	struct object *object;
+
+	state_lock();
+	object = stream_object(on, stream);
+	if (object) {
+		wait->next = object->waits;
+		object->waits = wait;
+	}
+	state_unlock();
+	/* Another thread has ended the stream. */
+	if (!object)
+		waits_end(wait);
+}
+
+/* With one system call. */
+static int wait_queue(const struct on_stream *on, struct accel_event *event,
+		      struct accel_event *passed)
+{
+	struct accel_batch *batch;
+	int err = accel_batch_create(on->here.device->dev, &batch);
+
+	if (err)
+		return err;
+	err = accel_batch_wait_event(batch, event);
+	if (!err)
+		err = accel_batch_record_event(batch, passed);
+	if (!err)
+		err = accel_batch_submit(batch, on->stream, NULL);
+	accel_batch_destroy(batch);
+	return err;
+}
+
+/* A batch waits for events of its own device only. */
+static int wait_queue_apart(const struct on_stream *on, struct accel_event *event,
+			    struct accel_event *passed)
+{
+	int err = accel_stream_wait_event(on->stream, event);
+
+	return err ? err : accel_event_record(passed, on->stream);
+}
+
+static aclError wait_for(const struct on_stream *on, aclrtStream stream, aclrtEvent handle,
+			 const struct object *event)
+{
+	struct wait *wait = NULL;
+	aclError code = wait_get(on, stream, &wait);
+	int err;
+
+	if (code)
+		return code;
+	wait->event = handle;
+	if (event->device == on->here.device)
+		err = wait_queue(on, event->event, wait->passed);
+	else
+		err = wait_queue_apart(on, event->event, wait->passed);
+	code = call_failed_for(err, ACL_ERROR_RT_NO_EVENT_RESOURCE);
+	if (err)
+		waits_end(wait);
+	else
+		wait_keep(on, stream, wait);
+	return code;
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
+{
+	struct on_stream on;
+	struct object object;
+	aclError err = event_on_enter(__func__, event, stream, &object, &on);
+
+	if (err)
+		return err;
+	/* One that is not recorded has happened. */
+	if (object.is_recorded)
+		err = wait_for(&on, stream, event, &object);
+	event_on_leave(&object, &on);
+	return err;
+}
+
+/* Under the lock. */
+static bool some_wait(enum handle_kind kind, aclrtEvent event)
+{
+	const struct wait *wait = NULL;
+	size_t at = 0;
+	void *handle;
+
+	while (!wait && (handle = handle_next(kind, NULL, NULL, &at))) {
+		wait = handle_find(kind, handle)->waits;
+		while (wait && (wait->event != event || !is_under_way(wait)))
+			wait = wait->next;
+	}
+	return wait;
+}
+
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status)
+{
+	struct object object;
+	aclError err = event_enter(__func__, "event", event, &object);
+	bool waits;
+
+	if (err)
+		return err;
+	state_lock();
+	waits = some_wait(HANDLE_STREAM, event) || some_wait(HANDLE_CONTEXT, event);
+	state_unlock();
+	if (!status)
+		err = call_null("status");
+	else
+		*status = waits ? ACL_EVENT_WAIT_STATUS_NOT_READY : ACL_EVENT_WAIT_STATUS_COMPLETE;
+	event_leave(&object);
 	return err;
 }

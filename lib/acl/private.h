@@ -4,8 +4,9 @@
  *
  * One lock guards all that the threads of a process share: whether aclInit() was called, which
  * devices are open and how many calls use them, handles, peers, callbacks. No function of libaccel
- * is called while it is held, so it has no order with the locks there, in fork() neither. Who has
- * to wait for a device that another thread opens or closes sleeps on a condition.
+ * that takes a lock is called while it is held (accel_event_query() takes none), so it has no order
+ * with the locks there, in fork() neither. A thread that has to wait for a device that another
+ * thread opens or closes sleeps on a condition.
  */
 #ifndef LIBACCEL_ACL_PRIVATE_H
 #define LIBACCEL_ACL_PRIVATE_H
@@ -90,8 +91,6 @@ aclError device_open(int32_t id, struct device **device);
 struct device *device_with(const struct accel_device *dev);
 /* The next open device from *at = 0 on, counted, or NULL. */
 struct device *device_next(int *at);
-/* One more use of a device that is in use. */
-struct device *device_use(struct device *device);
 void device_put(struct device *device);
 /* One aclrtSetDevice() less, or none is left; closes the device with the last. */
 aclError device_reset(int32_t id, bool force);
@@ -119,9 +118,7 @@ struct object {
 	struct reader *reader; /* runs the callbacks of a stream, or NULL */
 	unsigned int pending; /* functions that libaccel calls for a stream */
 	unsigned int signals; /* eventfd operations that are being queued in it */
-	struct wait *waits; /* streams that wait for an event */
-	bool is_looked_at; /* a thread has taken these out, to see which still do */
-	uint32_t waited; /* how often one was told to */
+	struct wait *waits; /* of a stream, for events */
 	uint32_t flags; /* of an event */
 	bool is_default; /* a context that aclrtSetDevice() made */
 	bool is_reusable; /* an event of aclrtCreateEventExWithFlag() */
@@ -214,24 +211,8 @@ aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const v
 
 /* ---- event.c ---- */
 
-/* A copy of what the handle stands for; its device stays open until event_leave(). */
-aclError event_enter(const char *name, const char *argument, aclrtEvent handle,
-		     struct object *event);
-void event_leave(const struct object *event);
-/* An event and a stream, for what is queued there. */
-aclError event_on_enter(const char *name, aclrtEvent handle, aclrtStream stream,
-			struct object *event, struct on_stream *on);
-void event_on_leave(const struct object *event, const struct on_stream *on);
-
-/* ---- event_wait.c ---- */
-
-/* Under the lock: waits that are taken out of the table, for waits_end(). */
-struct wait *waits_use(struct wait *waits);
+/* Those of a stream that has ended, whose device is in use. */
 void waits_end(struct wait *waits);
-/* Under the lock, in a forked process. */
-void waits_in_child(void);
-/* The same with those of the streams of a device that is being closed, at events of all devices. */
-struct wait *waits_take_of(struct device *device);
 
 /* ---- callback.c ---- */
 

@@ -57,7 +57,6 @@ static void after_fork_in_child(void)
 	}
 	open_devices = 0;
 	handles_forget();
-	waits_in_child();
 	awaited_in_child();
 	reports_forget();
 	in_child = in_child || inits;
@@ -114,14 +113,6 @@ aclError call_enter(const char *name)
 static struct device *use(struct device *device)
 {
 	device->users++;
-	return device;
-}
-
-struct device *device_use(struct device *device)
-{
-	state_lock();
-	use(device);
-	state_unlock();
 	return device;
 }
 

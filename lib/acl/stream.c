@@ -295,6 +295,8 @@ static aclError destroy(const char *name, aclrtStream handle, bool wait)
 	handle_drop(handle);
 	state_unlock();
 	/* Otherwise another thread has done it. */
+	if (found)
+		waits_end(object.waits);
 	if (found && !object.holds)
 		accel_stream_destroy(object.stream);
 	stream_leave(&on);

@@ -7,6 +7,14 @@
 
 #define SIZE 64
 
+/* What a call costs of the driver's system calls. */
+#define costs(call, calls) \
+	do { \
+		unsigned int before_ = mock_all_calls(); \
+		gives(call, 0); \
+		ok(mock_all_calls() - before_ == (calls)); \
+	} while (0)
+
 static char *ptr, *host;
 static aclrtStream stream;
 
@@ -546,6 +554,33 @@ static void test_a_stream_waits(void)
 	end();
 }
 
+static void test_system_calls(void)
+{
+	aclrtEventWaitStatus status;
+	aclrtStream other;
+	aclrtEvent event;
+
+	set_up();
+	other = new_stream();
+	event = new_event();
+	/* Memory for times. */
+	gives(aclrtRecordEvent(event, other), 0);
+	costs(aclrtSynchronizeStream(stream), 0);
+	for (int i = 0; i < 100; i++) {
+		keep_busy(stream);
+		costs(aclrtRecordEvent(event, stream), 1);
+		costs(aclrtStreamWaitEvent(other, event), 1);
+		costs(aclrtStreamWaitEvent(NULL, event), i ? 1 : 2); /* makes the stream */
+		costs(aclrtQueryEventWaitStatus(event, &status), 0);
+		ok(status == ACL_EVENT_WAIT_STATUS_NOT_READY);
+		mock_release(0);
+		gives(aclrtSynchronizeDevice(), 0);
+		costs(aclrtSynchronizeStream(other), 0);
+		costs(aclrtStreamWaitEvent(other, event), 1);
+	}
+	end();
+}
+
 static aclrtEvent asked;
 
 static void *asks(void *arg)
@@ -599,7 +634,7 @@ static void test_destroyed_while_waited_for(void)
 static void test_events_of_two_devices(void)
 {
 	aclrtStream there;
-	aclrtEvent event;
+	aclrtEvent event, there_event;
 
 	begin_with(2);
 	ptr = memory(SIZE);
@@ -609,7 +644,10 @@ static void test_events_of_two_devices(void)
 	gives(aclrtRecordEvent(event, NULL), 0);
 	gives(aclrtSetDevice(1), 0);
 	there = new_stream();
-	gives(aclrtStreamWaitEvent(there, event), 0);
+	there_event = new_event();
+	/* The driver's: a fence is exported, waited for, and the end of the wait is recorded. */
+	gives(aclrtRecordEvent(there_event, there), 0);
+	costs(aclrtStreamWaitEvent(there, event), 3);
 	gives(aclrtSynchronizeStreamWithTimeout(there, 20), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 	ok(status_of(there) == ACL_STREAM_STATUS_NOT_READY);
 	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_NOT_READY);
@@ -732,6 +770,7 @@ int main(void)
 	RUN(test_times);
 	RUN(test_event_of_failed_work);
 	RUN(test_a_stream_waits);
+	RUN(test_system_calls);
 	RUN(test_several_ask);
 	RUN(test_destroyed_while_waited_for);
 	RUN(test_events_of_two_devices);

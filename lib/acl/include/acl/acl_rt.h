@@ -1168,7 +1168,7 @@ ACL_FUNC_VISIBILITY aclError aclrtQueryEventStatus(aclrtEvent event,
  * @event: event of any device
  * @status: receives the answer
  *
- * Of all aclrtStreamWaitEvent() with it. Thread-safe.
+ * Of all aclrtStreamWaitEvent() with it, but for streams that were destroyed. Thread-safe.
  *
  * Return: 0; or an error of all calls.
  */
