@@ -4,12 +4,29 @@
  */
 #include "private.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Nothing in the file has an effect: it only has to be one. */
+static aclError config_check_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	aclError err = ACL_SUCCESS;
+	char byte;
+
+	if (fd < 0 || read(fd, &byte, 1) < 0)
+		err = call_fail(ACL_ERROR_INVALID_FILE, "configPath: %s cannot be read: %m", path);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
 aclError aclInit(const char *configPath)
 {
 	aclError err;
 
 	call_begin(__func__);
-	err = configPath ? config_read(configPath) : ACL_SUCCESS;
+	err = configPath ? config_check_file(configPath) : ACL_SUCCESS;
 	if (!err)
 		state_init();
 	return err;

@@ -34,10 +34,6 @@ aclError err_code(int err);
 /* The device, or its memory, is not there any more, or is another process's. */
 bool err_is_lost(int err);
 
-/* ---- config.c ---- */
-
-aclError config_read(const char *path);
-
 /* ---- state.c: which devices are open, and who uses them ---- */
 
 #define MAX_DEVICES 64

@@ -79,81 +79,22 @@ static void test_finalize_frees_all(void)
 	end();
 }
 
-static const struct {
-	const char *words;
-	aclError code;
-} files[] = {
-	{ "{}", 0 },
-	{ " { \"a\" : [ 1, -2.5e3, true, false, null, \"x\\\"y\", {} ] }\n", 0 },
-	{ "{\"err_msg_mode\":\"1\"}", 0 },
-	{ "", ACL_ERROR_PARSE_FILE },
-	{ "[]", ACL_ERROR_PARSE_FILE },
-	{ "{", ACL_ERROR_PARSE_FILE },
-	{ "{} {}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\" 1}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": }", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": 1,}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": \"b}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\\", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": [1}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": nil}", ACL_ERROR_PARSE_FILE },
-	{ "{a: 1}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": [0, -0, 10, 0.5, 1e5, 1E+05, -1.25e-7]}", 0 },
-	{ "{\"a\": 0x10}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": -inf}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": -nan}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": - 1}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": 01}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": 1.}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": -.5}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": 1e}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\": 1e+}", ACL_ERROR_PARSE_FILE },
-	{ "{\"\\u12aF\\/\\\\\\b\\f\\n\\r\\t\": 1}", 0 },
-	{ "{\"\\x\": 1}", ACL_ERROR_PARSE_FILE },
-	{ "{\"\\u12g4\": 1}", ACL_ERROR_PARSE_FILE },
-	{ "{\"\\u123\": 1}", ACL_ERROR_PARSE_FILE },
-	{ "{\"a\n\": 1}", ACL_ERROR_PARSE_FILE },
-};
-
-static void write_file(const char *path, const char *words)
-{
-	FILE *file = fopen(path, "w");
-
-	fputs(words, file);
-	fclose(file);
-}
-
+/* The file is opened, and nothing in it has an effect. */
 static void test_configuration(void)
 {
 	char path[] = "/tmp/acl-test-XXXXXX";
-	char deep[1024] = "{\"a\":";
+	int fd = mkstemp(path);
 
-	close(mkstemp(path));
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		write_file(path, files[i].words);
-		gives(aclInit(path), files[i].code);
-		if (!files[i].code)
-			gives(aclFinalize(), 0);
-		else
-			gives(aclrtSetDevice(0), ACL_ERROR_UNINITIALIZE);
-	}
-	memset(deep + 5, '[', sizeof(deep) - 6);
-	write_file(path, deep);
-	gives(aclInit(path), ACL_ERROR_PARSE_FILE);
-	/* A reader that calls itself has an end. */
-	memset(deep + 505, ']', 500);
-	strcpy(deep + 1005, "}");
-	write_file(path, deep);
-	gives(aclInit(path), ACL_ERROR_PARSE_FILE);
-	memset(deep + 5, '[', 50);
-	memset(deep + 55, ']', 50);
-	strcpy(deep + 105, "}");
-	write_file(path, deep);
+	gives(aclInit(path), 0);
+	gives(aclFinalize(), 0);
+	ok(dprintf(fd, "no JSON") > 0);
+	close(fd);
 	gives(aclInit(path), 0);
 	gives(aclFinalize(), 0);
 	unlink(path);
 	refuses(aclInit(path), ACL_ERROR_INVALID_FILE, "cannot be read");
-	refuses(aclInit("/"), ACL_ERROR_INVALID_FILE, "cannot be read");
+	gives(aclInit("/"), ACL_ERROR_INVALID_FILE);
+	gives(aclrtSetDevice(0), ACL_ERROR_UNINITIALIZE);
 }
 
 static void test_version(void)

@@ -15,16 +15,14 @@ extern "C" {
 
 /**
  * aclInit() - begin to use AscendCL
- * @configPath: NULL, or the path of a file with a JSON object, which may be empty; what is in it
- *	has no effect
+ * @configPath: NULL, or the path of a file, which is opened; what is in it has no effect
  *
  * Comes before every other call but aclGetRecentErrMsg(), aclrtGetVersion(), aclrtGetRunMode() and
  * aclrtGetDeviceCount(). May be called again, which counts. A process that was forked from one that
  * has called it has to call it itself: it has no device, context, stream or event of the other's.
  * Thread-safe.
  *
- * Return: 0; ACL_ERROR_INVALID_FILE (@configPath cannot be read); ACL_ERROR_PARSE_FILE (it is no
- * JSON object).
+ * Return: 0; ACL_ERROR_INVALID_FILE (@configPath cannot be read).
  */
 ACL_FUNC_VISIBILITY aclError aclInit(const char *configPath);
 
