@@ -50,28 +50,20 @@ void call_awaited(void (*fn)(void *data), void *data)
  * Under the lock, which is released meanwhile: waits until no eventfd operation is being queued in
  * the stream, and counts a function that libaccel is given. NULL if the stream was destroyed.
  */
-static struct object *pending_begin(const struct on_stream *on, aclrtStream stream)
+static struct object *pending_begin(const struct on_stream *on)
 {
 	struct object *object;
 
-	while ((object = stream_object(on, stream)) && object->signals)
+	while ((object = stream_object(on)) && object->signals)
 		state_wait(&report_changed);
 	if (object)
 		object->pending++;
 	return object;
 }
 
-/* Under the lock. The stream is that of a handle, or the default one of a context. */
-static struct object *object_of(const void *handle)
-{
-	struct object *object = handle_find(HANDLE_STREAM, handle);
-
-	return object ? object : handle_find(HANDLE_CONTEXT, handle);
-}
-
 static void pending_end(const void *handle)
 {
-	struct object *object = object_of(handle);
+	struct object *object = handle_find(HANDLE_WITH_STREAM, handle);
 
 	if (object)
 		object->pending--;
@@ -79,16 +71,11 @@ static void pending_end(const void *handle)
 
 static void signals_end(const void *handle)
 {
-	struct object *object = object_of(handle);
+	struct object *object = handle_find(HANDLE_WITH_STREAM, handle);
 
 	if (object)
 		object->signals--;
 	pthread_cond_broadcast(&report_changed);
-}
-
-static const void *stream_key(const struct on_stream *on, aclrtStream stream)
-{
-	return stream ? stream : on->here.context;
 }
 
 /* ---- Callbacks ---- */
@@ -108,7 +95,7 @@ static void callback_reach(void *data, int status)
 	state_unlock();
 }
 
-static struct callback *callback_new(const struct on_stream *on, aclrtStream stream)
+static struct callback *callback_new(const struct on_stream *on)
 {
 	struct callback *callback = calloc(1, sizeof(*callback));
 
@@ -117,7 +104,7 @@ static struct callback *callback_new(const struct on_stream *on, aclrtStream str
 	callback->uses = 1;
 	callback->device = on->here.device;
 	callback->context = on->here.context;
-	callback->stream = stream_key(on, stream);
+	callback->stream = on->handle;
 	callback->is_ended = true;
 	callback->reached = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (callback->reached >= 0)
@@ -133,16 +120,16 @@ static struct reader *reader_for(const struct object *object)
 }
 
 /* Adds the callback to the list of its reader. *by_thread: libaccel's thread signals its eventfd. */
-static aclError launch_begin(const struct on_stream *on, aclrtStream stream,
-			     struct callback *callback, bool *by_thread)
+static aclError launch_begin(const struct on_stream *on, struct callback *callback,
+			     bool *by_thread)
 {
-	struct object *object = stream_object(on, stream);
+	struct object *object = stream_object(on);
 	struct reader *reader;
 
 	*by_thread = callback->is_blocking || (object && object->pending);
 	callback->uses += *by_thread;
 	if (*by_thread)
-		object = pending_begin(on, stream);
+		object = pending_begin(on);
 	else if (object)
 		object->signals++;
 	reader = reader_for(object);
@@ -172,7 +159,7 @@ static aclError launch(const struct on_stream *on, aclrtStream stream, struct ca
 	int err;
 
 	state_lock();
-	code = launch_begin(on, stream, callback, &by_thread);
+	code = launch_begin(on, callback, &by_thread);
 	if (code)
 		launch_end(callback, by_thread, false);
 	state_unlock();
@@ -206,7 +193,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
 	else if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK)
 		err = call_fail(ACL_ERROR_RT_PARAM_INVALID, "blockType is %d: 0 and 1 are known",
 				(int)blockType);
-	else if (!(callback = callback_new(&on, stream)))
+	else if (!(callback = callback_new(&on)))
 		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
 				"out of memory, or of file descriptors");
 	if (!err) {
@@ -242,19 +229,19 @@ static void host_call_run(void *data, int status)
 	state_unlock();
 }
 
-static int host_call_launch(const struct on_stream *on, aclrtStream stream, struct host_call *call)
+static int host_call_launch(const struct on_stream *on, struct host_call *call)
 {
-	const void *handle = call->stream = stream_key(on, stream);
 	int err;
 
+	call->stream = on->handle;
 	state_lock();
-	pending_begin(on, stream);
+	pending_begin(on);
 	state_unlock();
 	err = accel_stream_add_callback(on->stream, host_call_run, call);
 	if (!err)
 		return 0;
 	state_lock();
-	pending_end(handle);
+	pending_end(on->handle);
 	state_unlock();
 	return err;
 }
@@ -274,7 +261,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void *args)
 		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
 	} else {
 		*call = (struct host_call){ .func = func, .args = args };
-		err = call_failed(host_call_launch(&on, stream, call));
+		err = call_failed(host_call_launch(&on, call));
 		/* It is called, and frees it, if and only if it was queued. */
 		if (!err)
 			call = NULL;

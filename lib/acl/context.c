@@ -31,42 +31,32 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
 	return ACL_SUCCESS;
 }
 
-/* What can be ended by nobody else from then on. */
-static bool take(enum handle_kind kind, struct device *device, aclrtContext context, size_t *at,
-		 struct object *object)
+/* No other thread can end the object from then on. */
+static struct object *object_take(enum handle_kind kind, struct device *device,
+				  aclrtContext context, size_t *at)
 {
-	void *handle;
+	struct object *object;
 
 	state_lock();
-	handle = handle_next(kind, device, context, at);
-	if (handle) {
-		report_end(handle_find(kind, handle));
-		*object = *handle_find(kind, handle);
-		handle_drop(handle);
+	object = object_next(kind, device, context, at);
+	if (object) {
+		report_end(object);
+		handle_drop(object);
 	}
 	state_unlock();
-	return handle;
-}
-
-static void end(const struct object *object)
-{
-	if (object->stream && !object->holds)
-		accel_stream_destroy(object->stream);
-	waits_end(object->waits);
-	if (object->event)
-		accel_event_destroy(object->event);
+	return object;
 }
 
 static void end_all(enum handle_kind kind, struct device *device, aclrtContext context)
 {
-	struct object object;
+	struct object *object;
 	size_t at, ended;
 
 	/* Until there is none: what was being made meanwhile may stand before those that were ended. */
 	do {
 		ended = 0;
-		for (at = 0; take(kind, device, context, &at, &object); ended++)
-			end(&object);
+		for (at = 0; (object = object_take(kind, device, context, &at)); ended++)
+			object_put(object);
 	} while (ended);
 }
 
@@ -79,19 +69,18 @@ void objects_end(struct device *device, aclrtContext context)
 	end_all(HANDLE_CONTEXT, device, NULL);
 }
 
-/* Its default stream, too. */
-static aclError drain(struct device *device, const struct object *context, aclrtContext handle)
+/* The handle of the context has ended: its default stream is not found by it. */
+static aclError drain(const struct object *context)
 {
-	aclError err = ACL_SUCCESS;
-	struct held held;
+	struct object *object;
+	aclError err = ACL_SUCCESS, failed;
 	size_t at = 0;
 
 	if (context->stream)
 		err = stream_told(context->stream, accel_stream_synchronize(context->stream));
-	while (stream_next(device, handle, &at, &held)) {
-		aclError failed = stream_told(held.stream, accel_stream_synchronize(held.stream));
-
-		stream_put(&held);
+	while ((object = stream_next(context->device, context->handle, &at))) {
+		failed = stream_told(object->stream, accel_stream_synchronize(object->stream));
+		object_put(object);
 		err = err ? err : failed;
 	}
 	return err;
@@ -100,7 +89,9 @@ static aclError drain(struct device *device, const struct object *context, aclrt
 aclError aclrtDestroyContext(aclrtContext context)
 {
 	aclError err = call_enter(__func__);
-	struct object *found, object = { 0 };
+	struct device *device;
+	struct object *found;
+	bool is_default;
 
 	if (!err && context)
 		err = reports_check(NULL, context, NULL);
@@ -111,27 +102,26 @@ aclError aclrtDestroyContext(aclrtContext context)
 	/* Who resets the device ends it, and does not wait for uses that begin now. */
 	if (found && found->device->state != DEVICE_OPEN)
 		found = NULL;
-	if (found) {
-		object = *found;
-		if (!object.is_default) {
-			object.device->users++;
-			handle_drop(context);
-		}
+	is_default = found && found->is_default;
+	device = found ? found->device : NULL;
+	if (found && !is_default) {
+		device->users++;
+		handle_drop(found);
 	}
 	state_unlock();
 	if (!found)
 		return handle_fail("context", HANDLE_CONTEXT, context);
-	if (object.is_default)
+	if (is_default)
 		return call_fail(ACL_ERROR_RT_PARAM_INVALID,
 				 "context %p is the default context of device %d: "
-				 "aclrtResetDevice() ends it", context, object.device->id);
-	err = drain(object.device, &object, context);
-	objects_end(object.device, context);
+				 "aclrtResetDevice() ends it", context, device->id);
+	err = drain(found);
+	objects_end(device, context);
 	state_lock();
-	report_end(&object);
+	report_end(found);
 	state_unlock();
-	end(&object);
-	device_put(object.device);
+	object_put(found);
+	device_put(device);
 	return err;
 }
 

@@ -126,19 +126,19 @@ static void event_on_leave(const struct object *event, const struct on_stream *o
 
 aclError aclrtDestroyEvent(aclrtEvent event)
 {
-	struct object object;
+	struct object *found, object;
 	aclError err = event_enter(__func__, "event", event, &object);
-	bool found;
 
 	if (err)
 		return err;
 	state_lock();
 	found = handle_find(HANDLE_EVENT, event);
-	handle_drop(event);
+	if (found)
+		handle_drop(found);
 	state_unlock();
 	/* Otherwise another thread has done it. */
 	if (found)
-		accel_event_destroy(object.event);
+		object_put(found);
 	event_leave(&object);
 	return ACL_SUCCESS;
 }
@@ -372,13 +372,13 @@ static bool is_under_way(const struct wait *wait)
 }
 
 /* Takes those that the stream has come past out of its list. */
-static struct wait *waits_take_passed(const struct on_stream *on, aclrtStream stream)
+static struct wait *waits_take_passed(const struct on_stream *on)
 {
 	struct wait *passed = NULL, *wait, **at;
 	struct object *object;
 
 	state_lock();
-	object = stream_object(on, stream);
+	object = stream_object(on);
 	for (at = object ? &object->waits : &passed; (wait = *at);) {
 		if (is_under_way(wait)) {
 			at = &wait->next;
@@ -393,9 +393,9 @@ static struct wait *waits_take_passed(const struct on_stream *on, aclrtStream st
 }
 
 /* One that the stream has come past, again, or a new one. */
-static aclError wait_get(const struct on_stream *on, aclrtStream stream, struct wait **got)
+static aclError wait_get(const struct on_stream *on, struct wait **got)
 {
-	struct wait *wait = waits_take_passed(on, stream);
+	struct wait *wait = waits_take_passed(on);
 	aclError err = ACL_SUCCESS;
 
 	if (wait) {
@@ -414,12 +414,12 @@ static aclError wait_get(const struct on_stream *on, aclrtStream stream, struct 
 	return err;
 }
 
-static void wait_keep(const struct on_stream *on, aclrtStream stream, struct wait *wait)
+static void wait_keep(const struct on_stream *on, struct wait *wait)
 {
 	struct object *object;
 
 	state_lock();
-	object = stream_object(on, stream);
+	object = stream_object(on);
 	if (object) {
 		wait->next = object->waits;
 		object->waits = wait;
@@ -457,16 +457,15 @@ static int wait_queue_apart(const struct on_stream *on, struct accel_event *even
 	return err ? err : accel_event_record(passed, on->stream);
 }
 
-static aclError wait_for(const struct on_stream *on, aclrtStream stream, aclrtEvent handle,
-			 const struct object *event)
+static aclError wait_for(const struct on_stream *on, const struct object *event)
 {
 	struct wait *wait = NULL;
-	aclError code = wait_get(on, stream, &wait);
+	aclError code = wait_get(on, &wait);
 	int err;
 
 	if (code)
 		return code;
-	wait->event = handle;
+	wait->event = event->handle;
 	if (event->device == on->here.device)
 		err = wait_queue(on, event->event, wait->passed);
 	else
@@ -475,7 +474,7 @@ static aclError wait_for(const struct on_stream *on, aclrtStream stream, aclrtEv
 	if (err)
 		waits_end(wait);
 	else
-		wait_keep(on, stream, wait);
+		wait_keep(on, wait);
 	return code;
 }
 
@@ -489,20 +488,20 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
 		return err;
 	/* One that is not recorded has happened. */
 	if (object.is_recorded)
-		err = wait_for(&on, stream, event, &object);
+		err = wait_for(&on, &object);
 	event_on_leave(&object, &on);
 	return err;
 }
 
 /* Under the lock. */
-static bool some_wait(enum handle_kind kind, aclrtEvent event)
+static bool some_wait(aclrtEvent event)
 {
 	const struct wait *wait = NULL;
+	const struct object *object;
 	size_t at = 0;
-	void *handle;
 
-	while (!wait && (handle = handle_next(kind, NULL, NULL, &at))) {
-		wait = handle_find(kind, handle)->waits;
+	while (!wait && (object = object_next(HANDLE_WITH_STREAM, NULL, NULL, &at))) {
+		wait = object->waits;
 		while (wait && (wait->event != event || !is_under_way(wait)))
 			wait = wait->next;
 	}
@@ -518,7 +517,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 	if (err)
 		return err;
 	state_lock();
-	waits = some_wait(HANDLE_STREAM, event) || some_wait(HANDLE_CONTEXT, event);
+	waits = some_wait(event);
 	state_unlock();
 	if (!status)
 		err = call_null("status");

@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct slot {
-	struct object object;
+	struct object *object; /* NULL: unused */
 	uint32_t uses;
 };
 
@@ -22,33 +22,32 @@ static size_t slot_count;
 static size_t first_free; /* none is before it */
 
 static const char *const kinds[] = {
-	[HANDLE_FREE] = "nothing",
 	[HANDLE_CONTEXT] = "context",
 	[HANDLE_STREAM] = "stream",
 	[HANDLE_EVENT] = "event",
-	[HANDLE_ENDED] = NULL,
 };
 
-static struct slot *slot_of(const void *handle)
+static struct object *object_of(const void *handle)
 {
 	uintptr_t value = (uintptr_t)handle;
 	size_t place = (value & UINT32_MAX) - 1;
 
 	if (!value || place >= slot_count || slots[place].uses != value >> 32)
 		return NULL;
-	return slots[place].object.kind == HANDLE_FREE ? NULL : &slots[place];
+	return slots[place].object;
 }
 
-static void *handle_of(const struct slot *slot)
+static bool object_is(const struct object *object, enum handle_kind kind)
 {
-	return (void *)((uintptr_t)slot->uses << 32 | ((size_t)(slot - slots) + 1));
+	return object && (object->kind == kind ||
+			  (kind == HANDLE_WITH_STREAM && object->kind != HANDLE_EVENT));
 }
 
 struct object *handle_find(enum handle_kind kind, const void *handle)
 {
-	struct slot *slot = slot_of(handle);
+	struct object *object = object_of(handle);
 
-	return slot && slot->object.kind == kind ? &slot->object : NULL;
+	return object_is(object, kind) ? object : NULL;
 }
 
 static bool grow(void)
@@ -66,78 +65,86 @@ static bool grow(void)
 
 void *handle_make(const struct object *object)
 {
+	struct object *made = malloc(sizeof(*made));
 	struct slot *slot;
 
-	while (first_free < slot_count && slots[first_free].object.kind != HANDLE_FREE)
+	while (first_free < slot_count && slots[first_free].object)
 		first_free++;
-	if (first_free == slot_count && !grow())
+	if (!made || (first_free == slot_count && !grow())) {
+		free(made);
 		return NULL;
+	}
 	slot = &slots[first_free];
-	*slot = (struct slot){ .object = *object, .uses = slot->uses + 1 };
-	return slot->object.handle = handle_of(slot);
+	slot->object = made;
+	*made = *object;
+	made->refs = 1;
+	made->handle = (void *)((uintptr_t)++slot->uses << 32 | (first_free + 1));
+	if (made->kind == HANDLE_CONTEXT)
+		made->context = made->handle;
+	return made->handle;
 }
 
-static void free_slot(struct slot *slot)
+void handle_drop(const struct object *object)
 {
-	slot->object.kind = HANDLE_FREE;
-	if ((size_t)(slot - slots) < first_free)
-		first_free = (size_t)(slot - slots);
+	size_t place = ((uintptr_t)object->handle & UINT32_MAX) - 1;
+
+	slots[place].object = NULL;
+	if (place < first_free)
+		first_free = place;
 }
 
-void handle_drop(const void *handle)
-{
-	struct slot *slot = slot_of(handle);
-
-	if (!slot)
-		return;
-	slot->object.kind = HANDLE_ENDED;
-	if (!slot->object.holds)
-		free_slot(slot);
-}
-
-bool handle_release(const void *handle)
-{
-	struct slot *slot = slot_of(handle);
-
-	if (!slot || --slot->object.holds || slot->object.kind != HANDLE_ENDED)
-		return false;
-	free_slot(slot);
-	return true;
-}
-
-void *handle_next(enum handle_kind kind, const struct device *device, const void *context,
-		  size_t *at)
+struct object *object_next(enum handle_kind kind, const struct device *device,
+			   aclrtContext context, size_t *at)
 {
 	while (*at < slot_count) {
-		struct slot *slot = &slots[(*at)++];
+		struct object *object = slots[(*at)++].object;
 
-		if (slot->object.kind == kind && (!device || slot->object.device == device) &&
-		    (!context || slot->object.context == context))
-			return handle_of(slot);
+		if (object_is(object, kind) && (!device || object->device == device) &&
+		    (!context || object->context == context))
+			return object;
 	}
 	return NULL;
 }
 
-/* The table stays: what is in it was made by the parent, and its numbers are not used again. */
+void object_put(struct object *object)
+{
+	bool is_last;
+
+	state_lock();
+	is_last = !--object->refs;
+	state_unlock();
+	if (!is_last)
+		return;
+	if (object->stream)
+		accel_stream_destroy(object->stream);
+	waits_end(object->waits);
+	if (object->event)
+		accel_event_destroy(object->event);
+	free(object);
+}
+
+/* The table stays: its numbers were given out by the parent, and are not used again. */
 void handles_forget(void)
 {
-	for (size_t i = 0; i < slot_count; i++)
-		slots[i].object.kind = HANDLE_FREE;
+	for (size_t i = 0; i < slot_count; i++) {
+		free(slots[i].object);
+		slots[i].object = NULL;
+	}
 	first_free = 0;
 }
 
 aclError handle_fail(const char *argument, enum handle_kind kind, const void *handle)
 {
 	const char *is = NULL;
-	struct slot *slot;
+	const struct object *object;
 
 	if (!handle)
 		return call_null(argument);
 	state_lock();
-	slot = slot_of(handle);
+	object = object_of(handle);
 	/* One of the right kind is of a device that is being reset. */
-	if (slot && slot->object.kind != kind)
-		is = kinds[slot->object.kind];
+	if (object && object->kind != kind)
+		is = kinds[object->kind];
 	state_unlock();
 	if (is)
 		return call_fail(ACL_ERROR_RT_INVALID_HANDLE, "%s %p is of kind %s and no %s",

@@ -96,20 +96,19 @@ void context_use(aclrtContext context);
 /* ---- handle.c: streams, events and contexts as programs see them ---- */
 
 enum handle_kind {
-	HANDLE_FREE,
-	HANDLE_CONTEXT,
+	HANDLE_CONTEXT = 1,
 	HANDLE_STREAM,
 	HANDLE_EVENT,
-	HANDLE_ENDED, /* and nobody's, but a call still has its stream */
+	HANDLE_WITH_STREAM, /* to find: a stream, or a context, which has a default one */
 };
 
 struct object {
 	enum handle_kind kind;
 	void *handle;
 	struct device *device;
-	aclrtContext context; /* that a stream belongs to */
+	aclrtContext context; /* that a stream belongs to; its own handle of a context */
+	unsigned int refs; /* of the table, and of calls that have found the stream among all */
 	struct accel_stream *stream; /* of a context: its default one, or NULL */
-	unsigned int holds; /* calls that have found the stream among all; the last destroys it */
 	struct accel_event *event;
 	struct reader *reader; /* runs the callbacks of a stream, or NULL */
 	unsigned int pending; /* functions that libaccel calls for a stream */
@@ -123,13 +122,15 @@ struct object {
 
 /* Under the lock: what the handle stands for, or NULL; valid as long as the lock is held. */
 struct object *handle_find(enum handle_kind kind, const void *handle);
+/* The handle of a copy of the object, or NULL. */
 void *handle_make(const struct object *object);
-void handle_drop(const void *handle);
-/* One hold less of its stream; true if that was the last, and the handle is dropped. */
-bool handle_release(const void *handle);
-/* The next handle from *at = 0 on, of a device and of a context where they are given, or NULL. */
-void *handle_next(enum handle_kind kind, const struct device *device, const void *context,
-		  size_t *at);
+/* Ends the handle; the reference of the table is the caller's. */
+void handle_drop(const struct object *object);
+/* The next object from *at = 0 on, of a device and of a context where they are given, or NULL. */
+struct object *object_next(enum handle_kind kind, const struct device *device,
+			   aclrtContext context, size_t *at);
+/* Without the lock: a reference less. The last one destroys what the object has. */
+void object_put(struct object *object);
 /* In a forked process. */
 void handles_forget(void);
 /* Why there is no such thing, in words. */
@@ -144,6 +145,7 @@ void objects_end(struct device *device, aclrtContext context);
 
 struct on_stream {
 	struct here here;
+	const void *handle; /* of the stream, or of its context for a default stream */
 	struct accel_stream *stream;
 };
 
@@ -152,8 +154,8 @@ aclError stream_find(const char *name, aclrtStream handle, struct on_stream *on)
 /* The same for what would wait for the stream, but for a callback that this thread has to run. */
 aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on);
 void stream_leave(const struct on_stream *on);
-/* Under the lock: what its handle, or NULL, stands for; NULL if it was destroyed meanwhile. */
-struct object *stream_object(const struct on_stream *on, aclrtStream handle);
+/* Under the lock: the stream, or the context for a default one; NULL if it was destroyed meanwhile. */
+struct object *stream_object(const struct on_stream *on);
 /* A stream that has failed takes work again when somebody has been told: with err, now. */
 aclError stream_told(struct accel_stream *stream, int err);
 /* All streams of a device. */
@@ -161,15 +163,11 @@ aclError streams_told(struct device *device, int err);
 /* Waits for all of them, destroyed ones, too. */
 aclError device_synchronize(struct device *device);
 aclError streams_wait(struct device *device, uint64_t deadline);
-/* A stream that another thread may end meanwhile: it is destroyed when nobody holds it. */
-struct held {
-	void *handle;
-	struct accel_stream *stream;
-};
-
-/* The next stream of a device (and of a context, if one is given) from *at = 0 on, to be put. */
-bool stream_next(struct device *device, aclrtContext context, size_t *at, struct held *held);
-void stream_put(const struct held *held);
+/*
+ * The next object of a device (and of a context, if one is given) from *at = 0 on that has a stream.
+ * Another thread may end it meanwhile: object_put() ends the use.
+ */
+struct object *stream_next(struct device *device, aclrtContext context, size_t *at);
 /* When a time in milliseconds from now is over, for libaccel. */
 uint64_t deadline_after(int32_t timeout);
 
@@ -207,7 +205,7 @@ aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const v
 
 /* ---- event.c ---- */
 
-/* Those of a stream that has ended, whose device is in use. */
+/* Those of an object that ends, whose device is in use. */
 void waits_end(struct wait *waits);
 
 /* ---- callback.c ---- */

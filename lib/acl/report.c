@@ -307,14 +307,12 @@ void report_end(struct object *object)
 
 void reports_end(struct device *device)
 {
-	void *handle;
-	size_t at;
+	struct object *object;
+	size_t at = 0;
 
 	state_lock();
-	for (at = 0; (handle = handle_next(HANDLE_STREAM, device, NULL, &at));)
-		report_end(handle_find(HANDLE_STREAM, handle));
-	for (at = 0; (handle = handle_next(HANDLE_CONTEXT, device, NULL, &at));)
-		report_end(handle_find(HANDLE_CONTEXT, handle));
+	while ((object = object_next(HANDLE_WITH_STREAM, device, NULL, &at)))
+		report_end(object);
 	state_unlock();
 }
 
@@ -351,9 +349,9 @@ void reports_forget(void)
 }
 
 /* Under the lock. */
-static aclError subscribe(const struct on_stream *on, aclrtStream stream, struct reader *reader)
+static aclError subscribe(const struct on_stream *on, struct reader *reader)
 {
-	struct object *object = stream_object(on, stream);
+	struct object *object = stream_object(on);
 	uint64_t count;
 
 	if (!object || object->reader)
@@ -392,7 +390,7 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream)
 		return err;
 	state_lock();
 	reader = reader_of(threadId);
-	err = subscribe(&on, stream, reader);
+	err = subscribe(&on, reader);
 	if (reader)
 		reader_put(reader);
 	state_unlock();
@@ -410,7 +408,7 @@ aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream)
 	if (err)
 		return err;
 	state_lock();
-	object = stream_object(&on, stream);
+	object = stream_object(&on);
 	found = object && object->reader && object->reader->thread == threadId;
 	if (found)
 		report_end(object);

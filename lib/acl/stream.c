@@ -74,6 +74,7 @@ aclError stream_find(const char *name, aclrtStream handle, struct on_stream *on)
 
 	if (err)
 		return err;
+	on->handle = handle ? handle : on->here.context;
 	err = handle ? named_stream(&on->here, handle, &on->stream) :
 		       default_stream(&on->here, &on->stream);
 	if (err)
@@ -81,10 +82,9 @@ aclError stream_find(const char *name, aclrtStream handle, struct on_stream *on)
 	return err;
 }
 
-struct object *stream_object(const struct on_stream *on, aclrtStream handle)
+struct object *stream_object(const struct on_stream *on)
 {
-	return handle ? handle_find(HANDLE_STREAM, handle) :
-			handle_find(HANDLE_CONTEXT, on->here.context);
+	return handle_find(HANDLE_WITH_STREAM, on->handle);
 }
 
 aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on)
@@ -93,7 +93,7 @@ aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on
 
 	if (err)
 		return err;
-	err = reports_check(NULL, NULL, handle ? handle : on->here.context);
+	err = reports_check(NULL, NULL, on->handle);
 	if (err)
 		stream_leave(on);
 	return err;
@@ -104,49 +104,16 @@ void stream_leave(const struct on_stream *on)
 	here_leave(&on->here);
 }
 
-/* Under the lock. */
-static void hold(struct object *object, void *handle, struct held *held)
+struct object *stream_next(struct device *device, aclrtContext context, size_t *at)
 {
-	object->holds++;
-	*held = (struct held){ handle, object->stream };
-}
-
-void stream_put(const struct held *held)
-{
-	bool is_ended;
+	struct object *object;
 
 	state_lock();
-	is_ended = handle_release(held->handle);
-	state_unlock();
-	if (is_ended)
-		accel_stream_destroy(held->stream);
-}
-
-bool stream_next(struct device *device, aclrtContext context, size_t *at, struct held *held)
-{
-	void *handle;
-
-	state_lock();
-	handle = handle_next(HANDLE_STREAM, device, context, at);
-	if (handle)
-		hold(handle_find(HANDLE_STREAM, handle), handle, held);
-	state_unlock();
-	return handle;
-}
-
-/* The default stream of the next context that has one. */
-static bool default_next(struct device *device, size_t *at, struct held *held)
-{
-	struct object *object = NULL;
-	void *handle;
-
-	state_lock();
-	do {
-		handle = handle_next(HANDLE_CONTEXT, device, NULL, at);
-		object = handle ? handle_find(HANDLE_CONTEXT, handle) : NULL;
-	} while (object && !object->stream);
+	do
+		object = object_next(HANDLE_WITH_STREAM, device, context, at);
+	while (object && !object->stream);
 	if (object)
-		hold(object, handle, held);
+		object->refs++;
 	state_unlock();
 	return object;
 }
@@ -185,15 +152,6 @@ aclError stream_told(struct accel_stream *stream, int err)
 	return told_until(stream, err, UINT64_MAX);
 }
 
-static void tell_failed(const struct held *held, aclError *code)
-{
-	int failed = accel_stream_query(held->stream);
-
-	if (is_failure(failed))
-		*code = stream_told(held->stream, failed);
-	stream_put(held);
-}
-
 /*
  * Asks each stream of this layer, and clears those that have failed; returns the error of the last
  * one. @err, from accel_device_synchronize(), may be the error of a stream of another layer.
@@ -201,15 +159,18 @@ static void tell_failed(const struct held *held, aclError *code)
 aclError streams_told(struct device *device, int err)
 {
 	aclError code = ACL_SUCCESS;
-	struct held held;
+	struct object *object;
 	size_t at = 0;
+	int failed;
 
 	if (err_is_lost(err) || err == -EDEADLK)
 		return call_failed(err);
-	while (stream_next(device, NULL, &at, &held))
-		tell_failed(&held, &code);
-	for (at = 0; default_next(device, &at, &held);)
-		tell_failed(&held, &code);
+	while ((object = stream_next(device, NULL, &at))) {
+		failed = accel_stream_query(object->stream);
+		if (is_failure(failed))
+			code = stream_told(object->stream, failed);
+		object_put(object);
+	}
 	return code;
 }
 
@@ -272,7 +233,7 @@ aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uin
 
 static aclError destroy(const char *name, aclrtStream handle, bool wait)
 {
-	struct object *found, object = { 0 };
+	struct object *found;
 	struct on_stream on;
 	aclError err;
 
@@ -290,15 +251,12 @@ static aclError destroy(const char *name, aclrtStream handle, bool wait)
 	found = handle_find(HANDLE_STREAM, handle);
 	if (found) {
 		report_end(found);
-		object = *found;
+		handle_drop(found);
 	}
-	handle_drop(handle);
 	state_unlock();
 	/* Otherwise another thread has done it. */
 	if (found)
-		waits_end(object.waits);
-	if (found && !object.holds)
-		accel_stream_destroy(object.stream);
+		object_put(found);
 	stream_leave(&on);
 	return err;
 }
@@ -338,24 +296,16 @@ static aclError synchronize_until(struct accel_stream *stream, uint64_t deadline
 	return told_until(stream, accel_stream_synchronize_until(stream, deadline), deadline);
 }
 
-static aclError wait_for_one(const struct held *held, uint64_t deadline)
-{
-	aclError err = synchronize_until(held->stream, deadline);
-
-	stream_put(held);
-	return err;
-}
-
 aclError streams_wait(struct device *device, uint64_t deadline)
 {
 	aclError err = ACL_SUCCESS;
-	struct held held;
+	struct object *object;
 	size_t at = 0;
 
-	while (!err && stream_next(device, NULL, &at, &held))
-		err = wait_for_one(&held, deadline);
-	for (at = 0; !err && default_next(device, &at, &held);)
-		err = wait_for_one(&held, deadline);
+	while (!err && (object = stream_next(device, NULL, &at))) {
+		err = synchronize_until(object->stream, deadline);
+		object_put(object);
+	}
 	return err;
 }
 
