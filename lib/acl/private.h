@@ -196,7 +196,6 @@ void allocations_forget(struct device *device);
 /* ---- copy.c ---- */
 
 aclError check_size(const char *count_name, size_t count, const char *max_name, size_t max);
-bool is_device_memory(const void *ptr);
 /* The copy of aclrtMemcpy() and aclrtMemcpyAsync() between other calls of theirs. */
 aclError memcpy_now(const struct here *here, void *dst, size_t max, const void *src, size_t count,
 		    aclrtMemcpyKind kind);

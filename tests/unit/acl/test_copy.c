@@ -140,9 +140,9 @@ static void test_peers(void)
 	ok(*mock_memory(1, MOCK_BASE + SIZE - 1) == 7);
 	/* A stream has nothing to do with what is not of its device. */
 	refuses(aclrtMemcpyAsync(there, SIZE, bytes, SIZE, 1, NULL), ACL_ERROR_RT_PARAM_INVALID,
-		"belongs to another handle");
+		"of another one");
 	refuses(aclrtMemcpyAsync(there, SIZE / 2, there + SIZE / 2, SIZE / 2, 3, NULL),
-		ACL_ERROR_RT_PARAM_INVALID, "belongs to another handle");
+		ACL_ERROR_RT_PARAM_INVALID, "of another one");
 	gives(aclrtDeviceDisablePeerAccess(1), 0);
 	gives(aclrtMemcpy(there, SIZE, ptr, SIZE, 3), ACL_ERROR_RT_PARAM_INVALID);
 	refuses(aclrtDeviceDisablePeerAccess(1), ACL_ERROR_RT_PARAM_INVALID, "not enabled");
