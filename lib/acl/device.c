@@ -84,22 +84,11 @@ aclError aclrtGetDevice(int32_t *deviceId)
 	return err;
 }
 
-aclError aclrtSynchronizeDevice(void)
+/* Without a timeout streams that were destroyed are waited for, too. */
+static aclError synchronize(const char *name, int32_t timeout)
 {
 	struct here here;
-	aclError err = here_enter(__func__, &here);
-
-	if (err)
-		return err;
-	err = device_synchronize(here.device);
-	here_leave(&here);
-	return err;
-}
-
-aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout)
-{
-	struct here here;
-	aclError err = here_enter(__func__, &here);
+	aclError err = here_enter(name, &here);
 
 	if (err)
 		return err;
@@ -113,6 +102,16 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout)
 		      streams_wait(here.device, deadline_after(timeout));
 	here_leave(&here);
 	return err;
+}
+
+aclError aclrtSynchronizeDevice(void)
+{
+	return synchronize(__func__, -1);
+}
+
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout)
+{
+	return synchronize(__func__, timeout);
 }
 
 /* Percent, so that some is never none. */

@@ -206,88 +206,82 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
 
 /* ---- Questions ---- */
 
-aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
+/* unrecorded: the answer for an event that is not recorded, unless it may be reused. */
+static aclError event_ask(const char *name, aclrtEvent handle, const void *status, int unrecorded,
+			  bool *happened)
 {
-	struct object object;
-	aclError err = event_enter(__func__, "event", event, &object);
+	struct object event;
+	aclError err = event_enter(name, "event", handle, &event);
 	int answer;
 
 	if (err)
 		return err;
-	answer = object.is_recorded ? accel_event_query(object.event) : 0;
+	if (event.is_recorded)
+		answer = accel_event_query(event.event);
+	else
+		answer = event.is_reusable ? 0 : unrecorded;
 	if (!status)
 		err = call_null("status");
 	else if (answer && answer != -EINPROGRESS)
 		err = call_failed(answer);
-	else
-		*status = answer ? ACL_EVENT_STATUS_NOT_READY : ACL_EVENT_STATUS_COMPLETE;
-	event_leave(&object);
+	*happened = !answer;
+	event_leave(&event);
+	return err;
+}
+
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
+{
+	bool happened = false;
+	aclError err = event_ask(__func__, event, status, 0, &happened);
+
+	if (!err)
+		*status = happened ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
 	return err;
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status)
 {
-	struct object object;
-	aclError err = event_enter(__func__, "event", event, &object);
-	int answer = 0;
+	bool happened = false;
+	aclError err = event_ask(__func__, event, status, -EINPROGRESS, &happened);
 
-	if (err)
-		return err;
-	if (object.is_recorded)
-		answer = accel_event_query(object.event);
-	else if (!object.is_reusable)
-		answer = -EINPROGRESS;
-	if (!status)
-		err = call_null("status");
-	else if (answer && answer != -EINPROGRESS)
-		err = call_failed(answer);
-	else
-		*status = answer ? ACL_EVENT_RECORDED_STATUS_NOT_READY :
-				   ACL_EVENT_RECORDED_STATUS_COMPLETE;
-	event_leave(&object);
+	if (!err)
+		*status = happened ? ACL_EVENT_RECORDED_STATUS_COMPLETE :
+				     ACL_EVENT_RECORDED_STATUS_NOT_READY;
 	return err;
 }
 
 /* ---- Waiting, and times ---- */
 
-static aclError synchronize(const struct object *event, uint64_t deadline)
+static aclError synchronize(const char *name, aclrtEvent handle, int32_t timeout)
 {
+	struct object event;
+	aclError code = event_enter(name, "event", handle, &event);
 	int err = 0;
 
-	if (event->is_recorded)
-		err = accel_event_synchronize_until(event->event, deadline);
+	if (code)
+		return code;
+	if (timeout < -1)
+		code = call_fail(ACL_ERROR_RT_PARAM_INVALID,
+				 "timeout is %d: -1 for ever, or milliseconds", timeout);
+	else if (event.is_recorded)
+		err = accel_event_synchronize_until(event.event, deadline_after(timeout));
 	if (err == -ETIME)
-		return call_fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "timeout: the event has not "
+		code = call_fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "timeout: the event has not "
 				 "happened by then");
-	return call_failed(err);
+	else if (err)
+		code = call_failed(err);
+	event_leave(&event);
+	return code;
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event)
 {
-	struct object object;
-	aclError err = event_enter(__func__, "event", event, &object);
-
-	if (err)
-		return err;
-	err = synchronize(&object, UINT64_MAX);
-	event_leave(&object);
-	return err;
+	return synchronize(__func__, event, -1);
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout)
 {
-	struct object object;
-	aclError err = event_enter(__func__, "event", event, &object);
-
-	if (err)
-		return err;
-	if (timeout < -1)
-		err = call_fail(ACL_ERROR_RT_PARAM_INVALID,
-				"timeout is %d: -1 for ever, or milliseconds", timeout);
-	else
-		err = synchronize(&object, deadline_after(timeout));
-	event_leave(&object);
-	return err;
+	return synchronize(__func__, event, timeout);
 }
 
 static aclError check_time(const char *argument, const struct object *event)

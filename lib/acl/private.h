@@ -60,6 +60,8 @@ void state_unlock(void);
 /* Under the lock, which is given up meanwhile. */
 void state_wait(pthread_cond_t *condition);
 
+/* Before the first use of the lock in a process that may not have called aclInit(). */
+void state_watch_forks(void);
 /* Counts aclInit(); the count. */
 uint64_t state_init(void);
 /* Undoes it once or wholly, and closes all devices when none is left. */

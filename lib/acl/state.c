@@ -70,13 +70,18 @@ static void watch(void)
 	pthread_atfork(state_lock, state_unlock, after_fork_in_child);
 }
 
+void state_watch_forks(void)
+{
+	pthread_once(&forks_watched, watch);
+}
+
 /* ---- aclInit() ---- */
 
 uint64_t state_init(void)
 {
 	uint64_t count;
 
-	pthread_once(&forks_watched, watch);
+	state_watch_forks();
 	state_lock();
 	count = ++inits;
 	in_child = false;

@@ -309,22 +309,10 @@ aclError streams_wait(struct device *device, uint64_t deadline)
 	return err;
 }
 
-aclError aclrtSynchronizeStream(aclrtStream stream)
+static aclError synchronize(const char *name, aclrtStream stream, int32_t timeout)
 {
 	struct on_stream on;
-	aclError err = stream_enter(__func__, stream, &on);
-
-	if (err)
-		return err;
-	err = stream_told(on.stream, accel_stream_synchronize(on.stream));
-	stream_leave(&on);
-	return err;
-}
-
-aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
-{
-	struct on_stream on;
-	aclError err = stream_enter(__func__, stream, &on);
+	aclError err = stream_enter(name, stream, &on);
 
 	if (err)
 		return err;
@@ -335,6 +323,16 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
 		err = synchronize_until(on.stream, deadline_after(timeout));
 	stream_leave(&on);
 	return err;
+}
+
+aclError aclrtSynchronizeStream(aclrtStream stream)
+{
+	return synchronize(__func__, stream, -1);
+}
+
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
+{
+	return synchronize(__func__, stream, timeout);
 }
 
 static aclError query(struct accel_stream *stream, aclrtStreamStatus *status)

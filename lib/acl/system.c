@@ -14,9 +14,7 @@
 #define OPTIONS 32 /* more than the interface has */
 #define VALUE_SIZE 256
 
-/* Guards what is kept; nothing else is called while it is held. */
-static pthread_mutex_t settings_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t forks_watched = PTHREAD_ONCE_INIT;
+/* Under the lock. */
 static char compile_options[OPTIONS][VALUE_SIZE];
 static int64_t parameters[OPTIONS];
 static int saturation;
@@ -24,26 +22,10 @@ static int saturation;
 static pthread_once_t named = PTHREAD_ONCE_INIT;
 static char soc_name[64] = "accel";
 
-static void settings_leave(void)
+static void settings_lock(void)
 {
-	pthread_mutex_unlock(&settings_lock);
-}
-
-static void settings_hold(void)
-{
-	pthread_mutex_lock(&settings_lock);
-}
-
-static void watch(void)
-{
-	pthread_atfork(settings_hold, settings_leave, settings_leave);
-}
-
-/* Another thread may fork meanwhile: the lock of the child would stay locked. */
-static void settings_enter(void)
-{
-	pthread_once(&forks_watched, watch);
-	settings_hold();
+	state_watch_forks();
+	state_lock();
 }
 
 /* ---- What it is ---- */
@@ -110,9 +92,9 @@ aclError aclSetCompileopt(int opt, const char *value)
 	if (strnlen(value, VALUE_SIZE) == VALUE_SIZE)
 		return call_fail(ACL_ERROR_STORAGE_OVER_LIMIT, "value has more than %d characters",
 				 VALUE_SIZE - 1);
-	settings_enter();
+	settings_lock();
 	strcpy(compile_options[opt], value);
-	settings_leave();
+	state_unlock();
 	return ACL_SUCCESS;
 }
 
@@ -123,9 +105,9 @@ size_t aclGetCompileoptSize(int opt)
 	call_begin("aclGetCompileoptSize");
 	if (check_option(opt))
 		return 0;
-	settings_enter();
+	settings_lock();
 	size = strlen(compile_options[opt]) + 1;
-	settings_leave();
+	state_unlock();
 	return size;
 }
 
@@ -140,11 +122,11 @@ aclError aclGetCompileopt(int opt, char *value, size_t length)
 		return err;
 	if (!value)
 		return call_null("value");
-	settings_enter();
+	settings_lock();
 	size = strlen(compile_options[opt]) + 1;
 	if (size <= length)
 		memcpy(value, compile_options[opt], size);
-	settings_leave();
+	state_unlock();
 	if (size > length)
 		return call_fail(ACL_ERROR_INVALID_PARAM, "length is %zu, the value takes %zu bytes",
 				 length, size);
@@ -159,9 +141,9 @@ static aclError set_parameter(const char *name, int opt, int64_t value)
 	err = check_option(opt);
 	if (err)
 		return err;
-	settings_enter();
+	settings_lock();
 	parameters[opt] = value;
-	settings_leave();
+	state_unlock();
 	return ACL_SUCCESS;
 }
 
@@ -175,9 +157,9 @@ static aclError get_parameter(const char *name, int opt, int64_t *value)
 		return err;
 	if (!value)
 		return call_null("value");
-	settings_enter();
+	settings_lock();
 	*value = parameters[opt];
-	settings_leave();
+	state_unlock();
 	return ACL_SUCCESS;
 }
 
@@ -206,9 +188,9 @@ aclError aclrtSetDeviceSatMode(int mode)
 	call_begin("aclrtSetDeviceSatMode");
 	if (mode != 0 && mode != 1)
 		return call_fail(ACL_ERROR_INVALID_PARAM, "mode is %d, not 0 or 1", mode);
-	settings_enter();
+	settings_lock();
 	saturation = mode;
-	settings_leave();
+	state_unlock();
 	return ACL_SUCCESS;
 }
 
@@ -217,9 +199,9 @@ aclError aclrtGetDeviceSatMode(int *mode)
 	call_begin("aclrtGetDeviceSatMode");
 	if (!mode)
 		return call_null("mode");
-	settings_enter();
+	settings_lock();
 	*mode = saturation;
-	settings_leave();
+	state_unlock();
 	return ACL_SUCCESS;
 }
 
