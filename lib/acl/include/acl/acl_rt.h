@@ -876,7 +876,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void 
  * @kind: as for aclrtMemcpy2d()
  * @stream: stream of the current context, NULL for the default one
  *
- * If the call fails in the middle some rows have been queued. Thread-safe.
+ * Thread-safe.
  *
  * Return: as aclrtMemcpy2d(); ACL_ERROR_RT_STREAM_CONTEXT; ACL_ERROR_RT_DEVICE_TASK_ABORT.
  */
