@@ -122,6 +122,13 @@ static bool can_close(struct device *device)
 	return true;
 }
 
+static void close_handle(void *handle)
+{
+	Py_BEGIN_ALLOW_THREADS
+	accel_device_close(handle);
+	Py_END_ALLOW_THREADS
+}
+
 /*
  * Views of a child may be of threads that are not there, and would never go. So they do not keep it
  * from closing, but the handle stays: host memory is mapped as long as that.
@@ -130,14 +137,17 @@ static void device_end(struct device *device)
 {
 	struct accel_device *handle = device->handle;
 	bool keep = has_views(device);
+	int rc = 0;
 
 	children_end(device);
 	device->handle = NULL;
 	if (!keep) {
 		Py_BEGIN_ALLOW_THREADS
-		accel_device_close(handle);
+		rc = accel_device_close(handle);
 		Py_END_ALLOW_THREADS
 	}
+	if (rc == -EDEADLK)
+		later_add(close_handle, handle);
 	device->closing = false;
 }
 
@@ -148,6 +158,7 @@ static void device_end(struct device *device)
 static PyObject *device_close(PyObject *self, PyObject *unused)
 {
 	struct device *device = (struct device *)self;
+	int rc;
 
 	(void)unused;
 	if (!device->handle || (device->closing && !device_is_inherited(device)))
@@ -155,8 +166,12 @@ static PyObject *device_close(PyObject *self, PyObject *unused)
 	if (!can_close(device))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
-	accel_device_synchronize(device->handle);
+	rc = accel_device_synchronize(device->handle);
 	Py_END_ALLOW_THREADS
+	if (rc == -EDEADLK) {
+		device->closing = false;
+		return error_raise(rc);
+	}
 	pending_wait_device(device);
 	device_end(device);
 	Py_RETURN_NONE;

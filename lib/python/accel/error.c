@@ -59,16 +59,22 @@ static PyObject *error_type_of(int number)
 	return error_type;
 }
 
-/* The sentence is copied first: the tuple may start a collection, whose calls can fail too. */
-PyObject *error_say(int err, const char *sentence)
+/* The sentence is copied first: the call may start a collection, whose calls can fail too. */
+PyObject *error_object(int err, const char *sentence)
 {
 	PyObject *text = PyUnicode_DecodeUTF8(sentence, (Py_ssize_t)strlen(sentence), "replace");
 	int number = err < 0 ? -err : err;
-	PyObject *args = text ? Py_BuildValue("(iN)", number, text) : NULL;
 
-	if (args) {
-		PyErr_SetObject(error_type_of(number), args);
-		Py_DECREF(args);
+	return text ? PyObject_CallFunction(error_type_of(number), "iN", number, text) : NULL;
+}
+
+PyObject *error_say(int err, const char *sentence)
+{
+	PyObject *error = error_object(err, sentence);
+
+	if (error) {
+		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+		Py_DECREF(error);
 	}
 	return NULL;
 }

@@ -146,6 +146,11 @@ static PyObject *event_elapsed_ns(PyObject *self, PyObject *args, PyObject *word
 	return rc ? error_raise(rc) : PyLong_FromLongLong(ns);
 }
 
+static PyObject *event_await(PyObject *self)
+{
+	return await_with(self, "wait_event");
+}
+
 static PyObject *event_close(PyObject *self, PyObject *unused)
 {
 	struct event *event = (struct event *)self;
@@ -203,6 +208,7 @@ static PyType_Slot event_slots[] = {
 	{ Py_tp_traverse, child_traverse },
 	{ Py_tp_members, child_members },
 	{ Py_tp_repr, event_repr },
+	{ Py_am_await, event_await },
 	{ Py_tp_methods, event_methods },
 	{ Py_tp_getset, event_values },
 	{ 0, NULL },

@@ -50,6 +50,21 @@ PyObject *exit_block(PyObject *args, PyObject *result)
 	Py_RETURN_NONE;
 }
 
+PyObject *await_with(PyObject *self, const char *function)
+{
+	PyObject *module = PyImport_ImportModule("accel._asyncio"), *coroutine, *iterator;
+
+	if (!module)
+		return NULL;
+	coroutine = PyObject_CallMethod(module, function, "O", self);
+	Py_DECREF(module);
+	if (!coroutine)
+		return NULL;
+	iterator = PyObject_CallMethod(coroutine, "__await__", NULL);
+	Py_DECREF(coroutine);
+	return iterator;
+}
+
 static PyObject *module_count(PyObject *module, PyObject *unused)
 {
 	int count = accel_device_count();
@@ -114,6 +129,7 @@ PyMODINIT_FUNC PyInit__accel(void)
 		return NULL;
 	if (error_init(module) || device_init(module) || memory_init(module) ||
 	    stream_init(module) || event_init(module) || info_init(module) ||
+	    callback_init() ||
 	    add_constants(module)) {
 		Py_DECREF(module);
 		return NULL;

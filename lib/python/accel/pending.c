@@ -193,6 +193,7 @@ static bool queues_reap(struct queue *queue, size_t others)
 	struct pending *pending, *ended = NULL;
 	bool any;
 
+	later_run();
 	if (queue && queue->first)
 		queue_take(queue, &ended);
 	for (size_t i = others < queue_count ? others : queue_count; i; i--) {

@@ -88,6 +88,8 @@ int error_init(PyObject *module);
 PyObject *error_raise(int err);
 /* The same with a sentence of our own. */
 PyObject *error_say(int err, const char *sentence);
+/* The exception itself; or NULL with another one. */
+PyObject *error_object(int err, const char *sentence);
 /* None, or error_raise(). */
 PyObject *error_none(int err);
 
@@ -213,6 +215,16 @@ bool wait_deadline(PyObject *timeout, uint64_t *deadline);
 int wait_stream(struct accel_stream *stream, uint64_t deadline);
 int wait_event(struct accel_event *event, uint64_t deadline);
 
+/* ---- callback.c ---- */
+
+int callback_init(void);
+/* None, or NULL with an exception. */
+PyObject *callback_add(struct stream *stream, PyObject *function);
+/* For what libaccel refuses in a callback: it is done in another thread. Without memory it is left. */
+void later_add(void (*end)(void *thing), void *thing);
+/* Does what was left, unless it is called in a callback. */
+void later_run(void);
+
 /* ---- stream.c, event.c ---- */
 
 int stream_init(PyObject *module);
@@ -235,6 +247,8 @@ PyObject *object_new(PyTypeObject *type);
 void object_free(PyObject *self, PyObject *weakrefs);
 /* The result of the end of a with block: an exception that comes out of it hides no other. */
 PyObject *exit_block(PyObject *args, PyObject *result);
+/* The iterator of `await self`: what the function of accel._asyncio returns. */
+PyObject *await_with(PyObject *self, const char *function);
 /* A method that takes keywords, in a table of methods. */
 #define WORDS(function) ((PyCFunction)(void (*)(void))(function))
 

@@ -15,12 +15,17 @@ static void stream_leave(struct stream *stream)
 	child_leave(&stream->child);
 }
 
+static void destroy_handle(void *handle)
+{
+	accel_stream_destroy(handle);
+}
+
 static void stream_end(struct child *child)
 {
 	struct stream *stream = (struct stream *)((char *)child - offsetof(struct stream, child));
 
-	if (stream->handle)
-		accel_stream_destroy(stream->handle);
+	if (stream->handle && accel_stream_destroy(stream->handle) == -EDEADLK)
+		later_add(destroy_handle, stream->handle);
 	stream->handle = NULL;
 }
 
@@ -162,6 +167,72 @@ static PyObject *stream_record(PyObject *self, PyObject *args, PyObject *words)
 	return event;
 }
 
+static PyObject *stream_call(PyObject *self, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "function", NULL };
+	struct stream *stream = (struct stream *)self;
+	PyObject *function, *result;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "O:call", names, &function))
+		return NULL;
+	if (!stream_enter(stream))
+		return NULL;
+	result = callback_add(stream, function);
+	stream_leave(stream);
+	return result;
+}
+
+/* A function that takes a file descriptor; the name is that of the argument. */
+static PyObject *stream_give_fd(PyObject *self, PyObject *args, PyObject *words, char *name,
+				int (*function)(struct accel_stream *stream, int fd))
+{
+	char *names[] = { name, NULL };
+	struct stream *stream = (struct stream *)self;
+	PyObject *file;
+	int fd, rc;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "O", names, &file))
+		return NULL;
+	fd = PyObject_AsFileDescriptor(file);
+	if (fd < 0 || !stream_enter(stream))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	rc = function(stream->handle, fd);
+	Py_END_ALLOW_THREADS
+	stream_leave(stream);
+	return error_none(rc);
+}
+
+static PyObject *stream_signal(PyObject *self, PyObject *args, PyObject *words)
+{
+	return stream_give_fd(self, args, words, "eventfd", accel_stream_eventfd);
+}
+
+static PyObject *stream_wait_fence(PyObject *self, PyObject *args, PyObject *words)
+{
+	return stream_give_fd(self, args, words, "fence", accel_stream_wait_fence);
+}
+
+static PyObject *stream_export_fence(PyObject *self, PyObject *unused)
+{
+	struct stream *stream = (struct stream *)self;
+	int fd, rc;
+
+	(void)unused;
+	if (!stream_enter(stream))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	rc = accel_stream_export_fence(stream->handle, &fd);
+	Py_END_ALLOW_THREADS
+	stream_leave(stream);
+	return rc ? error_raise(rc) : PyLong_FromLong(fd);
+}
+
+static PyObject *stream_await(PyObject *self)
+{
+	return await_with(self, "wait_stream");
+}
+
 static PyObject *stream_close(PyObject *self, PyObject *unused)
 {
 	struct stream *stream = (struct stream *)self;
@@ -241,6 +312,24 @@ static PyMethodDef stream_methods[] = {
 	{ "record", WORDS(stream_record), METH_VARARGS | METH_KEYWORDS,
 	  "record($self, event=None)\n--\n\n"
 	  "Marks what is queued so far by the event, or by a new one. Returns it." },
+	{ "call", WORDS(stream_call), METH_VARARGS | METH_KEYWORDS,
+	  "call($self, function)\n--\n\n"
+	  "Calls function(error) after what is queued so far, in a thread of the library. error is "
+	  "None,\n"
+	  "or the accel.Error of that work. What is queued later waits until function returns. It "
+	  "may\n"
+	  "not use the stream. An exception of it goes to sys.unraisablehook." },
+	{ "signal", WORDS(stream_signal), METH_VARARGS | METH_KEYWORDS,
+	  "signal($self, eventfd)\n--\n\n"
+	  "Adds 1 to an eventfd after what is queued so far, also if that fails. It may be closed "
+	  "after the call." },
+	{ "export_fence", stream_export_fence, METH_NOARGS,
+	  "export_fence($self)\n--\n\n"
+	  "A file descriptor of a fence (sync_file) of what is queued so far, to be closed by the "
+	  "caller." },
+	{ "wait_fence", WORDS(stream_wait_fence), METH_VARARGS | METH_KEYWORDS,
+	  "wait_fence($self, fence)\n--\n\n"
+	  "What is queued later does not start before the fence, a sync_file of any driver." },
 	{ "close", stream_close, METH_NOARGS,
 	  "close($self)\n--\n\nEnds the stream. What is queued still runs." },
 	{ "__enter__", stream_enter_block, METH_NOARGS, NULL },
@@ -260,6 +349,7 @@ static PyType_Slot stream_slots[] = {
 	{ Py_tp_traverse, child_traverse },
 	{ Py_tp_members, child_members },
 	{ Py_tp_repr, stream_repr },
+	{ Py_am_await, stream_await },
 	{ Py_tp_methods, stream_methods },
 	{ Py_tp_getset, stream_values },
 	{ 0, NULL },

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Functions of the program that run after the work of a stream, in threads of libaccel.
+ *
+ * In such a thread libaccel refuses the end of the stream and of the device that the callback belongs
+ * to. But the last reference to one of them may be dropped there, by the function or by a garbage
+ * collection. So what libaccel refuses is done later, in the main thread or in a later call.
+ */
+
+#include "private.h"
+
+#include <pthread.h>
+
+struct later {
+	struct later *next;
+	void (*end)(void *thing);
+	void *thing;
+};
+
+/* Guarded by the GIL. */
+static struct later *laters;
+static _Thread_local bool in_callback;
+
+/* From the end of the interpreter on no thread may ask for the GIL: it would never return. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static unsigned int inside;
+static bool exiting;
+
+/* ---- what is done later ---- */
+
+void later_run(void)
+{
+	struct later *first;
+
+	while (!in_callback && (first = laters)) {
+		laters = first->next;
+		first->end(first->thing);
+		PyMem_Free(first);
+	}
+}
+
+static int run_in_main_thread(void *unused)
+{
+	(void)unused;
+	later_run();
+	return 0;
+}
+
+/* If the queue of the interpreter is full, the next call that looks for ended copies runs it. */
+static void later_queue(struct later *later)
+{
+	bool was_empty = !laters;
+
+	later->next = laters;
+	laters = later;
+	if (was_empty)
+		Py_AddPendingCall(run_in_main_thread, NULL);
+}
+
+static struct later *later_new(void (*end)(void *thing), void *thing)
+{
+	struct later *later = PyMem_Calloc(1, sizeof(*later));
+
+	if (later) {
+		later->end = end;
+		later->thing = thing;
+	}
+	return later;
+}
+
+void later_add(void (*end)(void *thing), void *thing)
+{
+	struct later *later = later_new(end, thing);
+
+	if (later)
+		later_queue(later);
+}
+
+/* ---- the interpreter ---- */
+
+static bool interpreter_enter(void)
+{
+	bool entered;
+
+	pthread_mutex_lock(&lock);
+	entered = !exiting;
+	inside += entered;
+	pthread_mutex_unlock(&lock);
+	return entered;
+}
+
+/* In a child that a callback has forked there is none. */
+static void interpreter_leave(void)
+{
+	pthread_mutex_lock(&lock);
+	inside -= !!inside;
+	pthread_cond_broadcast(&left);
+	pthread_mutex_unlock(&lock);
+}
+
+static PyObject *interpreter_exit(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	Py_BEGIN_ALLOW_THREADS
+	pthread_mutex_lock(&lock);
+	exiting = true;
+	while (inside)
+		pthread_cond_wait(&left, &lock);
+	pthread_mutex_unlock(&lock);
+	Py_END_ALLOW_THREADS
+	Py_RETURN_NONE;
+}
+
+static void fork_before(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void fork_in_child(void)
+{
+	inside = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+int callback_init(void)
+{
+	static PyMethodDef at_exit = { "callbacks_end", interpreter_exit, METH_NOARGS, NULL };
+	PyObject *atexit, *function = NULL, *result = NULL;
+
+	if (pthread_atfork(fork_before, fork_in_parent, fork_in_child)) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	atexit = PyImport_ImportModule("atexit");
+	if (atexit)
+		function = PyCFunction_New(&at_exit, NULL);
+	if (function)
+		result = PyObject_CallMethod(atexit, "register", "O", function);
+	Py_XDECREF(result);
+	Py_XDECREF(function);
+	Py_XDECREF(atexit);
+	return result ? 0 : -1;
+}
+
+/* ---- callbacks ---- */
+
+static void drop(void *thing)
+{
+	Py_DECREF((PyObject *)thing);
+}
+
+static void call(PyObject *function, int status)
+{
+	PyObject *error, *result = NULL;
+
+	error = status ? error_object(status, accel_strerror(status)) : Py_NewRef(Py_None);
+	if (error)
+		result = PyObject_CallFunctionObjArgs(function, error, NULL);
+	if (!result)
+		PyErr_WriteUnraisable(function);
+	Py_XDECREF(result);
+	Py_XDECREF(error);
+}
+
+/* At the end of the thread state objects of the program may end too. */
+static void run(void *data, int status)
+{
+	struct later *callback = data;
+	PyGILState_STATE state;
+
+	if (!interpreter_enter())
+		return;
+	state = PyGILState_Ensure();
+	in_callback = true;
+	call(callback->thing, status);
+	later_queue(callback);
+	PyGILState_Release(state);
+	in_callback = false;
+	interpreter_leave();
+}
+
+PyObject *callback_add(struct stream *stream, PyObject *function)
+{
+	struct later *callback;
+	int rc;
+
+	if (!PyCallable_Check(function))
+		return PyErr_Format(PyExc_TypeError, "function has to be callable, not %R",
+				    Py_TYPE(function));
+	callback = later_new(drop, Py_NewRef(function));
+	if (!callback) {
+		Py_DECREF(function);
+		return PyErr_NoMemory();
+	}
+	Py_BEGIN_ALLOW_THREADS
+	rc = accel_stream_add_callback(stream->handle, run, callback);
+	Py_END_ALLOW_THREADS
+	if (!rc)
+		Py_RETURN_NONE;
+	error_raise(rc);
+	Py_DECREF(function);
+	PyMem_Free(callback);
+	return NULL;
+}
