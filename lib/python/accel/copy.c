@@ -165,7 +165,9 @@ static PyObject *fill_host(struct memory *memory, unsigned char value, const str
 		return NULL;
 	}
 	if (!memory->root->accessible || memory->root->read_only) {
-		PyErr_SetString(PyExc_ValueError, "the memory is registered as read-only");
+		PyErr_SetString(PyExc_ValueError,
+				memory->root->read_only ? "the memory is registered as read-only" :
+				"the processor cannot access memory of another driver");
 		return NULL;
 	}
 	Py_BEGIN_ALLOW_THREADS

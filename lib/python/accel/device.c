@@ -194,32 +194,6 @@ static int device_traverse(PyObject *self, visitproc visit, void *arg)
 	return 0;
 }
 
-static PyObject *device_info(PyObject *self, PyObject *unused)
-{
-	struct device *device = (struct device *)self;
-	PyObject *info;
-
-	(void)unused;
-	if (!device_enter(device))
-		return NULL;
-	info = info_of_device(device);
-	device_leave(device);
-	return info;
-}
-
-static PyObject *device_stats(PyObject *self, PyObject *unused)
-{
-	struct device *device = (struct device *)self;
-	PyObject *stats;
-
-	(void)unused;
-	if (!device_enter(device))
-		return NULL;
-	stats = info_of_memory(device);
-	device_leave(device);
-	return stats;
-}
-
 static PyObject *allocate(PyObject *self, PyObject *args, PyObject *words,
 			  enum accel_memory_kind kind, memory_allocate function)
 {
@@ -252,42 +226,53 @@ static PyObject *device_allocate_unified(PyObject *self, PyObject *args, PyObjec
 	return allocate(self, args, words, ACCEL_MEMORY_UNIFIED, accel_unified_memory_allocate);
 }
 
-static PyObject *device_register(PyObject *self, PyObject *args, PyObject *words)
+/* Runs what makes an object of the device. */
+static PyObject *make(PyObject *self, PyObject *args, PyObject *words,
+		      PyObject *(*function)(struct device *device, PyObject *args, PyObject *words))
 {
 	struct device *device = (struct device *)self;
-	PyObject *memory;
+	PyObject *object;
 
 	if (!device_enter(device))
 		return NULL;
-	memory = memory_register(device, args, words);
+	object = function(device, args, words);
 	device_leave(device);
-	return memory;
+	return object;
+}
+
+static PyObject *device_info(PyObject *self, PyObject *unused)
+{
+	return make(self, unused, NULL, info_of_device);
+}
+
+static PyObject *device_stats(PyObject *self, PyObject *unused)
+{
+	return make(self, unused, NULL, info_of_memory);
+}
+
+static PyObject *device_register(PyObject *self, PyObject *args, PyObject *words)
+{
+	return make(self, args, words, memory_register);
+}
+
+static PyObject *device_register_dmabuf(PyObject *self, PyObject *args, PyObject *words)
+{
+	return make(self, args, words, memory_register_dmabuf);
+}
+
+static PyObject *device_import_memory(PyObject *self, PyObject *args, PyObject *words)
+{
+	return make(self, args, words, memory_import);
 }
 
 static PyObject *device_stream(PyObject *self, PyObject *unused)
 {
-	struct device *device = (struct device *)self;
-	PyObject *stream;
-
-	(void)unused;
-	if (!device_enter(device))
-		return NULL;
-	stream = stream_new(device);
-	device_leave(device);
-	return stream;
+	return make(self, unused, NULL, stream_new);
 }
 
 static PyObject *device_event(PyObject *self, PyObject *unused)
 {
-	struct device *device = (struct device *)self;
-	PyObject *event;
-
-	(void)unused;
-	if (!device_enter(device))
-		return NULL;
-	event = event_new(device);
-	device_leave(device);
-	return event;
+	return make(self, unused, NULL, event_new);
 }
 
 /*
@@ -385,6 +370,16 @@ static PyMethodDef device_methods[] = {
 	  "register($self, buffer, read_only=False)\n--\n\n"
 	  "Pins the memory of an object with the buffer protocol, until it is freed.\n"
 	  "With read_only the device only reads it, and the object may be a constant one." },
+	{ "register_dmabuf", WORDS(device_register_dmabuf), METH_VARARGS | METH_KEYWORDS,
+	  "register_dmabuf($self, fd, size, read_only=False)\n--\n\n"
+	  "Memory of another driver, by its dma-buf: copies take it as registered memory. The "
+	  "processor\n"
+	  "cannot access it. The file descriptor may be closed after the call." },
+	{ "import_memory", WORDS(device_import_memory), METH_VARARGS | METH_KEYWORDS,
+	  "import_memory($self, fd)\n--\n\n"
+	  "Device memory that another process has exported from the same device: both access the "
+	  "same\n"
+	  "bytes. The file descriptor may be closed after the call." },
 	{ "stream", device_stream, METH_NOARGS, "stream($self)\n--\n\nA new stream." },
 	{ "event", device_event, METH_NOARGS, "event($self)\n--\n\nA new event." },
 	{ "synchronize", device_synchronize, METH_NOARGS,

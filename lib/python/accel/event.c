@@ -34,10 +34,13 @@ static void event_dealloc(PyObject *self)
 	object_free(self, event->child.weakrefs);
 }
 
-PyObject *event_new(struct device *device)
+PyObject *event_new(struct device *device, PyObject *args, PyObject *words)
 {
 	struct event *event = (struct event *)object_new(accel_event_type);
 	int rc;
+
+	(void)args;
+	(void)words;
 
 	if (!event)
 		return NULL;

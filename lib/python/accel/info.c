@@ -85,7 +85,7 @@ static PyObject *whole(PyObject *tuple)
 	return NULL;
 }
 
-PyObject *info_of_device(struct device *device)
+PyObject *info_of_device(struct device *device, PyObject *args, PyObject *words)
 {
 	struct accel_device_info info = { 0 };
 	int rc = accel_device_get_info(device->handle, &info);
@@ -97,6 +97,8 @@ PyObject *info_of_device(struct device *device)
 	PyObject *tuple;
 	Py_ssize_t at = 0;
 
+	(void)args;
+	(void)words;
 	if (rc)
 		return error_raise(rc);
 	tuple = PyStructSequence_New(info_type);
@@ -109,7 +111,7 @@ PyObject *info_of_device(struct device *device)
 	return whole(tuple);
 }
 
-PyObject *info_of_memory(struct device *device)
+PyObject *info_of_memory(struct device *device, PyObject *args, PyObject *words)
 {
 	struct accel_memory_stats stats = { 0 };
 	int rc = accel_memory_stats_full(device->handle, &stats);
@@ -122,6 +124,8 @@ PyObject *info_of_memory(struct device *device)
 	PyObject *tuple;
 	Py_ssize_t at = 0;
 
+	(void)args;
+	(void)words;
 	if (rc)
 		return error_raise(rc);
 	tuple = PyStructSequence_New(stats_type);

@@ -115,41 +115,120 @@ static void begin_root(struct memory *memory, struct device *device, void *ptr, 
 	child_link(&memory->child, device, memory_end);
 }
 
-PyObject *memory_new(struct device *device, Py_ssize_t size, enum accel_memory_kind kind,
-		     memory_allocate function)
-{
-	struct memory *memory;
+/* What memory is asked for, and what it is then. */
+struct request {
+	enum accel_memory_kind kind;
+	int (*make)(struct accel_device *device, struct request *request);
+	memory_allocate allocate;
+	int fd;
+	unsigned int flags;
 	void *ptr;
+	size_t size;
+};
+
+static int make_allocation(struct accel_device *device, struct request *request)
+{
+	return request->allocate(device, &request->ptr, request->size);
+}
+
+static int make_import(struct accel_device *device, struct request *request)
+{
+	return accel_memory_import(device, request->fd, &request->ptr, &request->size);
+}
+
+static int make_registration(struct accel_device *device, struct request *request)
+{
+	return accel_host_register(device, request->ptr, request->size, request->flags);
+}
+
+static int make_dmabuf_registration(struct accel_device *device, struct request *request)
+{
+	return accel_host_register_dmabuf(device, request->fd, request->size, request->flags,
+					  &request->ptr);
+}
+
+/* What ended copies hold may be what it needs. Takes over the object; NULL with an exception. */
+static PyObject *memory_make(struct memory *memory, struct device *device, struct request *request)
+{
 	int rc;
 
-	if (size < 1)
-		return PyErr_Format(PyExc_ValueError,
-				    "size is %zd: at least 1 byte can be allocated", size);
-	memory = (struct memory *)object_new(accel_memory_type);
-	if (!memory)
-		return NULL;
 	pending_reap(NULL);
-	/* What ended copies hold may be what it needs. */
 	do {
 		Py_BEGIN_ALLOW_THREADS
-		rc = function(device->handle, &ptr, (size_t)size);
+		rc = request->make(device->handle, request);
 		Py_END_ALLOW_THREADS
 	} while (rc && pending_reap_all());
 	if (rc) {
 		error_raise(rc);
+		if (memory->view.obj)
+			PyBuffer_Release(&memory->view);
 		Py_DECREF((PyObject *)memory);
 		return NULL;
 	}
-	begin_root(memory, device, ptr, (size_t)size, kind);
+	memory->read_only = request->flags & ACCEL_REGISTER_READ_ONLY;
+	begin_root(memory, device, request->ptr, request->size, request->kind);
 	return (PyObject *)memory;
+}
+
+static PyObject *memory_request(struct device *device, struct request *request)
+{
+	struct memory *memory = (struct memory *)object_new(accel_memory_type);
+
+	return memory ? memory_make(memory, device, request) : NULL;
+}
+
+PyObject *memory_new(struct device *device, Py_ssize_t size, enum accel_memory_kind kind,
+		     memory_allocate function)
+{
+	struct request request = { .kind = kind, .make = make_allocation, .allocate = function,
+				   .size = (size_t)size };
+
+	if (size < 1)
+		return PyErr_Format(PyExc_ValueError,
+				    "size is %zd: at least 1 byte can be allocated", size);
+	return memory_request(device, &request);
+}
+
+PyObject *memory_import(struct device *device, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "fd", NULL };
+	struct request request = { .kind = ACCEL_MEMORY_DEVICE, .make = make_import };
+	PyObject *file;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "O:import_memory", names, &file))
+		return NULL;
+	request.fd = PyObject_AsFileDescriptor(file);
+	return request.fd < 0 ? NULL : memory_request(device, &request);
+}
+
+PyObject *memory_register_dmabuf(struct device *device, PyObject *args, PyObject *words)
+{
+	static char *names[] = { "fd", "size", "read_only", NULL };
+	struct request request = { .kind = ACCEL_MEMORY_REGISTERED,
+				   .make = make_dmabuf_registration };
+	PyObject *file;
+	Py_ssize_t size;
+	int read_only = 0;
+
+	if (!PyArg_ParseTupleAndKeywords(args, words, "On|p:register_dmabuf", names, &file, &size,
+					 &read_only))
+		return NULL;
+	if (size < 1)
+		return PyErr_Format(PyExc_ValueError,
+				    "size is %zd: at least 1 byte can be registered", size);
+	request.size = (size_t)size;
+	request.flags = read_only ? ACCEL_REGISTER_READ_ONLY : 0;
+	request.fd = PyObject_AsFileDescriptor(file);
+	return request.fd < 0 ? NULL : memory_request(device, &request);
 }
 
 PyObject *memory_register(struct device *device, PyObject *args, PyObject *words)
 {
 	static char *names[] = { "buffer", "read_only", NULL };
+	struct request request = { .kind = ACCEL_MEMORY_REGISTERED, .make = make_registration };
 	struct memory *memory;
 	PyObject *buffer;
-	int read_only = 0, rc;
+	int read_only = 0;
 
 	if (!PyArg_ParseTupleAndKeywords(args, words, "O|p:register", names, &buffer, &read_only))
 		return NULL;
@@ -162,30 +241,41 @@ PyObject *memory_register(struct device *device, PyObject *args, PyObject *words
 	if (!memory->view.len) {
 		PyErr_SetString(PyExc_ValueError,
 				"the buffer is empty: there is nothing to register");
-		goto release;
+		PyBuffer_Release(&memory->view);
+		goto free_memory;
 	}
-	pending_reap(NULL);
-	do {
-		Py_BEGIN_ALLOW_THREADS
-		rc = accel_host_register(device->handle, memory->view.buf,
-					 (size_t)memory->view.len,
-					 read_only ? ACCEL_REGISTER_READ_ONLY : 0);
-		Py_END_ALLOW_THREADS
-	} while (rc && pending_reap_all());
-	if (rc) {
-		error_raise(rc);
-		goto release;
-	}
-	memory->read_only = read_only;
-	begin_root(memory, device, memory->view.buf, (size_t)memory->view.len,
-		   ACCEL_MEMORY_REGISTERED);
-	return (PyObject *)memory;
+	request.ptr = memory->view.buf;
+	request.size = (size_t)memory->view.len;
+	request.flags = read_only ? ACCEL_REGISTER_READ_ONLY : 0;
+	return memory_make(memory, device, &request);
 
-release:
-	PyBuffer_Release(&memory->view);
 free_memory:
 	Py_DECREF((PyObject *)memory);
 	return NULL;
+}
+
+static bool is_root(const struct memory *memory, const char *verb)
+{
+	if (memory->root == memory)
+		return true;
+	PyErr_Format(PyExc_ValueError, "this is a slice: %s the memory that it is of", verb);
+	return false;
+}
+
+/* The descriptor is the caller's. */
+static PyObject *memory_export(PyObject *self, PyObject *unused)
+{
+	struct memory *memory = (struct memory *)self;
+	int fd, rc;
+
+	(void)unused;
+	if (!is_root(memory, "export") || !memory_enter(memory))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	rc = accel_memory_export(memory->child.device->handle, memory->ptr, &fd);
+	Py_END_ALLOW_THREADS
+	memory_leave(memory);
+	return rc ? error_raise(rc) : PyLong_FromLong(fd);
 }
 
 /* The device stays open meanwhile. */
@@ -207,10 +297,8 @@ static PyObject *memory_free(PyObject *self, PyObject *unused)
 	struct memory *memory = (struct memory *)self;
 
 	(void)unused;
-	if (memory->root != memory) {
-		PyErr_SetString(PyExc_ValueError, "this is a slice: free the memory that it is of");
+	if (!is_root(memory, "free"))
 		return NULL;
-	}
 	if (!memory->live || !memory->child.device->handle)
 		Py_RETURN_NONE;
 	if (!child_is_idle(&memory->child, "memory"))
@@ -384,6 +472,10 @@ static PyMethodDef memory_methods[] = {
 	  "Sets every byte to value, 0 to 255. On a stream it is queued." },
 	{ "tobytes", memory_tobytes, METH_NOARGS,
 	  "tobytes($self)\n--\n\nA copy of what is in it." },
+	{ "export", memory_export, METH_NOARGS,
+	  "export($self)\n--\n\n"
+	  "A file descriptor of a dma-buf that stands for the memory, to be closed by the caller.\n"
+	  "It keeps the memory, also if that is freed: see Device.import_memory()." },
 	{ "free", memory_free, METH_NOARGS,
 	  "free($self)\n--\n\n"
 	  "Gives it back. Waits for queued copies with Python's memory. A second time it does "

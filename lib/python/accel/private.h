@@ -127,8 +127,9 @@ bool child_is_idle(const struct child *child, const char *what);
 /* ---- info.c: what a device says of itself ---- */
 
 int info_init(PyObject *module);
-PyObject *info_of_device(struct device *device);
-PyObject *info_of_memory(struct device *device);
+/* What the device's methods info() and stats() do; neither takes arguments. */
+PyObject *info_of_device(struct device *device, PyObject *args, PyObject *words);
+PyObject *info_of_memory(struct device *device, PyObject *args, PyObject *words);
 
 /* ---- memory.c, view.c ---- */
 
@@ -137,6 +138,8 @@ typedef int (*memory_allocate)(struct accel_device *device, void **ptr, size_t s
 PyObject *memory_new(struct device *device, Py_ssize_t size, enum accel_memory_kind kind,
 		     memory_allocate allocate);
 PyObject *memory_register(struct device *device, PyObject *args, PyObject *words);
+PyObject *memory_register_dmabuf(struct device *device, PyObject *args, PyObject *words);
+PyObject *memory_import(struct device *device, PyObject *args, PyObject *words);
 /* As device_enter(), and the memory cannot be freed before memory_leave(). */
 bool memory_enter(struct memory *memory);
 void memory_leave(struct memory *memory);
@@ -228,9 +231,10 @@ void later_run(void);
 /* ---- stream.c, event.c ---- */
 
 int stream_init(PyObject *module);
-PyObject *stream_new(struct device *device);
+/* What the device's methods of these names do; neither takes arguments. */
+PyObject *stream_new(struct device *device, PyObject *args, PyObject *words);
 int event_init(PyObject *module);
-PyObject *event_new(struct device *device);
+PyObject *event_new(struct device *device, PyObject *args, PyObject *words);
 PyObject *event_record_on(struct event *event, struct stream *stream);
 
 /* ---- common to all files ---- */

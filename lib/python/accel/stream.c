@@ -39,10 +39,13 @@ static void stream_dealloc(PyObject *self)
 	object_free(self, stream->child.weakrefs);
 }
 
-PyObject *stream_new(struct device *device)
+PyObject *stream_new(struct device *device, PyObject *args, PyObject *words)
 {
 	struct stream *stream = (struct stream *)object_new(accel_stream_type);
 	int rc;
+
+	(void)args;
+	(void)words;
 
 	if (!stream)
 		return NULL;
@@ -156,7 +159,7 @@ static PyObject *stream_record(PyObject *self, PyObject *args, PyObject *words)
 				    Py_TYPE(event));
 	if (!stream_enter(stream))
 		return NULL;
-	event = event == Py_None ? event_new(stream->child.device) : Py_NewRef(event);
+	event = event == Py_None ? event_new(stream->child.device, NULL, NULL) : Py_NewRef(event);
 	stream_leave(stream);
 	if (!event)
 		return NULL;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The module accel on the devices of a guest, with NumPy."""
 
+import asyncio
 import errno
 import gc
 import os
+import socket
 import subprocess
 import sys
 
@@ -140,6 +142,53 @@ def forked(index):
         equal(memory.tobytes(), b"parental")
 
 
+def shared(index):
+    """two processes share device memory by a dma-buf"""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            fd = socket.recv_fds(theirs, 1, 1)[1][0]
+            with accel.open(index) as own, own.import_memory(fd) as memory:
+                equal(memory.tobytes()[:8], b"parental")
+                memory[:8].copy_from(b"childish")
+            code = 0
+        finally:
+            os._exit(code)
+    with accel.open(index) as device:
+        memory = device.allocate(64)
+        memory[:8].copy_from(b"parental")
+        fd = memory.export()
+        socket.send_fds(ours, [b"f"], [fd])
+        os.close(fd)
+        equal(os.waitpid(pid, 0)[1], 0)
+        equal(memory[:8].tobytes(), b"childish")
+
+
+async def upload(device, stream):
+    """Two streams of copies, one of which is awaited by an event."""
+    memory, data = device.allocate(64), device.allocate_host(64)
+    for value in range(3):
+        data.fill(value)
+        memory.copy_from(data, stream)
+        await stream
+        equal(memory.tobytes(), bytes([value]) * 64)
+        memory.fill(9, stream)
+        await stream.record()
+        equal(memory.tobytes(), b"\x09" * 64)
+
+
+def awaited(index):
+    """streams and events are awaited, and callbacks run after the work"""
+    with accel.open(index) as device:
+        errors = []
+        with device.stream() as stream:
+            asyncio.run(upload(device, stream))
+            stream.call(errors.append)
+        equal(errors, [None])
+
+
 def tour(index):
     """the tour says what it should"""
     result = subprocess.run([sys.executable, os.path.join(TOP, "examples/tour.py"), str(index)],
@@ -173,4 +222,4 @@ def unplugged(index):
     assert registered.freed
 
 
-CHECKS = (arrays, pinned, views, everything_comes_back, forked, tour)
+CHECKS = (arrays, pinned, views, everything_comes_back, forked, shared, awaited, tour)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import unittest
 import weakref
 
 import accel
@@ -226,7 +227,7 @@ class Callbacks(mock.Device):
         self.assertEqual(results, [""])
 
 
-class Exit(mock.Cards):
+class Exit(unittest.TestCase):
     def program(self, text):
         return subprocess.run([sys.executable, "-c", "import accel, ctypes, threading, time\n"
                                "lib = ctypes.CDLL(None)\ndevice = accel.open()\n"
