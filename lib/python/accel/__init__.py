@@ -27,7 +27,8 @@ import enum  # noqa: E402
 
 from . import _accel  # noqa: E402
 from ._accel import (Device, DeviceInfo, Error, Event, Memory, MemoryStats,  # noqa: E402
-                     NotPermitted, OutOfMemory, Stream, Timeout, __version__, copy, count, open)
+                     NotPermitted, OutOfMemory, Pool, PoolStats, Stream, Timeout,
+                     __version__, copy, count, open)
 
 
 class Capability(enum.IntFlag):
@@ -42,4 +43,5 @@ class Capability(enum.IntFlag):
 
 
 __all__ = ["Capability", "Device", "DeviceInfo", "Error", "Event", "Memory", "MemoryStats",
-           "NotPermitted", "OutOfMemory", "Stream", "Timeout", "copy", "count", "open"]
+           "NotPermitted", "OutOfMemory", "Pool", "PoolStats", "Stream", "Timeout", "copy",
+           "count", "open"]

@@ -22,6 +22,13 @@ static PyObject *child_object(struct child *child)
 	return (PyObject *)((char *)child - offsetof(struct memory, child));
 }
 
+struct memory *child_memory(struct child *child)
+{
+	PyObject *object = child_object(child);
+
+	return Py_TYPE(object) == accel_memory_type ? (struct memory *)object : NULL;
+}
+
 void child_link(struct child *child, struct device *device, void (*end)(struct child *child))
 {
 	Py_INCREF((PyObject *)device);

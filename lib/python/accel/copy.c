@@ -118,6 +118,8 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 	for (int i = 0; i < 2; i++)
 		if (is_used(&info[i]))
 			pending_hold(pending, &operand[i]);
+		else if (operand[i].memory)
+			memory_used_on(operand[i].memory, stream);
 	if (pending)
 		pending_add(pending, stream);
 	Py_RETURN_NONE;
@@ -176,7 +178,7 @@ static PyObject *fill_host(struct memory *memory, unsigned char value, const str
 	Py_RETURN_NONE;
 }
 
-static PyObject *fill(struct memory *memory, unsigned char value, const struct stream *stream)
+static PyObject *fill(struct memory *memory, unsigned char value, struct stream *stream)
 {
 	struct accel_device *device = memory->root->child.device->handle;
 	enum accel_memory_kind kind = memory->root->kind;
@@ -193,6 +195,8 @@ static PyObject *fill(struct memory *memory, unsigned char value, const struct s
 	else
 		rc = accel_device_memory_set(device, memory->ptr, value, memory->size);
 	Py_END_ALLOW_THREADS
+	if (stream && !rc)
+		memory_used_on(memory, stream);
 	return error_none(rc);
 }
 

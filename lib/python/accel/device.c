@@ -61,14 +61,11 @@ PyObject *device_open(PyObject *module, PyObject *args, PyObject *words)
 /* One that others have views of; with `queued` one of those that queued copies use. Or NULL. */
 static struct memory *find_viewed(const struct device *device, bool queued)
 {
-	const struct child *child;
 	struct memory *memory;
 
-	for (child = device->children; child; child = child->next) {
-		/* Or another object, whose type stands at the same place. */
-		memory = (struct memory *)((char *)child - offsetof(struct memory, child));
-		if (Py_TYPE((PyObject *)memory) == accel_memory_type && memory->exports &&
-		    (!queued || pending_has_memory(memory)))
+	for (struct child *child = device->children; child; child = child->next) {
+		memory = child_memory(child);
+		if (memory && memory->exports && (!queued || pending_has_memory(memory)))
 			return memory;
 	}
 	return NULL;
@@ -265,6 +262,11 @@ static PyObject *device_import_memory(PyObject *self, PyObject *args, PyObject *
 	return make(self, args, words, memory_import);
 }
 
+static PyObject *device_pool(PyObject *self, PyObject *args, PyObject *words)
+{
+	return make(self, args, words, pool_new);
+}
+
 static PyObject *device_stream(PyObject *self, PyObject *unused)
 {
 	return make(self, unused, NULL, stream_new);
@@ -380,6 +382,14 @@ static PyMethodDef device_methods[] = {
 	  "Device memory that another process has exported from the same device: both access the "
 	  "same\n"
 	  "bytes. The file descriptor may be closed after the call." },
+	{ "pool", WORDS(device_pool), METH_VARARGS | METH_KEYWORDS,
+	  "pool($self, initial_size=0, *, maximum_size=0, growth_size=0, granule=0,\n"
+	  "     release_threshold=None, debug=False, kind='device')\n--\n\n"
+	  "A pool, whose allocations need no system call. Sizes are in bytes, and 0 is the default "
+	  "of\n"
+	  "each. With a release_threshold it gives memory back while more than that is free. With "
+	  "debug\n"
+	  "it finds writes outside of blocks, and is slow. kind is 'device', 'host' or 'unified'." },
 	{ "stream", device_stream, METH_NOARGS, "stream($self)\n--\n\nA new stream." },
 	{ "event", device_event, METH_NOARGS, "event($self)\n--\n\nA new event." },
 	{ "synchronize", device_synchronize, METH_NOARGS,

@@ -70,14 +70,18 @@ int info_init(PyObject *module)
 	return PyModule_AddObjectRef(module, "MemoryStats", (PyObject *)stats_type);
 }
 
-/* Puts a value, which it takes over, into the next field. */
-static void put(PyObject *tuple, Py_ssize_t *at, PyObject *value)
+void info_put(PyObject *tuple, Py_ssize_t *at, PyObject *value)
 {
 	PyStructSequence_SetItem(tuple, (*at)++, value);
 }
 
-/* A value that could not be made has left an exception and a hole: the tuple goes. */
-static PyObject *whole(PyObject *tuple)
+void info_put_numbers(PyObject *tuple, Py_ssize_t *at, const uint64_t *numbers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		info_put(tuple, at, PyLong_FromUnsignedLongLong(numbers[i]));
+}
+
+PyObject *info_whole(PyObject *tuple)
 {
 	if (!PyErr_Occurred())
 		return tuple;
@@ -104,11 +108,10 @@ PyObject *info_of_device(struct device *device, PyObject *args, PyObject *words)
 	tuple = PyStructSequence_New(info_type);
 	if (!tuple)
 		return NULL;
-	put(tuple, &at, PyUnicode_FromString(info.name));
-	put(tuple, &at, PyUnicode_FromString(info.bus_address));
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		put(tuple, &at, PyLong_FromUnsignedLongLong(numbers[i]));
-	return whole(tuple);
+	info_put(tuple, &at, PyUnicode_FromString(info.name));
+	info_put(tuple, &at, PyUnicode_FromString(info.bus_address));
+	info_put_numbers(tuple, &at, numbers, Py_ARRAY_LENGTH(numbers));
+	return info_whole(tuple);
 }
 
 PyObject *info_of_memory(struct device *device, PyObject *args, PyObject *words)
@@ -131,7 +134,6 @@ PyObject *info_of_memory(struct device *device, PyObject *args, PyObject *words)
 	tuple = PyStructSequence_New(stats_type);
 	if (!tuple)
 		return NULL;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		put(tuple, &at, PyLong_FromUnsignedLongLong(numbers[i]));
-	return whole(tuple);
+	info_put_numbers(tuple, &at, numbers, Py_ARRAY_LENGTH(numbers));
+	return info_whole(tuple);
 }

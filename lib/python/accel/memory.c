@@ -6,6 +6,8 @@
 
 #include "private.h"
 
+#include <string.h>
+
 PyTypeObject *accel_memory_type;
 
 static const char *const kind_names[] = {
@@ -15,6 +17,26 @@ static const char *const kind_names[] = {
 	[ACCEL_MEMORY_UNIFIED] = "unified",
 	[ACCEL_MEMORY_REGISTERED] = "registered",
 };
+
+const char *memory_kind_name(enum accel_memory_kind kind)
+{
+	return kind_names[kind];
+}
+
+bool memory_kind(const char *name, enum accel_memory_kind *kind)
+{
+	static const enum accel_memory_kind kinds[] = { ACCEL_MEMORY_DEVICE, ACCEL_MEMORY_HOST,
+							ACCEL_MEMORY_UNIFIED };
+
+	for (size_t i = 0; i < Py_ARRAY_LENGTH(kinds); i++)
+		if (!strcmp(name, kind_names[kinds[i]])) {
+			*kind = kinds[i];
+			return true;
+		}
+	PyErr_Format(PyExc_ValueError, "kind is '%s': it has to be 'device', 'host' or 'unified'",
+		     name);
+	return false;
+}
 
 bool memory_enter(struct memory *memory)
 {
@@ -28,10 +50,40 @@ void memory_leave(struct memory *memory)
 
 /* ---- beginning and end ---- */
 
+/*
+ * The call waits for callbacks of the stream, which need the GIL. In one of them it is refused: then
+ * all work that has used the block has ended. The work of a stream that was closed may not have.
+ */
+static int give_back_block(struct memory *root, struct accel_device *device)
+{
+	struct accel_stream *stream = root->stream ? root->stream->handle : NULL;
+	struct pool *pool = root->pool;
+	int rc;
+
+	root->child.device->busy++;
+	pool->child.busy++;
+	if (stream)
+		root->stream->child.busy++;
+	Py_BEGIN_ALLOW_THREADS
+	if (root->stream && !stream)
+		accel_device_synchronize(device);
+	rc = accel_pool_deallocate(pool->handle, stream, root->ptr, root->size, 1);
+	if (rc == -EDEADLK)
+		rc = accel_pool_deallocate(pool->handle, NULL, root->ptr, root->size, 1);
+	Py_END_ALLOW_THREADS
+	if (stream)
+		root->stream->child.busy--;
+	pool->child.busy--;
+	root->child.device->busy--;
+	return rc;
+}
+
 static int give_back(struct memory *root)
 {
 	struct accel_device *device = root->child.device->handle;
 
+	if (root->pool)
+		return give_back_block(root, device);
 	switch (root->kind) {
 	case ACCEL_MEMORY_DEVICE:
 		return accel_device_memory_deallocate(device, root->ptr, root->size);
@@ -72,6 +124,8 @@ static void memory_dealloc(PyObject *self)
 		child_drop(&memory->child);
 	else
 		Py_XDECREF((PyObject *)memory->root);
+	Py_XDECREF((PyObject *)memory->stream);
+	Py_XDECREF((PyObject *)memory->pool);
 	object_free(self, memory->child.weakrefs);
 }
 
@@ -82,6 +136,8 @@ static int memory_traverse(PyObject *self, visitproc visit, void *arg)
 	if (memory->root != memory)
 		Py_VISIT((PyObject *)memory->root);
 	Py_VISIT(memory->view.obj);
+	Py_VISIT((PyObject *)memory->stream);
+	Py_VISIT((PyObject *)memory->pool);
 	return child_traverse(self, visit, arg);
 }
 
@@ -120,6 +176,9 @@ struct request {
 	enum accel_memory_kind kind;
 	int (*make)(struct accel_device *device, struct request *request);
 	memory_allocate allocate;
+	block_allocate allocate_block;
+	struct accel_pool *pool;
+	struct accel_stream *stream;
 	int fd;
 	unsigned int flags;
 	void *ptr;
@@ -129,6 +188,13 @@ struct request {
 static int make_allocation(struct accel_device *device, struct request *request)
 {
 	return request->allocate(device, &request->ptr, request->size);
+}
+
+static int make_block(struct accel_device *device, struct request *request)
+{
+	(void)device;
+	return request->allocate_block(request->pool, request->stream, request->size, 1,
+				       &request->ptr);
 }
 
 static int make_import(struct accel_device *device, struct request *request)
@@ -177,16 +243,51 @@ static PyObject *memory_request(struct device *device, struct request *request)
 	return memory ? memory_make(memory, device, request) : NULL;
 }
 
+static bool can_be_size(Py_ssize_t size, const char *verb)
+{
+	if (size > 0)
+		return true;
+	PyErr_Format(PyExc_ValueError, "size is %zd: at least 1 byte can be %s", size, verb);
+	return false;
+}
+
 PyObject *memory_new(struct device *device, Py_ssize_t size, enum accel_memory_kind kind,
 		     memory_allocate function)
 {
 	struct request request = { .kind = kind, .make = make_allocation, .allocate = function,
 				   .size = (size_t)size };
 
-	if (size < 1)
-		return PyErr_Format(PyExc_ValueError,
-				    "size is %zd: at least 1 byte can be allocated", size);
-	return memory_request(device, &request);
+	return can_be_size(size, "allocated") ? memory_request(device, &request) : NULL;
+}
+
+PyObject *memory_of_pool(struct pool *pool, struct stream *stream, Py_ssize_t size,
+			 block_allocate allocate)
+{
+	struct request request = { .kind = pool->kind, .make = make_block,
+				   .allocate_block = allocate, .pool = pool->handle,
+				   .stream = stream ? stream->handle : NULL, .size = (size_t)size };
+	struct memory *memory;
+
+	if (!can_be_size(size, "allocated"))
+		return NULL;
+	memory = (struct memory *)memory_request(pool->child.device, &request);
+	if (memory) {
+		memory->pool = (struct pool *)Py_NewRef((PyObject *)pool);
+		memory->stream = (struct stream *)Py_XNewRef((PyObject *)stream);
+	}
+	return (PyObject *)memory;
+}
+
+/* One stream is known, so it is the caller who orders several. */
+void memory_used_on(struct memory *memory, struct stream *stream)
+{
+	struct memory *root = memory->root;
+	PyObject *before = (PyObject *)root->stream;
+
+	if (!root->pool || root->stream == stream)
+		return;
+	root->stream = (struct stream *)Py_NewRef((PyObject *)stream);
+	Py_XDECREF(before);
 }
 
 PyObject *memory_import(struct device *device, PyObject *args, PyObject *words)
@@ -213,9 +314,8 @@ PyObject *memory_register_dmabuf(struct device *device, PyObject *args, PyObject
 	if (!PyArg_ParseTupleAndKeywords(args, words, "On|p:register_dmabuf", names, &file, &size,
 					 &read_only))
 		return NULL;
-	if (size < 1)
-		return PyErr_Format(PyExc_ValueError,
-				    "size is %zd: at least 1 byte can be registered", size);
+	if (!can_be_size(size, "registered"))
+		return NULL;
 	request.size = (size_t)size;
 	request.flags = read_only ? ACCEL_REGISTER_READ_ONLY : 0;
 	request.fd = PyObject_AsFileDescriptor(file);
@@ -456,6 +556,14 @@ static PyObject *memory_get_device(PyObject *self, void *unused)
 	return Py_NewRef((PyObject *)((struct memory *)self)->root->child.device);
 }
 
+static PyObject *memory_get_pool(PyObject *self, void *unused)
+{
+	PyObject *pool = (PyObject *)((struct memory *)self)->root->pool;
+
+	(void)unused;
+	return Py_NewRef(pool ? pool : Py_None);
+}
+
 static PyObject *memory_get_freed(PyObject *self, void *unused)
 {
 	(void)unused;
@@ -496,6 +604,7 @@ static PyGetSetDef memory_values[] = {
 	{ "address", memory_get_address, NULL, "Pointer, for interfaces that take numbers.", NULL },
 	{ "kind", memory_get_kind, NULL, "'device', 'host', 'unified' or 'registered'.", NULL },
 	{ "device", memory_get_device, NULL, "Device that it belongs to.", NULL },
+	{ "pool", memory_get_pool, NULL, "Pool that it is a block of, or None.", NULL },
 	{ "freed", memory_get_freed, NULL, "Whether it was freed, or its device closed.", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

@@ -128,6 +128,7 @@ PyMODINIT_FUNC PyInit__accel(void)
 	if (!module)
 		return NULL;
 	if (error_init(module) || device_init(module) || memory_init(module) ||
+	    pool_init(module) ||
 	    stream_init(module) || event_init(module) || info_init(module) ||
 	    callback_init() ||
 	    add_constants(module)) {

@@ -18,6 +18,7 @@
 #include <structmember.h>
 
 #include <accel/accel.h>
+#include <accel/pool.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,6 +59,15 @@ struct memory {
 	unsigned int exports; /* views of others: buffers and tensors */
 	unsigned int queued; /* entries of pending.c */
 	Py_buffer view; /* what is registered */
+	struct pool *pool; /* whose block it is, counted; or NULL */
+	struct stream *stream; /* of a block: the last that has used it, counted; or NULL */
+};
+
+struct pool {
+	PyObject_HEAD
+	struct child child;
+	struct accel_pool *handle; /* NULL: closed */
+	enum accel_memory_kind kind;
 };
 
 struct queue;
@@ -78,6 +88,7 @@ struct event {
 
 extern PyTypeObject *accel_device_type;
 extern PyTypeObject *accel_memory_type;
+extern PyTypeObject *accel_pool_type;
 extern PyTypeObject *accel_stream_type;
 extern PyTypeObject *accel_event_type;
 
@@ -116,7 +127,9 @@ void child_drop(struct child *child);
 int child_traverse(PyObject *self, visitproc visit, void *arg);
 /* For weak references, a slot Py_tp_members of each type with a child. */
 extern PyMemberDef child_members[];
-/* Ends all that lives; they keep their device. */
+/* The memory that it is, or NULL if it is another object. */
+struct memory *child_memory(struct child *child);
+/* Ends all that lives, the latest first; they keep their device. */
 void children_end(struct device *device);
 /* device_enter() and busy. An exception if `alive` is false: `what` names the object. */
 bool child_enter(struct child *child, bool alive, const char *what);
@@ -131,6 +144,17 @@ int info_init(PyObject *module);
 PyObject *info_of_device(struct device *device, PyObject *args, PyObject *words);
 PyObject *info_of_memory(struct device *device, PyObject *args, PyObject *words);
 
+/* Puts a value, which it takes over, into the next field of a tuple with names. */
+void info_put(PyObject *tuple, Py_ssize_t *at, PyObject *value);
+void info_put_numbers(PyObject *tuple, Py_ssize_t *at, const uint64_t *numbers, size_t count);
+/* A value that could not be made has left an exception and a hole: then NULL, and the tuple goes. */
+PyObject *info_whole(PyObject *tuple);
+
+/* ---- pool.c ---- */
+
+int pool_init(PyObject *module);
+PyObject *pool_new(struct device *device, PyObject *args, PyObject *words);
+
 /* ---- memory.c, view.c ---- */
 
 int memory_init(PyObject *module);
@@ -140,6 +164,16 @@ PyObject *memory_new(struct device *device, Py_ssize_t size, enum accel_memory_k
 PyObject *memory_register(struct device *device, PyObject *args, PyObject *words);
 PyObject *memory_register_dmabuf(struct device *device, PyObject *args, PyObject *words);
 PyObject *memory_import(struct device *device, PyObject *args, PyObject *words);
+typedef int (*block_allocate)(struct accel_pool *pool, struct accel_stream *stream, size_t size,
+			      size_t alignment, void **ptr);
+/* Both are entered; the stream may be NULL. */
+PyObject *memory_of_pool(struct pool *pool, struct stream *stream, Py_ssize_t size,
+			 block_allocate allocate);
+/* Work was queued that uses the memory. */
+void memory_used_on(struct memory *memory, struct stream *stream);
+const char *memory_kind_name(enum accel_memory_kind kind);
+/* One that can be allocated. false with an exception. */
+bool memory_kind(const char *name, enum accel_memory_kind *kind);
 /* As device_enter(), and the memory cannot be freed before memory_leave(). */
 bool memory_enter(struct memory *memory);
 void memory_leave(struct memory *memory);

@@ -12,6 +12,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZE = 4032
 GRANULE = 64
+BASE = 1 << 32
 # Of what cannot end by itself.
 PATIENCE = 30
 OPEN, MMAP, OPENDIR, OPERATION = 64, 65, 66, 67
@@ -22,6 +23,7 @@ lib = ctypes.CDLL(None)
 lib.mock_add_sized.argtypes = (ctypes.c_uint, ctypes.c_uint64, ctypes.c_uint64)
 lib.mock_add_mappable.argtypes = (ctypes.c_uint, ctypes.c_uint64)
 lib.mock_fail.argtypes = (ctypes.c_uint, ctypes.c_uint, ctypes.c_int)
+lib.mock_memory.argtypes, lib.mock_memory.restype = (ctypes.c_uint, ctypes.c_uint64), ctypes.c_void_p
 lib.mock_quota.argtypes = (ctypes.c_uint, ctypes.c_uint64)
 
 

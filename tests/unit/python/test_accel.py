@@ -748,12 +748,12 @@ class Types(unittest.TestCase):
         self.assertTrue(os.path.exists(os.path.join(os.path.dirname(path), "py.typed")))
         ours = {"__enter__", "__exit__", "__dlpack__", "__dlpack_device__", "__len__",
                 "__getitem__", "__await__"}
-        for name in ("Device", "Memory", "Stream", "Event"):
+        for name in ("Device", "Memory", "Pool", "Stream", "Event"):
             hinted = {node.name for node in named[name].body} - {"__buffer__"}
             there = {member for member in vars(getattr(accel, name))
                      if not member.startswith("_") or member in ours}
             self.assertEqual(hinted, there, name)
-        for name in ("DeviceInfo", "MemoryStats"):
+        for name in ("DeviceInfo", "MemoryStats", "PoolStats"):
             hinted = [node.name for node in named[name].body]
             fields = [member for member in getattr(accel, name).__match_args__]
             self.assertEqual(hinted, fields)
