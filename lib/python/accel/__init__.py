@@ -29,6 +29,7 @@ from . import _accel  # noqa: E402
 from ._accel import (Device, DeviceInfo, Error, Event, Memory, MemoryStats,  # noqa: E402
                      NotPermitted, OutOfMemory, Pool, PoolStats, Stream, Timeout,
                      __version__, copy, count, open)
+from ._view import View  # noqa: E402
 
 
 class Capability(enum.IntFlag):
@@ -43,5 +44,5 @@ class Capability(enum.IntFlag):
 
 
 __all__ = ["Capability", "Device", "DeviceInfo", "Error", "Event", "Memory", "MemoryStats",
-           "NotPermitted", "OutOfMemory", "Pool", "PoolStats", "Stream", "Timeout", "copy",
-           "count", "open"]
+           "NotPermitted", "OutOfMemory", "Pool", "PoolStats", "Stream", "Timeout", "View",
+           "copy", "count", "open"]

@@ -127,8 +127,6 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 
 static PyObject *copy_operands(struct operand *operand, struct stream *stream)
 {
-	if (!same_shape(&operand[0], &operand[1]))
-		return NULL;
 	if (!operand[0].size)
 		Py_RETURN_NONE;
 	if (!stream)
@@ -136,7 +134,9 @@ static PyObject *copy_operands(struct operand *operand, struct stream *stream)
 	return copy_on_stream(operand, stream);
 }
 
-PyObject *copy_objects(PyObject *dst, PyObject *src, PyObject *stream_object)
+/* `part` is for the destination and for the source; NULL: all of both, of the same size. */
+static PyObject *copy_parts(PyObject *dst, PyObject *src, PyObject *stream_object,
+			    const struct part *part)
 {
 	struct operand operand[2];
 	struct stream *stream;
@@ -148,7 +148,9 @@ PyObject *copy_objects(PyObject *dst, PyObject *src, PyObject *stream_object)
 		goto leave_stream;
 	if (!operand_get(&operand[1], src, false, "source"))
 		goto put_destination;
-	result = copy_operands(operand, stream);
+	if (part ? operand_take(&operand[0], &part[0]) && operand_take(&operand[1], &part[1]) :
+		   same_shape(&operand[0], &operand[1]))
+		result = copy_operands(operand, stream);
 	operand_put(&operand[1]);
 put_destination:
 	operand_put(&operand[0]);
@@ -157,9 +159,65 @@ leave_stream:
 	return result;
 }
 
+PyObject *copy_objects(PyObject *dst, PyObject *src, PyObject *stream)
+{
+	return copy_parts(dst, src, stream, NULL);
+}
+
+PyObject *copy_rows(PyObject *module, PyObject *args)
+{
+	PyObject *dst, *src, *stream;
+	struct part part[2];
+	Py_ssize_t width, rows, pitch[2], offset[2];
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OOnnnnnnO:copy_rows", &dst, &src, &width, &rows, &pitch[0],
+			      &pitch[1], &offset[0], &offset[1], &stream))
+		return NULL;
+	for (int i = 0; i < 2; i++)
+		part[i] = (struct part) { .offset = (size_t)offset[i], .width = (size_t)width,
+					  .rows = (size_t)rows, .pitch = (size_t)pitch[i] };
+	return copy_parts(dst, src, stream, part);
+}
+
 /* ---- fills ---- */
 
-static PyObject *fill_host(struct memory *memory, unsigned char value, const struct stream *stream)
+/* What is repeated: 1, 2, 4 or 8 bytes. */
+struct pattern {
+	unsigned char bytes[8];
+	size_t size;
+};
+
+static bool pattern_get(struct pattern *pattern, PyObject *object)
+{
+	long value;
+
+	if (PyBytes_Check(object)) {
+		pattern->size = (size_t)PyBytes_Size(object);
+		if (pattern->size != 1 && pattern->size != 2 && pattern->size != 4 &&
+		    pattern->size != 8) {
+			PyErr_Format(PyExc_ValueError,
+				     "value has %zu bytes: a pattern has 1, 2, 4 or 8",
+				     pattern->size);
+			return false;
+		}
+		memcpy(pattern->bytes, PyBytes_AsString(object), pattern->size);
+		return true;
+	}
+	value = PyLong_AsLong(object);
+	if (value == -1 && PyErr_Occurred())
+		return false;
+	if (value < 0 || value > 255) {
+		PyErr_Format(PyExc_ValueError, "value is %ld: a byte is 0 to 255", value);
+		return false;
+	}
+	pattern->bytes[0] = (unsigned char)value;
+	pattern->size = 1;
+	return true;
+}
+
+static PyObject *fill_host(struct memory *memory, const struct pattern *pattern,
+			   const struct stream *stream)
 {
 	if (stream) {
 		PyErr_SetString(PyExc_ValueError,
@@ -173,49 +231,54 @@ static PyObject *fill_host(struct memory *memory, unsigned char value, const str
 		return NULL;
 	}
 	Py_BEGIN_ALLOW_THREADS
-	memset(memory->ptr, value, memory->size);
+	if (pattern->size == 1)
+		memset(memory->ptr, pattern->bytes[0], memory->size);
+	else
+		for (size_t at = 0; at < memory->size; at += pattern->size)
+			memcpy(memory->ptr + at, pattern->bytes, pattern->size);
 	Py_END_ALLOW_THREADS
 	Py_RETURN_NONE;
 }
 
-static PyObject *fill(struct memory *memory, unsigned char value, struct stream *stream)
+static PyObject *fill(struct memory *memory, const struct pattern *pattern, struct stream *stream)
 {
 	struct accel_device *device = memory->root->child.device->handle;
 	enum accel_memory_kind kind = memory->root->kind;
 	int rc;
 
+	if (memory->size % pattern->size)
+		return PyErr_Format(PyExc_ValueError,
+				    "the memory has %zu bytes: no multiple of the %zu of value",
+				    memory->size, pattern->size);
 	if (!memory->size)
 		Py_RETURN_NONE;
 	if (kind != ACCEL_MEMORY_DEVICE && kind != ACCEL_MEMORY_UNIFIED)
-		return fill_host(memory, value, stream);
+		return fill_host(memory, pattern, stream);
 	Py_BEGIN_ALLOW_THREADS
 	if (stream)
-		rc = accel_async_device_memory_set(device, stream->handle, memory->ptr, value,
-						   memory->size);
+		rc = accel_async_device_memory_fill(device, stream->handle, memory->ptr,
+						    pattern->bytes, pattern->size, memory->size, 0);
 	else
-		rc = accel_device_memory_set(device, memory->ptr, value, memory->size);
+		rc = accel_device_memory_fill(device, memory->ptr, pattern->bytes, pattern->size,
+					      memory->size, 0);
 	Py_END_ALLOW_THREADS
 	if (stream && !rc)
 		memory_used_on(memory, stream);
 	return error_none(rc);
 }
 
-PyObject *copy_fill(struct memory *memory, PyObject *object, PyObject *stream_object)
+PyObject *copy_fill(struct memory *memory, PyObject *value, PyObject *stream_object)
 {
+	struct pattern pattern;
 	struct stream *stream;
 	PyObject *result = NULL;
-	long value = PyLong_AsLong(object);
 
-	if (value == -1 && PyErr_Occurred())
+	if (!pattern_get(&pattern, value))
 		return NULL;
-	if (value < 0 || value > 255) {
-		PyErr_Format(PyExc_ValueError, "value is %ld: a byte is 0 to 255", value);
-		return NULL;
-	}
 	if (!copy_stream(stream_object, &stream))
 		return NULL;
 	if (memory_enter(memory)) {
-		result = fill(memory, (unsigned char)value, stream);
+		result = fill(memory, &pattern, stream);
 		memory_leave(memory);
 	}
 	copy_stream_done(stream);

@@ -501,6 +501,11 @@ static PyObject *memory_subscript(PyObject *self, PyObject *key)
 	return (PyObject *)slice;
 }
 
+static PyObject *memory_view(PyObject *self, PyObject *args, PyObject *words)
+{
+	return call_package("accel._view", "View", self, args, words);
+}
+
 static Py_ssize_t memory_length(PyObject *self)
 {
 	return (Py_ssize_t)((struct memory *)self)->size;
@@ -577,7 +582,13 @@ static PyMethodDef memory_methods[] = {
 	  "copy_to($self, destination, stream=None)\n--\n\naccel.copy(destination, self, stream)" },
 	{ "fill", WORDS(memory_fill), METH_VARARGS | METH_KEYWORDS,
 	  "fill($self, value, stream=None)\n--\n\n"
-	  "Sets every byte to value, 0 to 255. On a stream it is queued." },
+	  "Sets every byte to value, 0 to 255, or repeats it: bytes of 1, 2, 4 or 8. On a stream it "
+	  "is queued." },
+	{ "view", WORDS(memory_view), METH_VARARGS | METH_KEYWORDS,
+	  "view($self, dtype='uint8', shape=None)\n--\n\n"
+	  "An array over the memory: a View. dtype is a name such as 'float32', a format of struct, "
+	  "or a\n"
+	  "type of NumPy; shape an int or a tuple of ints, and None is one dimension." },
 	{ "tobytes", memory_tobytes, METH_NOARGS,
 	  "tobytes($self)\n--\n\nA copy of what is in it." },
 	{ "export", memory_export, METH_NOARGS,

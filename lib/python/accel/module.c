@@ -50,14 +50,26 @@ PyObject *exit_block(PyObject *args, PyObject *result)
 	Py_RETURN_NONE;
 }
 
+PyObject *call_package(const char *module_name, const char *name, PyObject *self, PyObject *args,
+		       PyObject *words)
+{
+	PyObject *module = PyImport_ImportModule(module_name), *first = PyTuple_Pack(1, self);
+	PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+	PyObject *all = first && args ? PySequence_Concat(first, args) : Py_XNewRef(first);
+	PyObject *result = function && all ? PyObject_Call(function, all, words) : NULL;
+
+	Py_XDECREF(all);
+	Py_XDECREF(function);
+	Py_XDECREF(first);
+	Py_XDECREF(module);
+	return result;
+}
+
 PyObject *await_with(PyObject *self, const char *function)
 {
-	PyObject *module = PyImport_ImportModule("accel._asyncio"), *coroutine, *iterator;
+	PyObject *coroutine = call_package("accel._asyncio", function, self, NULL, NULL);
+	PyObject *iterator;
 
-	if (!module)
-		return NULL;
-	coroutine = PyObject_CallMethod(module, function, "O", self);
-	Py_DECREF(module);
 	if (!coroutine)
 		return NULL;
 	iterator = PyObject_CallMethod(coroutine, "__await__", NULL);
@@ -95,6 +107,7 @@ static PyMethodDef functions[] = {
 	  "Copies between device memory and anything with the buffer protocol, of the same "
 	  "size.\n"
 	  "With a stream the copy is queued: both are held until it has ended." },
+	{ "copy_rows", copy_rows, METH_VARARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
 

@@ -102,3 +102,28 @@ void operand_cut(struct operand *operand, const struct operand *rows)
 	operand->pitch = rows->width;
 	operand->rows = rows->rows;
 }
+
+/* Also sums that do not fit are outside. */
+static bool part_fits(const struct operand *operand, const struct part *part)
+{
+	size_t last;
+
+	return operand->rows == 1 && part->width && part->rows &&
+		!__builtin_mul_overflow(part->rows - 1, part->pitch, &last) &&
+		!__builtin_add_overflow(last, part->width, &last) &&
+		!__builtin_add_overflow(last, part->offset, &last) && last <= operand->size;
+}
+
+bool operand_take(struct operand *operand, const struct part *part)
+{
+	if (!part_fits(operand, part)) {
+		PyErr_SetString(PyExc_ValueError, "the rows are outside of the memory");
+		return false;
+	}
+	operand->ptr += part->offset;
+	operand->size = part->width * part->rows;
+	operand->width = part->width;
+	operand->rows = part->rows;
+	operand->pitch = part->pitch;
+	return true;
+}

@@ -198,16 +198,29 @@ struct operand {
 	size_t pitch;
 };
 
+/* Rows of an operand whose bytes are contiguous. */
+struct part {
+	size_t offset;
+	size_t width;
+	size_t rows;
+	size_t pitch;
+};
+
 /* false with an exception; then there is nothing to put. */
 bool operand_get(struct operand *operand, PyObject *object, bool writable, const char *name);
 void operand_put(struct operand *operand);
 /* Makes a whole one look like rows. */
 void operand_cut(struct operand *operand, const struct operand *rows);
 
+/* Leaves these rows; false with an exception. */
+bool operand_take(struct operand *operand, const struct part *part);
+
 /* ---- copy.c ---- */
 
 /* None, or NULL with an exception. Streams may be None. */
 PyObject *copy_objects(PyObject *dst, PyObject *src, PyObject *stream);
+/* For accel._view: destination, source, width, rows, two pitches, two offsets, stream. */
+PyObject *copy_rows(PyObject *module, PyObject *args);
 PyObject *copy_fill(struct memory *memory, PyObject *value, PyObject *stream);
 /* A stream, entered; or *stream NULL for None. false with an exception. */
 bool copy_stream(PyObject *object, struct stream **stream);
@@ -285,6 +298,9 @@ PyObject *object_new(PyTypeObject *type);
 void object_free(PyObject *self, PyObject *weakrefs);
 /* The result of the end of a with block: an exception that comes out of it hides no other. */
 PyObject *exit_block(PyObject *args, PyObject *result);
+/* Calls a function of a module of the package with self and the arguments. */
+PyObject *call_package(const char *module, const char *function, PyObject *self, PyObject *args,
+		       PyObject *words);
 /* The iterator of `await self`: what the function of accel._asyncio returns. */
 PyObject *await_with(PyObject *self, const char *function);
 /* A method that takes keywords, in a table of methods. */
