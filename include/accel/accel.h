@@ -1249,6 +1249,20 @@ int accel_stream_wait_fence(struct accel_stream *stream, int fd);
  */
 int accel_device_synchronize(struct accel_device *dev);
 
+/**
+ * accel_device_synchronize_until() - accel_device_synchronize() up to a time
+ * @dev: handle
+ * @deadline: when to give up: CLOCK_MONOTONIC as this process sees it, in nanoseconds, absolute; a
+ *	time in the past does not wait, UINT64_MAX is never
+ *
+ * Waits as accel_device_synchronize() does, but not after @deadline. The work is not affected if
+ * the time is over.
+ *
+ * Return: as accel_device_synchronize(); ``-ETIME`` (work of a stream has not ended by @deadline,
+ * and no stream of the calling thread with a lower number has failed).
+ */
+int accel_device_synchronize_until(struct accel_device *dev, uint64_t deadline);
+
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 /**

@@ -606,18 +606,24 @@ static bool next_stream(struct device *dev, struct snapshot *at)
 /*
  * The error of a stream belongs to the stream: accel_device_synchronize() returns it to the
  * thread that has created the stream, and to no other layer of the process. The error of a
- * destroyed stream is not returned.
+ * destroyed stream is not returned. What a wait returns may be the error of the work, which -ETIME
+ * is one of, too.
  */
-static int settle_one(const struct snapshot *at)
+static int settle_one(const struct snapshot *at, uint64_t deadline)
 {
-	int err = wait_all(at->stream, at->last, NEVER);
+	struct device *dev = at->stream->dev;
+	int err = wait_all(at->stream, at->last, deadline);
 
 	if (err == -ENODEV || err == -ESTALE)
-		return general_error(at->stream->dev, err);
+		return general_error(dev, err);
+	if (err == -ETIME &&
+	    (LOAD(at->stream->pending) || ticket_status(dev, at->last) == -EINPROGRESS))
+		return fail(err, "%s: the work of a stream has not ended by the deadline",
+			    dev->name);
 	return err && at->own ? stream_error(at->stream, err) : 0;
 }
 
-int accel_device_synchronize(struct accel_device *handle)
+int accel_device_synchronize_until(struct accel_device *handle, uint64_t deadline)
 {
 	KEEP_ERRNO;
 	struct device *dev;
@@ -631,11 +637,16 @@ int accel_device_synchronize(struct accel_device *handle)
 				      "its own is one of them");
 	err = device_alive(dev);
 	while (next_stream(dev, &at)) {
-		failed = settle_one(&at);
+		failed = settle_one(&at, deadline);
 		err = err ? err : failed;
 	}
 	reap(dev);
 	return err;
+}
+
+int accel_device_synchronize(struct accel_device *dev)
+{
+	return accel_device_synchronize_until(dev, NEVER);
 }
 
 static int clear_once(struct stream *stream)

@@ -13,7 +13,7 @@ run() { # folder of the modules, what is preloaded, options
 	local modules=$1 preload=$2
 	shift 2
 	# Two folders above the modules with sanitizers there are no libraries.
-	timeout 120 env LD_LIBRARY_PATH="$out/lib" LD_PRELOAD="$preload" PYTHONPATH="$modules" \
+	timeout 300 env LD_LIBRARY_PATH="$out/lib" LD_PRELOAD="$preload" PYTHONPATH="$modules" \
 		/usr/bin/python3 -m pytest -p no:xdist tests/unit/python "$@"
 }
 

@@ -117,6 +117,7 @@ static void refuse_device(struct accel_device *bad, const char *words)
 	refused(accel_device_reset(bad), -EINVAL, words);
 	refused(accel_device_lost_fd(bad, &fd), -EINVAL, words);
 	refused(accel_device_synchronize(bad), -EINVAL, words);
+	refused(accel_device_synchronize_until(bad, 0), -EINVAL, words);
 	refused(accel_device_memory_stats(bad, &total, &available), -EINVAL, words);
 	refused(accel_memory_stats_full(bad, &stats), -EINVAL, words);
 	refused(accel_stream_create(bad, &more), -EINVAL, words);

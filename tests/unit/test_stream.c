@@ -91,7 +91,11 @@ static void test_busy_then_done(void)
 	ok(accel_stream_query(stream) == -EINPROGRESS);
 	refused(accel_stream_synchronize_until(stream, 0), -ETIME, "deadline");
 	refused(accel_stream_synchronize_until(stream, now() + 1000000), -ETIME, "deadline");
+	refused(accel_device_synchronize_until(dev, 0), -ETIME, "by the deadline");
+	refused(accel_device_synchronize_until(dev, now() + 1000000), -ETIME, "by the deadline");
 	mock_release(0);
+	expect(accel_device_synchronize_until(dev, UINT64_MAX), 0);
+	expect(accel_device_synchronize_until(dev, 0), 0);
 	expect(accel_stream_synchronize(stream), 0);
 	expect(accel_stream_query(stream), 0);
 	ok(!memcmp(mock_memory(0, MOCK_BASE), host, SIZE));

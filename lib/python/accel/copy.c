@@ -46,18 +46,53 @@ static bool same_shape(struct operand *dst, struct operand *src)
 	return false;
 }
 
-static PyObject *copy_now(const struct operand *dst, const struct operand *src)
+struct copy {
+	const struct operand *dst;
+	const struct operand *src;
+};
+
+static int copy_part(void *data, size_t begin, size_t number)
 {
+	const struct copy *copy = data;
+
+	return accel_memory_copy(copy->dst->ptr + begin, copy->src->ptr + begin, number);
+}
+
+static int copy_part_rows(void *data, size_t begin, size_t number)
+{
+	const struct copy *copy = data;
+	const struct operand *dst = copy->dst, *src = copy->src;
+
+	return accel_memory_copy_2d(dst->ptr + begin * dst->pitch, dst->pitch,
+				    src->ptr + begin * src->pitch, src->pitch, dst->width, number);
+}
+
+static bool overlap(const struct operand *dst, const struct operand *src)
+{
+	return dst->ptr < src->ptr + src->pitch * src->rows &&
+		src->ptr < dst->ptr + dst->pitch * dst->rows;
+}
+
+/* Parts of what overlaps might overwrite what is copied later. */
+int copy_wait(const struct operand *dst, const struct operand *src)
+{
+	struct copy copy = { dst, src };
+	bool flat = dst->rows == 1;
+	wait_part function = flat ? copy_part : copy_part_rows;
+	size_t count = flat ? dst->size : dst->rows;
 	int rc;
 
+	if (!overlap(dst, src))
+		return wait_in_parts(function, &copy, count, flat ? 1 : dst->width);
 	Py_BEGIN_ALLOW_THREADS
-	if (dst->rows == 1)
-		rc = accel_memory_copy(dst->ptr, src->ptr, dst->size);
-	else
-		rc = accel_memory_copy_2d(dst->ptr, dst->pitch, src->ptr, src->pitch, dst->width,
-					  dst->rows);
+	rc = function(&copy, 0, count);
 	Py_END_ALLOW_THREADS
-	return error_none(rc);
+	return rc;
+}
+
+static PyObject *copy_now(const struct operand *dst, const struct operand *src)
+{
+	return wait_result(copy_wait(dst, src));
 }
 
 /* ---- on a stream ---- */
@@ -240,10 +275,27 @@ static PyObject *fill_host(struct memory *memory, const struct pattern *pattern,
 	Py_RETURN_NONE;
 }
 
+struct fill {
+	const struct memory *memory;
+	const struct pattern *pattern;
+};
+
+static int fill_part(void *data, size_t begin, size_t number)
+{
+	const struct fill *fill = data;
+	const struct memory *memory = fill->memory;
+	size_t size = fill->pattern->size;
+
+	return accel_device_memory_fill(memory->root->child.device->handle,
+					memory->ptr + begin * size, fill->pattern->bytes, size,
+					number * size, 0);
+}
+
 static PyObject *fill(struct memory *memory, const struct pattern *pattern, struct stream *stream)
 {
 	struct accel_device *device = memory->root->child.device->handle;
 	enum accel_memory_kind kind = memory->root->kind;
+	struct fill all = { memory, pattern };
 	int rc;
 
 	if (memory->size % pattern->size)
@@ -254,15 +306,14 @@ static PyObject *fill(struct memory *memory, const struct pattern *pattern, stru
 		Py_RETURN_NONE;
 	if (kind != ACCEL_MEMORY_DEVICE && kind != ACCEL_MEMORY_UNIFIED)
 		return fill_host(memory, pattern, stream);
+	if (!stream)
+		return wait_result(wait_in_parts(fill_part, &all, memory->size / pattern->size,
+						 pattern->size));
 	Py_BEGIN_ALLOW_THREADS
-	if (stream)
-		rc = accel_async_device_memory_fill(device, stream->handle, memory->ptr,
-						    pattern->bytes, pattern->size, memory->size, 0);
-	else
-		rc = accel_device_memory_fill(device, memory->ptr, pattern->bytes, pattern->size,
-					      memory->size, 0);
+	rc = accel_async_device_memory_fill(device, stream->handle, memory->ptr, pattern->bytes,
+					    pattern->size, memory->size, 0);
 	Py_END_ALLOW_THREADS
-	if (stream && !rc)
+	if (!rc)
 		memory_used_on(memory, stream);
 	return error_none(rc);
 }

@@ -162,12 +162,10 @@ static PyObject *device_close(PyObject *self, PyObject *unused)
 		Py_RETURN_NONE;
 	if (!can_close(device))
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS
-	rc = accel_device_synchronize(device->handle);
-	Py_END_ALLOW_THREADS
-	if (rc == -EDEADLK) {
+	rc = wait_device(device->handle);
+	if (rc == -EDEADLK || rc == 1) {
 		device->closing = false;
-		return error_raise(rc);
+		return wait_result(rc);
 	}
 	pending_wait_device(device);
 	device_end(device);
@@ -309,12 +307,10 @@ static PyObject *device_synchronize(PyObject *self, PyObject *unused)
 	(void)unused;
 	if (!device_enter(device))
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS
-	rc = accel_device_synchronize(device->handle);
-	Py_END_ALLOW_THREADS
-	if (rc != -EDEADLK && rc != -ENODEV && rc != -ESTALE && rc != -EPERM)
+	rc = wait_device(device->handle);
+	if (rc != 1 && rc != -EDEADLK && rc != -ENODEV && rc != -ESTALE && rc != -EPERM)
 		rc = own_failure(device);
-	result = error_none(rc);
+	result = wait_result(rc);
 	pending_reap_all();
 	device_leave(device);
 	return result;
@@ -398,8 +394,8 @@ static PyMethodDef device_methods[] = {
 	  "close($self)\n--\n\n"
 	  "Waits for what is queued, and ends all memory, streams and events of this object.\n"
 	  "A second time it does nothing." },
-	{ "__enter__", device_enter_block, METH_NOARGS, NULL },
-	{ "__exit__", device_exit_block, METH_VARARGS, NULL },
+	{ "__enter__", device_enter_block, METH_NOARGS, ENTER_DOC },
+	{ "__exit__", device_exit_block, METH_VARARGS, EXIT_DOC },
 	{ NULL, NULL, 0, NULL },
 };
 

@@ -111,17 +111,14 @@ static PyObject *event_synchronize(PyObject *self, PyObject *args, PyObject *wor
 {
 	static char *names[] = { "timeout", NULL };
 	struct event *event = (struct event *)self;
-	PyObject *timeout = Py_None, *result = NULL;
+	PyObject *timeout = Py_None, *result;
 	uint64_t deadline;
-	int rc;
 
 	if (!PyArg_ParseTupleAndKeywords(args, words, "|O:synchronize", names, &timeout))
 		return NULL;
 	if (!wait_deadline(timeout, &deadline) || !event_enter(event))
 		return NULL;
-	rc = wait_event(event->handle, deadline);
-	if (rc != 1)
-		result = error_none(rc);
+	result = wait_result(wait_event(event->handle, deadline));
 	event_leave(event);
 	pending_reap(event->queue);
 	return result;
@@ -165,6 +162,20 @@ static PyObject *event_close(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
+static PyObject *event_enter_block(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (!event_enter((struct event *)self))
+		return NULL;
+	event_leave((struct event *)self);
+	return Py_NewRef(self);
+}
+
+static PyObject *event_exit_block(PyObject *self, PyObject *args)
+{
+	return exit_block(args, event_close(self, NULL));
+}
+
 static PyObject *event_repr(PyObject *self)
 {
 	const struct event *event = (const struct event *)self;
@@ -196,6 +207,8 @@ static PyMethodDef event_methods[] = {
 	  "elapsed_ns($self, end)\n--\n\nNanoseconds from this event to that one." },
 	{ "close", event_close, METH_NOARGS,
 	  "close($self)\n--\n\nEnds the event. Streams that wait for it still do." },
+	{ "__enter__", event_enter_block, METH_NOARGS, ENTER_DOC },
+	{ "__exit__", event_exit_block, METH_VARARGS, EXIT_DOC },
 	{ NULL, NULL, 0, NULL },
 };
 

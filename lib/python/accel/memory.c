@@ -456,23 +456,22 @@ static PyObject *memory_fill(PyObject *self, PyObject *args, PyObject *words)
 static PyObject *memory_tobytes(PyObject *self, PyObject *unused)
 {
 	struct memory *memory = (struct memory *)self;
-	PyObject *bytes;
-	int rc = 0;
+	struct operand src = { .ptr = memory->ptr, .size = memory->size, .width = memory->size,
+			       .rows = 1, .pitch = memory->size }, dst = src;
+	PyObject *bytes, *copied;
 
 	(void)unused;
 	if (!memory_enter(memory))
 		return NULL;
 	bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)memory->size);
-	if (bytes && memory->size) {
-		Py_BEGIN_ALLOW_THREADS
-		rc = accel_memory_copy(PyBytes_AsString(bytes), memory->ptr, memory->size);
-		Py_END_ALLOW_THREADS
+	if (bytes) {
+		dst.ptr = PyBytes_AsString(bytes);
+		copied = wait_result(copy_wait(&dst, &src));
+		if (!copied)
+			Py_CLEAR(bytes);
+		Py_XDECREF(copied);
 	}
 	memory_leave(memory);
-	if (rc) {
-		Py_DECREF(bytes);
-		return error_raise(rc);
-	}
 	return bytes;
 }
 
@@ -605,8 +604,8 @@ static PyMethodDef memory_methods[] = {
 	{ "__dlpack_device__", memory_dlpack_device, METH_NOARGS,
 	  "__dlpack_device__($self)\n--\n\n"
 	  "(1, 0) where the processor can read it, (12, index) elsewhere." },
-	{ "__enter__", memory_enter_block, METH_NOARGS, NULL },
-	{ "__exit__", memory_exit_block, METH_VARARGS, NULL },
+	{ "__enter__", memory_enter_block, METH_NOARGS, ENTER_DOC },
+	{ "__exit__", memory_exit_block, METH_VARARGS, EXIT_DOC },
 	{ NULL, NULL, 0, NULL },
 };
 

@@ -281,8 +281,8 @@ static PyMethodDef pool_methods[] = {
 	  "Gives free memory back to the device, as long as keep bytes stay free." },
 	{ "close", pool_close, METH_NOARGS,
 	  "close($self)\n--\n\nFrees all blocks, and ends the pool. A second time it does nothing." },
-	{ "__enter__", pool_enter_block, METH_NOARGS, NULL },
-	{ "__exit__", pool_exit_block, METH_VARARGS, NULL },
+	{ "__enter__", pool_enter_block, METH_NOARGS, ENTER_DOC },
+	{ "__exit__", pool_exit_block, METH_VARARGS, EXIT_DOC },
 	{ NULL, NULL, 0, NULL },
 };
 

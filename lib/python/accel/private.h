@@ -217,8 +217,10 @@ bool operand_take(struct operand *operand, const struct part *part);
 
 /* ---- copy.c ---- */
 
-/* None, or NULL with an exception. Streams may be None. */
+/* None, or NULL with an exception. Streams may be None. Without a stream a signal ends them. */
 PyObject *copy_objects(PyObject *dst, PyObject *src, PyObject *stream);
+/* The same as wait_in_parts() for operands of one shape. */
+int copy_wait(const struct operand *dst, const struct operand *src);
 /* For accel._view: destination, source, width, rows, two pitches, two offsets, stream. */
 PyObject *copy_rows(PyObject *module, PyObject *args);
 PyObject *copy_fill(struct memory *memory, PyObject *value, PyObject *stream);
@@ -264,6 +266,14 @@ bool wait_deadline(PyObject *timeout, uint64_t *deadline);
 /* 0 or a negative errno of libaccel; 1 with an exception, that of a signal. Gives up the GIL. */
 int wait_stream(struct accel_stream *stream, uint64_t deadline);
 int wait_event(struct accel_event *event, uint64_t deadline);
+int wait_device(struct accel_device *device);
+/* Clears the error of the stream. */
+int wait_clear(struct accel_stream *stream);
+/* Calls a function for parts of `count` things of `size` bytes, each of which waits for its part. */
+typedef int (*wait_part)(void *data, size_t begin, size_t number);
+int wait_in_parts(wait_part function, void *data, size_t count, size_t size);
+/* None, or NULL with an exception: also for 1. */
+PyObject *wait_result(int rc);
 
 /* ---- callback.c ---- */
 
@@ -298,6 +308,9 @@ PyObject *object_new(PyTypeObject *type);
 void object_free(PyObject *self, PyObject *weakrefs);
 /* The result of the end of a with block: an exception that comes out of it hides no other. */
 PyObject *exit_block(PyObject *args, PyObject *result);
+#define ENTER_DOC "__enter__($self)\n--\n\nReturns itself."
+#define EXIT_DOC "__exit__($self, kind, value, trace, /)\n--\n\n" \
+	"Ends it. An exception of the with block is not hidden by another one."
 /* Calls a function of a module of the package with self and the arguments. */
 PyObject *call_package(const char *module, const char *function, PyObject *self, PyObject *args,
 		       PyObject *words);

@@ -69,17 +69,14 @@ static PyObject *stream_synchronize(PyObject *self, PyObject *args, PyObject *wo
 {
 	static char *names[] = { "timeout", NULL };
 	struct stream *stream = (struct stream *)self;
-	PyObject *timeout = Py_None, *result = NULL;
+	PyObject *timeout = Py_None, *result;
 	uint64_t deadline;
-	int rc;
 
 	if (!PyArg_ParseTupleAndKeywords(args, words, "|O:synchronize", names, &timeout))
 		return NULL;
 	if (!wait_deadline(timeout, &deadline) || !stream_enter(stream))
 		return NULL;
-	rc = wait_stream(stream->handle, deadline);
-	if (rc != 1)
-		result = error_none(rc);
+	result = wait_result(wait_stream(stream->handle, deadline));
 	stream_leave(stream);
 	pending_reap(stream->queue);
 	return result;
@@ -107,15 +104,11 @@ static PyObject *stream_clear(PyObject *self, PyObject *unused)
 {
 	struct stream *stream = (struct stream *)self;
 	PyObject *result;
-	int rc;
 
 	(void)unused;
 	if (!stream_enter(stream))
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS
-	rc = accel_stream_clear(stream->handle);
-	Py_END_ALLOW_THREADS
-	result = error_none(rc);
+	result = wait_result(wait_clear(stream->handle));
 	stream_leave(stream);
 	return result;
 }
@@ -335,8 +328,8 @@ static PyMethodDef stream_methods[] = {
 	  "What is queued later does not start before the fence, a sync_file of any driver." },
 	{ "close", stream_close, METH_NOARGS,
 	  "close($self)\n--\n\nEnds the stream. What is queued still runs." },
-	{ "__enter__", stream_enter_block, METH_NOARGS, NULL },
-	{ "__exit__", stream_exit_block, METH_VARARGS, NULL },
+	{ "__enter__", stream_enter_block, METH_NOARGS, ENTER_DOC },
+	{ "__exit__", stream_exit_block, METH_VARARGS, EXIT_DOC },
 	{ NULL, NULL, 0, NULL },
 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Preloaded beside the mock: counts calls of accel_event_query() by the Python module, and stops one of
- * accel_event_record().
+ * accel_event_record(). Raises a signal.
  */
 
 #include <accel/accel.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 static atomic_uint queries;
@@ -60,6 +61,14 @@ void record_wait_stopped(void)
 void record_continue(void)
 {
 	record_set(RECORD_PASSES);
+}
+
+/* For mock_before(): a function in Python would run the handler of the signal itself. */
+__attribute__((visibility("default"))) void raise_alarm(void);
+
+void raise_alarm(void)
+{
+	raise(SIGALRM);
 }
 
 /* The module has loaded the library, though not for all to see: RTLD_NEXT would not find it. */

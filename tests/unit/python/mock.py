@@ -86,16 +86,17 @@ def held(node=0):
 
 
 @contextlib.contextmanager
-def alarm():
-    """A signal raises an InterruptedError soon."""
+def alarm(seconds=0.05):
+    """A signal raises an InterruptedError then."""
     def interrupt(*_):
         raise InterruptedError("a signal")
 
     old = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
 
 

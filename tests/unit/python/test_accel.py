@@ -6,6 +6,7 @@ import copy
 import ctypes
 import errno
 import gc
+import inspect
 import importlib.util
 import os
 import pickle
@@ -763,6 +764,9 @@ class Types(unittest.TestCase):
             thing = getattr(accel, name)
             self.assertTrue(thing.__doc__, name)
             for member, value in vars(thing).items() if isinstance(thing, type) else ():
-                if not member.startswith("_") and name not in ("Error", "Capability"):
+                if (not member.startswith("_") or member in ("__enter__", "__exit__")) and \
+                        name not in ("Error", "Capability"):
                     slots = getattr(thing, "__slots__", {})
                     self.assertTrue(value.__doc__ or slots[member], f"{name}.{member}")
+                    if callable(value):
+                        self.assertTrue(inspect.signature(value), f"{name}.{member}")

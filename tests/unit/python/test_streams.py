@@ -524,12 +524,63 @@ class Threads(mock.Card):
         with held():
             memory.copy_from(registered, stream)
             event = stream.record()
-            for wait in (stream.synchronize, event.synchronize, registered.free):
+            for wait in (stream.synchronize, event.synchronize, registered.free,
+                         self.device.synchronize, self.device.close):
                 with mock.alarm():
                     self.refuses(InterruptedError, "a signal", wait)
-                self.assertFalse(registered.freed)
+                self.assertFalse(registered.freed or self.device.closed)
         stream.synchronize()
         registered.free()
+
+    def test_signals_end_copies(self):
+        """Between their parts, the first of which has 1 MiB."""
+        size = 4 << 20
+        lib.mock_add_sized(5, size, size)
+        with accel.open(2) as device:
+            memory, host = device.allocate(size), device.allocate_host(size)
+            table = host.view("uint8", (size >> 10, 1 << 10))
+            for call, number in ((lambda: memory.copy_from(host), mock.COPY), (memory.tobytes, mock.COPY),
+                                 (lambda: memory.fill(1), mock.FILL),
+                                 (lambda: table[:, :512].copy_from(memory[:size // 2]), mock.COPY)):
+                before = lib.mock_calls(number)
+                with mock.alarm(60):
+                    lib.mock_before(number, lib.raise_alarm)
+                    self.refuses(InterruptedError, "a signal", call)
+                    self.assertEqual(lib.mock_calls(number), before + 1)
+                call()
+
+    def test_copies_of_many_parts(self):
+        size = (5 << 20) + 3
+        lib.mock_add_sized(5, 6 << 20, 6 << 20)
+        data = random.Random(1).randbytes(size)
+        with accel.open(2) as device:
+            memory, host = device.allocate(size), device.allocate_host(size)
+            memory.copy_from(data)
+            self.assertEqual(memory.tobytes(), data)
+            host.copy_from(data)
+            # What overlaps is copied as a whole.
+            host[1:].copy_from(host[:-1])
+            self.assertEqual(host.tobytes(), data[:1] + data[:-1])
+            memory.fill(7)
+            self.assertEqual(memory.tobytes(), b"\7" * size)
+
+    def test_work_that_fails_with_etime(self):
+        """It is no end of a slice of the wait."""
+        fence, stream = lib.mock_fence(), self.device.stream()
+        stream.wait_fence(fence)
+        event = stream.record()
+        lib.mock_fence_signal(fence, -errno.ETIME)
+        with mock.alarm(mock.PATIENCE):
+            for wait in (stream.synchronize, event.synchronize, self.device.synchronize):
+                self.fails(errno.ETIME, wait)
+        os.close(fence)
+
+    def test_event_in_with(self):
+        stream = self.device.stream()
+        with stream.record() as event:
+            event.synchronize()
+        self.assertTrue(event.closed)
+        self.refuses(ValueError, "the event is closed", event.__enter__)
 
 
 class Gone(mock.Card):
