@@ -44,7 +44,7 @@ def version():
 
 def left_out(abi):
     """Names that a wheel does not have."""
-    return ("__pycache__",) if abi == "cp311" else ("__pycache__", "_accel.abi3.so", "__init__.pyi")
+    return ("__pycache__",) if abi == "cp311" else ("__pycache__", "_accel.abi3.so", "*.pyi")
 
 
 class Build(build):

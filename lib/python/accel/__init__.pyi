@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: MIT
 import enum
-from collections.abc import Callable, Generator, Iterable, Sequence
+from _typeshed import structseq
+from collections.abc import Callable, Generator, Iterable
 from types import TracebackType
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Final, Literal, Protocol, final
 from typing_extensions import Buffer, CapsuleType, Self
+
+from ._view import View as View
+
+__all__ = ["Capability", "Device", "DeviceInfo", "Error", "Event", "Memory", "MemoryStats",
+           "NotPermitted", "OutOfMemory", "Pool", "PoolStats", "Stream", "Timeout", "View",
+           "copy", "count", "open"]
 
 __version__: str
 
 class _HasFileno(Protocol):
     def fileno(self) -> int: ...
-
-_Source: TypeAlias = float | Sequence[Any] | View | Memory | Buffer
 
 class Error(OSError): ...
 class Timeout(Error, TimeoutError): ...
@@ -26,7 +31,11 @@ class Capability(enum.IntFlag):
     VERIFY = ...
 
 @final
-class DeviceInfo(tuple[Any, ...]):
+class DeviceInfo(structseq[Any], tuple[Any, ...]):
+    __match_args__: Final = (
+        "name", "bus_address", "memory_size", "granule", "max_transfer", "max_alignment",
+        "max_host_bytes", "max_host_ranges", "capabilities", "engines", "dma_bits", "node",
+        "copy_align")
     @property
     def name(self) -> str: ...
     @property
@@ -55,7 +64,11 @@ class DeviceInfo(tuple[Any, ...]):
     def copy_align(self) -> int: ...
 
 @final
-class MemoryStats(tuple[int, ...]):
+class MemoryStats(structseq[Any], tuple[int, ...]):
+    __match_args__: Final = (
+        "total", "used", "free", "dirty", "quarantined", "mine", "mine_allocs", "user", "user_max",
+        "largest_free", "allocs", "alloc_failures", "bytes_h2d", "bytes_d2h", "bytes_d2d",
+        "bytes_filled", "bytes_scrubbed", "transfers")
     @property
     def total(self) -> int: ...
     @property
@@ -94,7 +107,12 @@ class MemoryStats(tuple[int, ...]):
     def transfers(self) -> int: ...
 
 @final
-class PoolStats(tuple[Any, ...]):
+class PoolStats(structseq[Any], tuple[Any, ...]):
+    __match_args__: Final = (
+        "chunk_bytes", "peak_chunk_bytes", "used_bytes", "free_bytes", "waiting_bytes",
+        "largest_free", "bytes", "peak_bytes", "total_bytes", "blocks", "total_blocks", "failures",
+        "free_blocks", "chunks", "grown", "taken_over", "corruptions", "metadata_bytes",
+        "fragmentation")
     @property
     def chunk_bytes(self) -> int: ...
     @property
@@ -191,32 +209,6 @@ class Memory:
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None, /) -> None: ...
-
-class View:
-    memory: Memory
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    def __init__(self, memory: Memory, dtype: object = "uint8",
-                 shape: int | Iterable[int] | None = None) -> None: ...
-    @property
-    def itemsize(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
-    @property
-    def ndim(self) -> int: ...
-    def copy_from(self, source: _Source, stream: Stream | None = None) -> None: ...
-    def copy_to(self, destination: View | Memory | Buffer,
-                stream: Stream | None = None) -> None: ...
-    def fill(self, value: float, stream: Stream | None = None) -> None: ...
-    def tobytes(self) -> bytes: ...
-    def tolist(self) -> Any: ...
-    def __len__(self) -> int: ...
-    def __getitem__(self, key: Any) -> Any: ...
-    def __setitem__(self, key: Any, value: _Source) -> None: ...
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
 
 @final
 class Pool:
