@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The module accel on the devices of a guest, with NumPy."""
 
+import ast
 import asyncio
 import errno
 import gc
+import glob
 import os
 import socket
 import subprocess
 import sys
+import textwrap
 
 import accel
 import numpy
@@ -199,6 +202,17 @@ def tour(index):
     equal(result.stdout.splitlines()[-1], "True True")
 
 
+def gallery(index):
+    """the programs of examples/python print what they should"""
+    if index:
+        return  # They open the first device.
+    for path in sorted(glob.glob(os.path.join(TOP, "examples/python/*.py"))):
+        with open(path, encoding="utf-8") as file:
+            words = ast.get_docstring(ast.parse(file.read())).split("Prints:\n")[1]
+        result = subprocess.run([sys.executable, path], stdout=subprocess.PIPE, text=True, check=True)
+        equal(result.stdout, textwrap.dedent(words).rstrip() + "\n")
+
+
 def unplugged(index):
     """a device is unplugged while a program uses it"""
     with accel.open(index) as card:
@@ -222,4 +236,4 @@ def unplugged(index):
     assert registered.freed
 
 
-CHECKS = (arrays, pinned, views, everything_comes_back, forked, shared, awaited, tour)
+CHECKS = (arrays, pinned, views, everything_comes_back, forked, shared, awaited, gallery, tour)
