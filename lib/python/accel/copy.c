@@ -113,10 +113,45 @@ static bool is_used(const struct accel_pointer_info *info)
 	return info->kind != ACCEL_MEMORY_PAGEABLE && info->kind != ACCEL_MEMORY_DEVICE;
 }
 
+/* Whether a batch takes it: not pageable memory, nor that of another device. */
+static bool fits_batch(const struct accel_pointer_info info[2], const struct stream *stream)
+{
+	for (int i = 0; i < 2; i++)
+		if (info[i].kind == ACCEL_MEMORY_PAGEABLE ||
+		    info[i].device != stream->child.device->handle)
+			return false;
+	return info[0].kind == ACCEL_MEMORY_DEVICE || info[1].kind == ACCEL_MEMORY_DEVICE;
+}
+
+/* The copy and the record of the event behind it, by one system call. */
+static int queue_with_event(const struct operand *operand, const struct stream *stream,
+			    struct accel_event *event)
+{
+	struct accel_batch *batch;
+	int rc = accel_batch_create(stream->child.device->handle, &batch);
+
+	if (rc)
+		return rc;
+	rc = accel_batch_copy_2d(batch, operand[0].ptr, operand[0].pitch, operand[1].ptr,
+				 operand[1].pitch, operand[0].width, operand[0].rows, 0) ?:
+		accel_batch_record_event(batch, event) ?:
+		accel_batch_submit(batch, stream->handle, NULL);
+	accel_batch_destroy(batch);
+	return rc;
+}
+
+static int queue_copy(const struct operand *operand, const struct stream *stream)
+{
+	return accel_async_memory_copy_2d(stream->handle, operand[0].ptr, operand[0].pitch,
+					  operand[1].ptr, operand[1].pitch, operand[0].width,
+					  operand[0].rows, 0);
+}
+
 static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 {
 	struct accel_pointer_info info[2];
 	struct pending *pending = NULL;
+	bool recorded;
 	int rc;
 
 	if (device_is_inherited(stream->child.device))
@@ -139,10 +174,14 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 		if (!pending)
 			return NULL;
 	}
+	recorded = pending && fits_batch(info, stream);
 	Py_BEGIN_ALLOW_THREADS
-	rc = accel_async_memory_copy_2d(stream->handle, operand[0].ptr, operand[0].pitch,
-					operand[1].ptr, operand[1].pitch, operand[0].width,
-					operand[0].rows, 0);
+	rc = recorded ? queue_with_event(operand, stream, pending_event(pending)) : -ENOSPC;
+	/* The copy needs less than its event does. */
+	if (rc == -ENOMEM || rc == -ENOSPC) {
+		recorded = false;
+		rc = queue_copy(operand, stream);
+	}
 	Py_END_ALLOW_THREADS
 	if (rc) {
 		error_raise(rc);
@@ -156,7 +195,7 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 		else if (operand[i].memory)
 			memory_used_on(operand[i].memory, stream);
 	if (pending)
-		pending_add(pending, stream);
+		pending_add(pending, stream, recorded);
 	Py_RETURN_NONE;
 }
 

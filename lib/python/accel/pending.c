@@ -147,16 +147,28 @@ static void queue_add(struct queue *queue, struct pending *pending)
 	queue->last = pending;
 }
 
-void pending_add(struct pending *pending, struct stream *stream)
+struct accel_event *pending_event(const struct pending *pending)
+{
+	return pending->event;
+}
+
+/* Without event the end of all that is queued has to do. */
+static int record_or_wait(const struct pending *pending, const struct stream *stream)
 {
 	int rc;
 
 	Py_BEGIN_ALLOW_THREADS
 	rc = accel_event_record(pending->event, stream->handle);
-	/* Without event the end of all that is queued has to do. */
 	if (rc)
 		accel_stream_synchronize(stream->handle);
 	Py_END_ALLOW_THREADS
+	return rc;
+}
+
+void pending_add(struct pending *pending, struct stream *stream, bool recorded)
+{
+	int rc = recorded ? 0 : record_or_wait(pending, stream);
+
 	if (rc) {
 		pending_cancel(pending);
 		return;

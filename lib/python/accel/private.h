@@ -242,8 +242,10 @@ struct pending *pending_new(struct device *device);
 void pending_cancel(struct pending *pending);
 /* What an operand holds is held until the copy has ended. */
 void pending_hold(struct pending *pending, struct operand *operand);
-/* The copy was queued on the stream. */
-void pending_add(struct pending *pending, struct stream *stream);
+/* What is recorded behind the copy. */
+struct accel_event *pending_event(const struct pending *pending);
+/* The copy was queued on the stream; `recorded`: and the event behind it. */
+void pending_add(struct pending *pending, struct stream *stream, bool recorded);
 /*
  * Gives back what ended copies have used: all of the queue, which may be NULL, and of some others.
  * Makes one query for each entry that is released, and at most 1 + LOOK_AT others. An exception that

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Preloaded beside the mock: counts calls of accel_event_query() by the Python module, and stops one of
- * accel_event_record(). Raises a signal.
+ * accel_event_record() or accel_batch_submit(). Raises a signal.
  */
 
 #include <accel/accel.h>
@@ -44,6 +44,17 @@ static void record_wait_while(enum record state)
 {
 	while (record == state)
 		pthread_cond_wait(&changed, &lock);
+}
+
+static void record_pass(void)
+{
+	pthread_mutex_lock(&lock);
+	if (record == RECORD_STOPS) {
+		record = RECORD_STOPPED;
+		pthread_cond_broadcast(&changed);
+		record_wait_while(RECORD_STOPPED);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 void record_stop(void)
@@ -91,12 +102,16 @@ __attribute__((visibility("default"))) int accel_event_record(struct accel_event
 	int (*record_event)(struct accel_event *, struct accel_stream *) = real_function(__func__);
 	int rc = record_event(event, stream);
 
-	pthread_mutex_lock(&lock);
-	if (record == RECORD_STOPS) {
-		record = RECORD_STOPPED;
-		pthread_cond_broadcast(&changed);
-		record_wait_while(RECORD_STOPPED);
-	}
-	pthread_mutex_unlock(&lock);
+	record_pass();
+	return rc;
+}
+
+__attribute__((visibility("default"))) int accel_batch_submit(struct accel_batch *batch,
+							      struct accel_stream *stream, size_t *failed)
+{
+	int (*submit)(struct accel_batch *, struct accel_stream *, size_t *) = real_function(__func__);
+	int rc = submit(batch, stream, failed);
+
+	record_pass();
 	return rc;
 }

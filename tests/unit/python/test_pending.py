@@ -181,3 +181,47 @@ class Order(mock.Device):
             thread.join()
             self.assertTrue(self.is_released(data))
             device.close()
+
+
+class Calls(mock.Device):
+    """System calls of a copy on a stream."""
+
+    def test_one_call(self):
+        memory, stream = self.device.allocate(64), self.device.stream()
+        table = memory.view("uint8", (8, 8))
+        things = [self.device.allocate_host(64), self.device.allocate_unified(64),
+                  self.device.register(bytearray(64)), self.device.allocate(64)]
+        # The first event of a device has a page of its own.
+        memory.copy_from(things[0], stream)
+        for thing in things:
+            for copy in (lambda: memory.copy_from(thing, stream),  # pylint: disable=cell-var-from-loop
+                         lambda: memory.copy_to(thing, stream),  # pylint: disable=cell-var-from-loop
+                         lambda: table[:, 2:6].copy_from(thing[:32], stream)):  # pylint: disable=cell-var-from-loop
+                stream.synchronize()
+                with held():
+                    before = lib.mock_all_calls()
+                    copy()
+                    self.assertEqual(lib.mock_all_calls(), before + 1, thing)
+        stream.synchronize()
+
+    def test_event_that_is_not_recorded(self):
+        """The copy is made all the same, and has ended when the call returns."""
+        for number in (errno.ENOMEM, errno.ENOSPC):
+            with accel.open(1) as device:
+                memory, host, stream = device.allocate(8), device.allocate_host(8), device.stream()
+                host.copy_from(b"abcdefgh")
+                # The page for events of the batch, and the one for the event alone.
+                lib.mock_fail(mock.HOST_REGISTER, 1, number)
+                lib.mock_fail(mock.HOST_ALLOC, 1, number)
+                memory.copy_from(host, stream)
+                host.fill(0)
+                self.assertEqual(memory.tobytes(), b"abcdefgh")
+
+    def test_error(self):
+        memory, stream = self.device.allocate(8), self.device.stream()
+        data = bytearray(8)
+        registered = self.device.register(data)
+        lib.mock_fail(mock.SUBMIT, 1, errno.EIO)
+        self.fails(errno.EIO, memory.copy_from, registered, stream)
+        registered.free()
+        data.append(1)
