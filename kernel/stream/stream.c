@@ -34,16 +34,17 @@
 
 /*
  * Rounds of one stream_run() before it continues in stream->work: slow eventfds of a stream must
- * not delay other streams. The first round removes jobs that have ended, the second starts the next
- * transfer.
+ * not delay other streams. A round removes jobs that have ended, or starts transfers if there are
+ * none.
  */
 #define PACCEL_STREAM_ROUNDS 2
-/* Largest number of jobs that are removed in one round, since the lock is held. */
+
+/* Largest number of jobs that are removed or started in one round, since the lock is held. */
 #define PACCEL_STREAM_JOBS 32
 
 /*
- * Largest number of jobs of a stream that an engine has at a time. The device executes half of them
- * while eng->report removes the others and submits the next ones.
+ * Largest number of jobs of a stream that an engine has at a time: as many as it can have in
+ * flight, and as many that follow them while stream_run() removes those that have ended.
  */
 #define PACCEL_STREAM_STARTED (2 * PACCEL_MAX_DEPTH)
 
@@ -307,18 +308,23 @@ static void stream_start_transfer(struct paccel_stream *stream, struct paccel_st
 	queue_work(paccel_stream_wq, &stream->work);
 }
 
-/* Submits jobs to an engine. */
-static void stream_start_transfers(struct paccel_stream *stream)
+/* Submits jobs to an engine. Returns whether there may be more. */
+static bool stream_start_transfers(struct paccel_stream *stream)
 {
 	struct paccel_stream_job *job, *leader;
 	struct paccel_engine *unkicked = NULL;
+	unsigned int i;
 
-	while ((job = stream_next_transfer(stream, &leader))) {
+	for (i = 0; i < PACCEL_STREAM_JOBS; i++) {
+		job = stream_next_transfer(stream, &leader);
+		if (!job)
+			break;
 		stream_start_transfer(stream, job, leader);
 		unkicked = job->base.eng;
 	}
 	if (unkicked)
 		paccel_engine_kick(unkicked);
+	return i == PACCEL_STREAM_JOBS;
 }
 
 /*
@@ -339,8 +345,7 @@ static bool stream_run_locked(struct paccel_stream *stream, bool signalling)
 	/* An eventfd is signalled before the copies and fills behind it are started. */
 	if (signalling || !list_empty(&stream->todo.ended))
 		return true;
-	stream_start_transfers(stream);
-	return stream->todo.watch;
+	return stream_start_transfers(stream) || stream->todo.watch;
 }
 
 static void stream_todo_init(struct paccel_stream_todo *todo)

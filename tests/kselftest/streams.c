@@ -226,6 +226,28 @@ TEST_F(streams, one_call_after_the_other)
 	EXPECT_EQ(5, own[1]);
 }
 
+/* The device has as many requests of one stream as it can take, without any having completed. */
+TEST_F(streams, one_fills_the_device)
+{
+	struct paccel_op ops[100];
+	/* On edu a copy takes 100 ms. */
+	u32 i, nr = card_depth() > 1 ? ARRAY_SIZE(ops) : 3;
+	u64 xfers;
+
+	ASSERT_TRUE(card_settle(self->r.fd));
+	xfers = stats_of(self->r.fd).xfers;
+
+	for (i = 0; i < nr; i++)
+		ops[i] = op_h2d(self->r.mem, &self->r.own[0], 8);
+	card_hold();
+	EXPECT_EQ(1, _test_cmd_submit(self->r.fd, self->r.stream, ops, nr));
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->r.fd).xfers == xfers + card_depth(), 5000))
+		TH_LOG("%llu", (unsigned long long)(stats_of(self->r.fd).xfers - xfers));
+	EXPECT_EQ(-EINPROGRESS, standing(self->r.fd, self->r.stream, 1));
+	card_pass(nr);
+	EXPECT_EQ(0, outcome(self->r.fd, self->r.stream, 1));
+}
+
 TEST_F(streams, independent_of_each_other)
 {
 	volatile u64 *own = self->r.own;
