@@ -93,4 +93,4 @@ unit: $(UNIT_RUN:%=unit-%)
 	exit $$status
 
 -include tests/coverage/rules.mk tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/rmm/rules.mk \
-	tests/clients/acl/rules.mk
+	tests/clients/acl/rules.mk tests/clients/paddle/rules.mk

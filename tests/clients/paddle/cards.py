@@ -11,13 +11,14 @@ from suite import run
 
 # pylint: disable=wrong-import-order
 import edu
+import layers
 import ring
 import sizes
 
 
 def main():
     # The checks that unplug devices are the last ones.
-    return run([sizes.SUITE, ring.SUITE, edu.SUITE], sys.argv[1:])
+    return run([sizes.SUITE, layers.SUITE, ring.SUITE, edu.SUITE], sys.argv[1:])
 
 
 if __name__ == "__main__":
