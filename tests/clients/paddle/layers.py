@@ -7,7 +7,6 @@ layers.py [WORD...]    only checks whose names contain one of the words
 
 import ctypes
 import errno
-import gc
 import itertools
 import os
 import re
@@ -39,6 +38,8 @@ TO_DEVICE, TO_HOST, IN_DEVICE = 1, 2, 3
 NORMAL_ONLY = 2
 INVALID = 107000
 SECONDS = 60
+# Of 24: each takes a second or more in a guest without KVM.
+ORDERS = 6
 
 
 def random(seed):
@@ -235,7 +236,6 @@ class OfPaddle(Layer):
 
     def close(self):
         self.tensor = None
-        gc.collect()
         paddle.device.empty_cache()
 
 
@@ -247,9 +247,7 @@ class Layers(list):
     at the end of a `with` are closed."""
 
     def __init__(self, number=0):
-        gc.collect()
         paddle.device.empty_cache()
-        self.number = number
         self.device = accel.open(number)
         self.used_before = self.used()
         super().__init__(kind(number) for kind in KINDS)
@@ -420,13 +418,16 @@ def ended_by_acl():
 
 @check
 def orders():
-    """closed in each of 24 orders: the others keep their bytes, and all memory is freed"""
+    """closed in any order: the others keep their bytes, and all memory is freed"""
+    seed = int(os.environ.get("SEED") or time.time())
+    print(f"# SEED={seed}")
+    chosen = np.random.default_rng(seed).permutation(list(itertools.permutations(range(4))))[:ORDERS]
     OfPaddle(0).close()
     used = counters()["used"]
-    for order in itertools.permutations(KINDS):
+    for order in chosen:
         with Layers() as layers:
-            for kind in order:
-                layers.close(next(layer for layer in layers if isinstance(layer, kind)))
+            for layer in [layers[index] for index in order]:
+                layers.close(layer)
                 layers.hold_their_bytes()
                 equal(layers.used() - layers.used_before, len(layers) * SIZE)
     equal(counters()["used"], used)
