@@ -6,6 +6,7 @@ of its own. Run by tests/clients/paddle/all after cards.py, which has unplugged 
 variants.py [WORD...]    only checks whose names contain one of the words
 """
 
+import contextlib
 import glob
 import os
 import subprocess
@@ -14,10 +15,11 @@ import sys
 import late
 
 # pylint: disable=wrong-import-order
+import layers
 import network
 import numpy as np
 import paddle
-from suite import Suite, card_of, cards, counters, equal, near, on_card, raises, run, same
+from suite import Suite, ask, card_of, cards, counters, equal, near, on_card, raises, run, same
 
 # Each process chooses its own.
 SUITE = Suite(None)
@@ -98,6 +100,42 @@ def wrong_setting():
     """a setting that is wrong: a sentence, and no device"""
     text = late.run(without_card, environment={"PADDLE_ACCEL_DEVICES": "99"})
     assert "paddle_accel: no device: PADDLE_ACCEL_DEVICES=99: " in text, text
+
+
+# --- a reset that loses memory --------------------------------------------------------------------
+
+# Those of kernel/hw/ring.c without PACCEL_HW_MEM_SURVIVES.
+VOLATILE = "0x7c"
+
+
+def put(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+@contextlib.contextmanager
+def volatile(number):
+    """A ring device with the backend for tests: its memory does not survive a reset. Its number meanwhile."""
+    address = ask("list")[number]["bus_address"]
+    path, drivers = f"/sys/bus/pci/devices/{address}", "/sys/bus/pci/drivers"
+    module = f"{layers.BUILD}/tests/module/{os.environ['PACCEL_KERNEL']}/paccel_test.ko"
+    put(f"{path}/driver_override", "paccel_test\n")
+    put(f"{path}/driver/unbind", address)
+    subprocess.run(["insmod", module, "backend=ring", f"set=flags={VOLATILE}"], check=True)
+    try:
+        yield [device["bus_address"] for device in ask("list")].index(address)
+    finally:
+        subprocess.run(["rmmod", "paccel_test"], check=True)
+        put(f"{path}/driver_override", "\n")
+        put(f"{drivers}/paccel/bind", address)
+
+
+@check_since((3, 3), "paddle.device has no empty_cache()")
+def memory_lost():
+    """a reset loses the memory of four layers: each says so, and Paddle alone needs a new process"""
+    with volatile(card_of(64 * MIB)) as number:
+        late.run(lambda: layers.lose(number))
+        late.run(lambda: layers.use(number))
 
 
 # --- none -------------------------------------------------------------------------------------
