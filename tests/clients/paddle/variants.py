@@ -130,7 +130,7 @@ def volatile(number):
         put(f"{drivers}/paccel/bind", address)
 
 
-@check_since((3, 3), "paddle.device has no empty_cache()")
+@check_since((3, 3), "there is no empty_cache() for custom devices")
 def memory_lost():
     """a reset loses the memory of four layers: each says so, and Paddle alone needs a new process"""
     with volatile(card_of(64 * MIB)) as number:
