@@ -2,16 +2,17 @@
 /*
  * Launches of callbacks and of host functions.
  *
- * A callback has an eventfd, which its stream signals when it comes to the callback. A callback that
+ * A callback is an operation on the eventfd of its stream, or a function of libaccel. A callback that
  * blocks its stream keeps one of libaccel's threads until it has returned; libaccel holds all that
- * is queued later. An eventfd operation would wait for these callbacks, so while there are any,
- * libaccel's thread signals the eventfd of a callback that does not block, too: no launch waits for
- * a callback.
+ * is queued later. An eventfd operation would wait for these functions, so while there are any, a
+ * callback that does not block is a function, too: no launch waits for a callback.
+ *
+ * One eventfd operation at a time is being queued in a stream, so that their numbers are in the order
+ * of the stream.
  */
 #include "report.h"
 
 #include <stdlib.h>
-#include <sys/eventfd.h>
 
 /* ---- Functions that a stream waits for ---- */
 
@@ -47,18 +48,15 @@ void call_awaited(void (*fn)(void *data), void *data)
 /* ---- What libaccel has ---- */
 
 /*
- * Under the lock, which is released meanwhile: waits until no eventfd operation is being queued in
- * the stream, and counts a function that libaccel is given. NULL if the stream was destroyed.
+ * Under the lock, which is released meanwhile: counts a function that libaccel is given, and waits
+ * until no eventfd operation is being queued, which would wait for the function. It is counted
+ * first: launches of other threads are functions then, and this one has an end to wait for.
  */
-static struct object *pending_begin(const struct on_stream *on)
+static void pending_begin(struct object *object)
 {
-	struct object *object;
-
-	while ((object = stream_object(on)) && object->signals)
+	object->pending++;
+	while (object->is_signal_launch)
 		state_wait(&report_changed);
-	if (object)
-		object->pending++;
-	return object;
 }
 
 static void pending_end(const void *handle)
@@ -67,15 +65,6 @@ static void pending_end(const void *handle)
 
 	if (object)
 		object->pending--;
-}
-
-static void signals_end(const void *handle)
-{
-	struct object *object = handle_find(HANDLE_WITH_STREAM, handle);
-
-	if (object)
-		object->signals--;
-	pthread_cond_broadcast(&report_changed);
 }
 
 /* ---- Callbacks ---- */
@@ -87,7 +76,7 @@ static void callback_reach(void *data, int status)
 
 	(void)status;
 	state_lock();
-	eventfd_write(callback->reached, 1);
+	callback_due(callback);
 	while (callback->is_blocking && !callback->is_ended)
 		state_wait(&report_changed);
 	pending_end(callback->stream);
@@ -106,77 +95,97 @@ static struct callback *callback_new(const struct on_stream *on)
 	callback->context = on->here.context;
 	callback->stream = on->handle;
 	callback->is_ended = true;
-	callback->reached = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (callback->reached >= 0)
-		return callback;
-	free(callback);
-	return NULL;
+	return callback;
 }
 
 /* Under the lock: who runs the callbacks of a stream. Those of a device under reset are not run. */
 static struct reader *reader_for(const struct object *object)
 {
-	return object && object->device->state == DEVICE_OPEN ? object->reader : NULL;
+	return object->device->state == DEVICE_OPEN ? object->reader : NULL;
 }
 
-/* Adds the callback to the list of its reader. *by_thread: libaccel's thread signals its eventfd. */
-static aclError launch_begin(const struct on_stream *on, struct callback *callback,
-			     bool *by_thread)
+/* Adds the callback to the list of its reader. */
+static aclError launch_begin(struct object *object, struct callback *callback, bool *by_thread)
 {
-	struct object *object = stream_object(on);
 	struct reader *reader;
 
-	*by_thread = callback->is_blocking || (object && object->pending);
+	*by_thread = callback->is_blocking;
+	while (!*by_thread && !object->pending && object->is_signal_launch)
+		state_wait(&report_changed);
+	*by_thread |= object->pending;
 	callback->uses += *by_thread;
 	if (*by_thread)
-		object = pending_begin(on);
-	else if (object)
-		object->signals++;
+		pending_begin(object);
+	else
+		object->is_signal_launch = true;
 	reader = reader_for(object);
 	if (!reader)
 		return ACL_ERROR_RT_STREAM_NO_CB_REG;
-	return callback_append(reader, callback) ? ACL_SUCCESS : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+	callback_append(reader, callback);
+	return ACL_SUCCESS;
 }
 
-/* The callback may have been dropped meanwhile. */
-static void launch_end(struct callback *callback, bool by_thread, bool is_queued)
+/* The callback may have been dropped meanwhile, or the stream has come to it. */
+static void launch_end(struct object *object, struct callback *callback, bool by_thread,
+		       bool is_queued)
 {
-	if (!by_thread)
-		signals_end(callback->stream);
-	if (is_queued)
-		return;
-	callback_end(callback);
-	if (by_thread) {
-		pending_end(callback->stream);
+	if (!by_thread) {
+		object->is_signal_launch = false;
+		pthread_cond_broadcast(&report_changed);
+	}
+	if (!is_queued)
+		callback_end(callback);
+	if (is_queued && !by_thread) {
+		callback->signal = ++object->signals_queued;
+		if (callback->signal <= object->signals_seen)
+			callback_due(callback);
+	} else if (!is_queued && by_thread) {
+		object->pending--;
 		callback_put(callback);
 	}
 }
 
-static aclError launch(const struct on_stream *on, aclrtStream stream, struct callback *callback)
+/* The object is in use: its eventfd stays open. */
+static aclError launch_on(struct object *object, const struct on_stream *on, aclrtStream stream,
+			  struct callback *callback)
 {
 	bool by_thread;
 	aclError code;
-	int err;
+	int err = 0;
 
 	state_lock();
-	code = launch_begin(on, callback, &by_thread);
-	if (code)
-		launch_end(callback, by_thread, false);
+	code = launch_begin(object, callback, &by_thread);
 	state_unlock();
-	if (code == ACL_ERROR_RT_STREAM_NO_CB_REG)
-		return call_fail(code, "no thread serves stream %p: aclrtSubscribeReport() comes "
-				 "first", stream);
 	if (code)
-		return call_fail(code, "out of memory");
-	if (by_thread)
+		call_fail(code, "no thread serves stream %p: aclrtSubscribeReport() comes first",
+			  stream);
+	else if (by_thread)
 		err = accel_stream_add_callback(on->stream, callback_reach, callback);
 	else
-		err = accel_stream_eventfd(on->stream, callback->reached);
-	code = call_failed(err);
+		err = accel_stream_eventfd(on->stream, object->reached);
+	if (err)
+		code = call_failed(err);
 	state_lock();
-	launch_end(callback, by_thread, !err);
+	launch_end(object, callback, by_thread, !code);
 	state_unlock();
 	return code;
+}
+
+static aclError launch(const struct on_stream *on, aclrtStream stream, struct callback *callback)
+{
+	struct object *object;
+	aclError err;
+
+	state_lock();
+	object = stream_object(on);
+	if (object)
+		object->refs++;
+	state_unlock();
+	if (!object)
+		return handle_fail("stream", HANDLE_STREAM, on->handle);
+	err = launch_on(object, on, stream, callback);
+	object_put(object);
+	return err;
 }
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType,
@@ -194,8 +203,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
 		err = call_fail(ACL_ERROR_RT_PARAM_INVALID, "blockType is %d: 0 and 1 are known",
 				(int)blockType);
 	else if (!(callback = callback_new(&on)))
-		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
-				"out of memory, or of file descriptors");
+		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
 	if (!err) {
 		callback->fn = fn;
 		callback->data = userData;
@@ -231,18 +239,26 @@ static void host_call_run(void *data, int status)
 
 static int host_call_launch(const struct on_stream *on, struct host_call *call)
 {
+	struct object *object;
 	int err;
 
 	call->stream = on->handle;
 	state_lock();
-	pending_begin(on);
+	object = stream_object(on);
+	if (object) {
+		object->refs++;
+		pending_begin(object);
+	}
 	state_unlock();
 	err = accel_stream_add_callback(on->stream, host_call_run, call);
-	if (!err)
-		return 0;
-	state_lock();
-	pending_end(on->handle);
-	state_unlock();
+	if (!object)
+		return err;
+	if (err) {
+		state_lock();
+		object->pending--;
+		state_unlock();
+	}
+	object_put(object);
 	return err;
 }
 

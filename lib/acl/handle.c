@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct slot {
 	struct object *object; /* NULL: unused */
@@ -78,6 +79,7 @@ void *handle_make(const struct object *object)
 	slot->object = made;
 	*made = *object;
 	made->refs = 1;
+	made->reached = -1;
 	made->handle = (void *)((uintptr_t)++slot->uses << 32 | (first_free + 1));
 	if (made->kind == HANDLE_CONTEXT)
 		made->context = made->handle;
@@ -120,6 +122,16 @@ void object_put(struct object *object)
 	waits_end(object->waits);
 	if (object->event)
 		accel_event_destroy(object->event);
+	if (object->reached >= 0)
+		close(object->reached);
+	free(object);
+}
+
+/* What libaccel and the driver have of it is the parent's. */
+static void object_forget(struct object *object)
+{
+	if (object->reached >= 0)
+		close(object->reached);
 	free(object);
 }
 
@@ -127,7 +139,8 @@ void object_put(struct object *object)
 void handles_forget(void)
 {
 	for (size_t i = 0; i < slot_count; i++) {
-		free(slots[i].object);
+		if (slots[i].object)
+			object_forget(slots[i].object);
 		slots[i].object = NULL;
 	}
 	first_free = 0;

@@ -109,12 +109,16 @@ struct object {
 	void *handle;
 	struct device *device;
 	aclrtContext context; /* that a stream belongs to; its own handle of a context */
-	unsigned int refs; /* of the table, and of calls that have found the stream among all */
+	unsigned int refs; /* of the table, and of calls that use the object without the lock */
 	struct accel_stream *stream; /* of a context: its default one, or NULL */
 	struct accel_event *event;
 	struct reader *reader; /* runs the callbacks of a stream, or NULL */
-	unsigned int pending; /* functions that libaccel calls for a stream */
-	unsigned int signals; /* eventfd operations that are being queued in it */
+	struct object *next_of_reader;
+	int reached; /* eventfd that the stream signals at callbacks, from its first reader on, or -1 */
+	uint64_t signals_queued; /* operations on it */
+	uint64_t signals_seen; /* the sum of what was read from it */
+	bool is_signal_launch; /* a launch is queueing one more */
+	unsigned int pending; /* functions that libaccel calls for a stream, or will */
 	struct wait *waits; /* of a stream, for events */
 	uint32_t flags; /* of an event */
 	bool is_default; /* a context that aclrtSetDevice() made */

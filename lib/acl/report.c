@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Threads of the program that run the callbacks of streams. Such a thread waits for the eventfds of
- * all its callbacks at once, and runs those that are due in the order of the launches.
+ * all its streams at once, and runs the callbacks that are due in the order of the launches.
+ *
+ * A stream has one eventfd for all its callbacks, since file descriptors are few. The driver signals
+ * it in the order of the stream, so the number of signals tells which callbacks are due. The eventfd
+ * and the number outlive the reader: signals of callbacks that were dropped still come.
  */
 #include "report.h"
 
@@ -10,8 +14,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* A thread serves one device, which has 127 streams for a process, and has wake. */
+#define MAX_EVENTS 128
+#define NO_READER "out of memory, of file descriptors (RLIMIT_NOFILE), or of epoll watches"
+
 static struct reader *readers; /* under the lock, as all that follows */
-static uint64_t launches;
 pthread_cond_t report_changed = PTHREAD_COND_INITIALIZER;
 
 /* ---- Threads ---- */
@@ -89,28 +96,27 @@ static void reader_put(struct reader *reader)
 
 /* ---- Their callbacks ---- */
 
-/* Edge-triggered: each eventfd is reported once. The serial numbers begin with 1, wake has 0. */
-bool callback_append(struct reader *reader, struct callback *callback)
+void callback_append(struct reader *reader, struct callback *callback)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = launches + 1 };
-
-	if (epoll_ctl(reader->epoll, EPOLL_CTL_ADD, callback->reached, &event))
-		return false;
-	callback->serial = ++launches;
 	callback->reader = reader;
 	callback->is_ended = false;
 	callback->uses++;
+	reader->blocking += callback->is_blocking;
 	*reader->last = callback;
 	reader->last = &callback->next;
-	return true;
 }
 
 void callback_put(struct callback *callback)
 {
-	if (--callback->uses)
-		return;
-	close(callback->reached);
-	free(callback);
+	if (!--callback->uses)
+		free(callback);
+}
+
+void callback_due(struct callback *callback)
+{
+	callback->is_due = true;
+	if (!callback->is_ended)
+		eventfd_write(callback->reader->wake, 1);
 }
 
 void callback_end(struct callback *callback)
@@ -124,6 +130,7 @@ void callback_end(struct callback *callback)
 	*at = callback->next;
 	if (!*at)
 		callback->reader->last = at;
+	callback->reader->blocking -= callback->is_blocking;
 	callback->is_ended = true;
 	pthread_cond_broadcast(&report_changed);
 	callback_put(callback);
@@ -141,26 +148,22 @@ static void callbacks_drop(struct reader *reader, const void *stream)
 	}
 }
 
-static bool is_reached(const struct callback *callback)
+/* The eventfd of the stream was readable. The stream may have left meanwhile. */
+static void callbacks_find_due(struct reader *reader, const struct object *stream)
 {
-	uint64_t count;
+	struct object *object = reader->streams;
+	struct callback *callback;
+	eventfd_t count;
 
-	return read(callback->reached, &count, sizeof(count)) == sizeof(count);
-}
-
-/*
- * Epoll has reported the eventfd with this number. Those of the stream that were launched before it
- * are looked at, too, so that they run first: epoll promises no order.
- */
-static void callbacks_find_due(struct reader *reader, uint64_t serial)
-{
-	struct callback *found = reader->first, *callback;
-
-	while (found && found->serial != serial)
-		found = found->next;
-	for (callback = reader->first; found && callback != found->next; callback = callback->next)
-		if (callback->stream == found->stream && !callback->is_due)
-			callback->is_due = is_reached(callback);
+	while (object && object != stream)
+		object = object->next_of_reader;
+	if (!object || eventfd_read(object->reached, &count))
+		return;
+	object->signals_seen += count;
+	for (callback = reader->first; callback; callback = callback->next)
+		if (callback->stream == object->handle && callback->signal &&
+		    callback->signal <= object->signals_seen)
+			callback->is_due = true;
 }
 
 static struct callback *callback_next_due(const struct reader *reader)
@@ -210,27 +213,34 @@ static int milliseconds_until(uint64_t deadline)
 /* The lock is released meanwhile. False when the time is over, or the last stream has left. */
 static bool reader_wait(struct reader *reader, uint64_t deadline)
 {
-	struct epoll_event events[8];
+	struct epoll_event events[MAX_EVENTS];
 	bool has_left = false;
+	eventfd_t count;
 	int found, err;
 
 	state_unlock();
-	found = epoll_wait(reader->epoll, events, 8, milliseconds_until(deadline));
+	found = epoll_wait(reader->epoll, events, MAX_EVENTS, milliseconds_until(deadline));
 	err = errno;
 	state_lock();
 	for (int i = 0; i < found; i++) {
-		has_left |= !events[i].data.u64 && !reader->streams;
-		callbacks_find_due(reader, events[i].data.u64);
+		if (events[i].data.ptr)
+			callbacks_find_due(reader, events[i].data.ptr);
+		else if (!eventfd_read(reader->wake, &count))
+			has_left = !reader->streams;
 	}
 	return !has_left && (found > 0 || (found < 0 && err == EINTR));
 }
 
+/* Looks at all streams first, also if a callback is known to be due. */
 static aclError reader_run(struct reader *reader, uint64_t deadline)
 {
 	unsigned int count;
+	bool goes_on;
 
-	while (!(count = callbacks_run(reader)) && reader_wait(reader, deadline))
-		;
+	do {
+		goes_on = reader_wait(reader, callback_next_due(reader) ? 0 : deadline);
+		count = callbacks_run(reader);
+	} while (!count && goes_on);
 	if (count)
 		return ACL_SUCCESS;
 	if (!reader->streams)
@@ -258,8 +268,7 @@ aclError aclrtProcessReport(int32_t timeout)
 		reader->calls--;
 		reader_put(reader);
 	} else {
-		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
-				"out of memory, or of file descriptors");
+		err = call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, NO_READER);
 	}
 	state_unlock();
 	return err;
@@ -273,7 +282,8 @@ aclError reports_check(const struct device *device, aclrtContext context, const 
 
 	state_lock();
 	reader = reader_find(this_thread());
-	callback = reader ? reader->first : NULL;
+	/* Of most threads none blocks. */
+	callback = reader && reader->blocking ? reader->first : NULL;
 	while (callback && !(callback->is_blocking &&
 			     (callback->device == device || callback->context == context ||
 			      callback->stream == stream)))
@@ -293,12 +303,18 @@ aclError reports_check(const struct device *device, aclrtContext context, const 
 void report_end(struct object *object)
 {
 	struct reader *reader = object->reader;
+	struct object **at;
 
 	if (!reader)
 		return;
 	object->reader = NULL;
+	for (at = &reader->streams; *at != object; at = &(*at)->next_of_reader)
+		;
+	*at = object->next_of_reader;
+	/* By the child of a fork, the eventfd may be open when this process has closed it. */
+	epoll_ctl(reader->epoll, EPOLL_CTL_DEL, object->reached, NULL);
 	callbacks_drop(reader, object->handle);
-	if (!--reader->streams) {
+	if (!reader->streams) {
 		reader->device = NULL;
 		eventfd_write(reader->wake, 1);
 	}
@@ -332,7 +348,7 @@ static void reader_forget(struct reader *reader)
 	reader_close(reader);
 	reader->thread = 0;
 	reader->device = NULL;
-	reader->streams = 0;
+	reader->streams = NULL;
 	reader->calls *= is_here;
 	reader_put(reader);
 }
@@ -348,24 +364,32 @@ void reports_forget(void)
 	}
 }
 
+/* Under the lock. False if there is no file descriptor. */
+static bool reader_watch(const struct reader *reader, struct object *object)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = object };
+
+	if (object->reached < 0)
+		object->reached = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return object->reached >= 0 &&
+	       !epoll_ctl(reader->epoll, EPOLL_CTL_ADD, object->reached, &event);
+}
+
 /* Under the lock. */
 static aclError subscribe(const struct on_stream *on, struct reader *reader)
 {
 	struct object *object = stream_object(on);
-	uint64_t count;
 
 	if (!object || object->reader)
 		return ACL_ERROR_RT_STREAM_SUBSCRIBE;
-	if (!reader)
-		return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-	if (reader->device && reader->device != on->here.device)
+	if (reader && reader->device && reader->device != on->here.device)
 		return ACL_ERROR_RT_THREAD_SUBSCRIBE;
+	if (!reader || !reader_watch(reader, object))
+		return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
 	object->reader = reader;
+	object->next_of_reader = reader->streams;
+	reader->streams = object;
 	reader->device = on->here.device;
-	reader->streams++;
-	/* From when its last stream had left. */
-	if (read(reader->wake, &count, sizeof(count)) < 0)
-		count = 0;
 	return ACL_SUCCESS;
 }
 
@@ -377,7 +401,7 @@ static aclError subscribe_fail(aclError err, uint64_t thread, aclrtStream stream
 	if (err == ACL_ERROR_RT_THREAD_SUBSCRIBE)
 		return call_fail(err, "threadId: thread %#lx serves a stream of another device",
 				 (unsigned long)thread);
-	return call_fail(err, "out of memory, or of file descriptors");
+	return call_fail(err, NO_READER);
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream)

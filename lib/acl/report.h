@@ -12,10 +12,11 @@
 struct reader {
 	uint64_t thread;
 	struct device *device; /* NULL without a stream */
-	int epoll; /* for the eventfds of its callbacks, and wake */
-	int wake; /* eventfd: its last stream has left */
-	unsigned int streams; /* that it serves */
+	int epoll; /* for the eventfds of its streams, and wake */
+	int wake; /* eventfd: a callback is due without a signal, or the last stream has left */
+	struct object *streams; /* that it serves */
 	unsigned int calls; /* aclrtProcessReport() under way; a callback can call it again */
+	unsigned int blocking; /* of its callbacks */
 	struct callback *first, **last; /* that have not returned, in the order of the launches */
 	struct reader *next;
 };
@@ -29,10 +30,9 @@ struct callback {
 	aclrtContext context; /* likewise */
 	const void *stream; /* its handle, or of its context for a default stream; it may have ended */
 	struct reader *reader; /* valid until is_ended */
-	uint64_t serial; /* of the launch */
-	int reached; /* eventfd: the stream has come to the callback */
+	uint64_t signal; /* the number of its operation on the stream's eventfd, or 0 */
 	bool is_blocking;
-	bool is_due; /* the reader has seen that the stream has come to it */
+	bool is_due; /* the stream has come to it */
 	bool is_running;
 	bool is_ended; /* it is not in the list (yet): it has returned, or was dropped */
 	struct callback *next;
@@ -41,11 +41,13 @@ struct callback {
 /* A callback has ended, or a launch has. */
 extern pthread_cond_t report_changed;
 
-/* Adds a callback to the list of a reader; false if there is no memory. */
-bool callback_append(struct reader *reader, struct callback *callback);
+/* Adds a callback to the list of a reader. */
+void callback_append(struct reader *reader, struct callback *callback);
 /* Takes it out of the list, unless it has ended. */
 void callback_end(struct callback *callback);
 void callback_put(struct callback *callback);
+/* The stream has come to it: its reader wakes. */
+void callback_due(struct callback *callback);
 /* Calls a function that a stream waits for. */
 void call_awaited(void (*fn)(void *data), void *data);
 

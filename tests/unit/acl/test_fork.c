@@ -4,6 +4,7 @@
 
 #include "../../../lib/acl/system.h"
 
+#include <dirent.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 
@@ -225,6 +226,47 @@ static void test_fork_under_settings(void)
 
 /* ---- Callbacks ---- */
 
+/* Descriptors of a kind that are open. */
+static int files(const char *kind)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	char name[64];
+	int found = 0;
+
+	while ((entry = readdir(dir))) {
+		ssize_t size = readlinkat(dirfd(dir), entry->d_name, name, sizeof(name) - 1);
+
+		name[size > 0 ? size : 0] = 0;
+		found += !strcmp(name, kind);
+	}
+	closedir(dir);
+	return found;
+}
+
+static void has_no_descriptor(void)
+{
+	ok(!files("anon_inode:[eventfd]") && !files("anon_inode:[eventpoll]"));
+}
+
+/* Callbacks that are due, and some that were dropped before. */
+static void test_descriptors(void)
+{
+	set_up();
+	for (int i = 0; i < 2; i++) {
+		gives(aclrtSubscribeReport(self(), stream), 0);
+		gives(aclrtLaunchCallback(note, NULL, ACL_CALLBACK_NO_BLOCK, stream), 0);
+		gives(aclrtSynchronizeStream(stream), 0);
+		mock_wait_idle();
+		ok(files("anon_inode:[eventfd]") && files("anon_inode:[eventpoll]"));
+		in_child(has_no_descriptor);
+		if (!i)
+			gives(aclrtUnSubscribeReport(self(), stream), 0);
+	}
+	end();
+	has_no_descriptor();
+}
+
 static void has_callbacks_of_its_own(void)
 {
 	gives(aclrtProcessReport(1), ACL_ERROR_UNINITIALIZE);
@@ -343,6 +385,7 @@ int main(void)
 	RUN(test_before_it_began);
 	RUN(test_fork_under_work);
 	RUN(test_fork_under_settings);
+	RUN(test_descriptors);
 	RUN(test_callbacks);
 	RUN(test_fork_in_a_callback);
 	RUN(test_fork_in_a_host_function);

@@ -95,6 +95,8 @@ static void test_own_thread(void)
 	ok(count == 4 && ran[3] == 4);
 	gives(aclrtUnSubscribeReport(self(), stream), 0);
 	refuses(aclrtProcessReport(1), ACL_ERROR_RT_THREAD_SUBSCRIBE, "serves no stream");
+	/* The stream's eventfd stays with it. */
+	gives(aclrtDestroyStream(stream), 0);
 	ok(files() == before);
 	end();
 }
@@ -201,19 +203,77 @@ static void test_who_may_not(void)
 	end();
 }
 
-/* Not a thread is missing then. */
+/* Callbacks take no file descriptor, and one call runs all that are due. */
+static void test_many_are_due(void)
+{
+	int before;
+
+	set_up();
+	gives(aclrtSubscribeReport(self(), stream), 0);
+	before = files();
+	for (int i = 0; i < 2 * MANY; i++)
+		gives(aclrtLaunchCallback(note, number(i), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	mock_wait_idle();
+	ok(files() == before);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 2 * MANY);
+	for (int i = 0; i < 2 * MANY; i++)
+		ok(ran[i] == i);
+	end();
+}
+
+#define STREAMS 7 /* the mock has 8 */
+
+static void test_streams_are_due(void)
+{
+	aclrtStream streams[STREAMS];
+
+	set_up();
+	for (int i = 0; i < STREAMS; i++) {
+		streams[i] = new_stream();
+		gives(aclrtSubscribeReport(self(), streams[i]), 0);
+		gives(aclrtLaunchCallback(note, number(i), ACL_CALLBACK_NO_BLOCK, streams[i]), 0);
+	}
+	gives(aclrtSynchronizeDevice(), 0);
+	mock_wait_idle();
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == STREAMS);
+	/* Signals of callbacks that were dropped are none of later ones. */
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_NO_BLOCK, streams[0]), 0);
+	gives(aclrtUnSubscribeReport(self(), streams[0]), 0);
+	gives(aclrtSynchronizeDevice(), 0);
+	mock_wait_idle();
+	gives(aclrtSubscribeReport(self(), streams[0]), 0);
+	mock_hold(0);
+	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, streams[0]), 0);
+	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_NO_BLOCK, streams[0]), 0);
+	gives(aclrtProcessReport(1), ACL_ERROR_RT_REPORT_TIMEOUT);
+	mock_release(0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == STREAMS + 1 && ran[STREAMS] == 2);
+	end();
+}
+
 static void test_no_descriptor_is_left(void)
 {
 	struct rlimit before, none;
 
 	set_up();
-	gives(aclrtSubscribeReport(self(), stream), 0);
 	getrlimit(RLIMIT_NOFILE, &before);
 	none = (struct rlimit){ 3, before.rlim_max };
 	setrlimit(RLIMIT_NOFILE, &none);
-	refuses(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_NO_BLOCK, stream),
-		ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "descriptors");
+	refuses(aclrtSubscribeReport(self(), stream), ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+		"descriptors");
+	refuses(aclrtProcessReport(1), ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "descriptors");
 	setrlimit(RLIMIT_NOFILE, &before);
+	/* The thread can wait, the stream has no eventfd. */
+	gives(aclrtSubscribeReport(self(), NULL), 0);
+	setrlimit(RLIMIT_NOFILE, &none);
+	refuses(aclrtSubscribeReport(self(), stream), ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+		"descriptors");
+	setrlimit(RLIMIT_NOFILE, &before);
+	gives(aclrtSubscribeReport(self(), stream), 0);
 	gives(aclrtLaunchCallback(note, number(2), ACL_CALLBACK_NO_BLOCK, stream), 0);
 	gives(aclrtProcessReport(10000), 0);
 	ok(count == 1 && ran[0] == 2);
@@ -679,6 +739,50 @@ static void *launches_blocking(void *arg)
 	return arg;
 }
 
+static pid_t blocking_tid;
+
+static void *launches_blocking_slowly(void *arg)
+{
+	__atomic_store_n(&blocking_tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	return launches_blocking(arg);
+}
+
+static pthread_t blocking;
+
+/* While this thread queues an eventfd operation, one launches that waits for its end. */
+static void launch_blocking_and_another(void)
+{
+	pthread_create(&blocking, NULL, launches_blocking_slowly, number(1));
+	while (!__atomic_load_n(&blocking_tid, __ATOMIC_ACQUIRE))
+		sched_yield();
+	wait_asleep(__atomic_load_n(&blocking_tid, __ATOMIC_ACQUIRE));
+	other_may_go = true;
+	while (!other_goes)
+		sched_yield();
+	wait_asleep(__atomic_load_n(&other_tid, __ATOMIC_ACQUIRE));
+	ok(!other_is_done);
+}
+
+/* The launches of other threads do not overtake it, however many there are. */
+static void test_launches_do_not_overtake(void)
+{
+	pthread_t reader, other;
+
+	set_up();
+	start_other(&other);
+	start(&reader);
+	__atomic_store_n(&blocking_tid, 0, __ATOMIC_RELEASE);
+	mock_before(PACCEL_NR_SUBMIT, launch_blocking_and_another);
+	gives(aclrtLaunchCallback(note, number(3), ACL_CALLBACK_NO_BLOCK, stream), 0);
+	pthread_join(blocking, NULL);
+	pthread_join(other, NULL);
+	while (count < 3)
+		sched_yield();
+	stop(reader);
+	ok(ran[0] + ran[1] + ran[2] == 6);
+	end();
+}
+
 /* The thread that has to run the callbacks launches while the stream waits for them. */
 static void test_reader_launches_on_a_stream_that_waits(void)
 {
@@ -869,6 +973,8 @@ int main(void)
 	RUN(test_a_callback_asks_for_more);
 	RUN(test_a_callback_queues_another);
 	RUN(test_who_may_not);
+	RUN(test_many_are_due);
+	RUN(test_streams_are_due);
 	RUN(test_no_descriptor_is_left);
 	RUN(test_blocking_and_waiting_in_one_thread);
 	RUN(test_blocking_and_waiting_for_all);
@@ -884,6 +990,7 @@ int main(void)
 	RUN(test_dropped_during_its_launch);
 	RUN(test_launch_on_a_stream_that_waits);
 	RUN(test_launch_on_streams_that_wait);
+	RUN(test_launches_do_not_overtake);
 	RUN(test_reader_launches_on_a_stream_that_waits);
 	RUN(test_host_function);
 	RUN(test_host_function_ends_nothing);

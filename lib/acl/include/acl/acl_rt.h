@@ -1219,10 +1219,13 @@ ACL_FUNC_VISIBILITY aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEv
  * @threadId: thread: what pthread_self() is there
  * @stream: stream of the current context, NULL for the default one
  *
- * A thread may serve several streams of one device, a stream has one thread. Thread-safe.
+ * A thread may serve several streams of one device, a stream has one thread. A thread takes two file
+ * descriptors as long as it serves a stream. A stream takes one from its first thread on until it is
+ * destroyed; a callback takes none. Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_STREAM_CONTEXT; ACL_ERROR_RT_STREAM_SUBSCRIBE (@stream has a thread);
- * ACL_ERROR_RT_THREAD_SUBSCRIBE (the thread serves another device).
+ * ACL_ERROR_RT_THREAD_SUBSCRIBE (the thread serves another device);
+ * ACL_ERROR_RT_RESOURCE_ALLOC_FAIL (out of memory, of file descriptors, or of epoll watches).
  */
 ACL_FUNC_VISIBILITY aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
 
@@ -1249,13 +1252,12 @@ ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStre
  * After ACL_CALLBACK_BLOCK, calls that queue in @stream, or wait for it, for its context or for its
  * device, wait until @fn has returned; of the thread that serves it they are
  * ACL_ERROR_RT_PARAM_INVALID until then, also if @fn is under way and the thread has left the
- * stream. Launches do not wait. aclrtResetDevice() drops the callback. @fn must not wait for the
+ * stream. Launches do not wait, and are no error. aclrtResetDevice() drops the callback. @fn must not wait for the
  * stream, and cannot close a device, by the last aclrtResetDevice() or the last aclFinalize()
  * (ACL_ERROR_RT_PARAM_INVALID). Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_STREAM_CONTEXT; ACL_ERROR_RT_STREAM_NO_CB_REG (no thread serves
- * @stream); ACL_ERROR_RT_RESOURCE_ALLOC_FAIL (a callback takes a file descriptor until it has
- * returned).
+ * @stream); ACL_ERROR_RT_RESOURCE_ALLOC_FAIL (out of memory).
  */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchCallback(aclrtCallback fn, void *userData,
 						 aclrtCallbackBlockType blockType,
@@ -1269,7 +1271,8 @@ ACL_FUNC_VISIBILITY aclError aclrtLaunchCallback(aclrtCallback fn, void *userDat
  *
  * Return: 0 (some have run); ACL_ERROR_RT_REPORT_TIMEOUT (none was due);
  * ACL_ERROR_RT_THREAD_SUBSCRIBE (this thread serves no stream, or none any more);
- * ACL_ERROR_RT_PARAM_INVALID (@timeout).
+ * ACL_ERROR_RT_PARAM_INVALID (@timeout); ACL_ERROR_RT_RESOURCE_ALLOC_FAIL (out of memory, or of file
+ * descriptors, in a thread that serves no stream).
  */
 ACL_FUNC_VISIBILITY aclError aclrtProcessReport(int32_t timeout);
 
