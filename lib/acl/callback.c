@@ -104,12 +104,16 @@ static struct reader *reader_for(const struct object *object)
 	return object->device->state == DEVICE_OPEN ? object->reader : NULL;
 }
 
-/* Adds the callback to the list of its reader. */
+/*
+ * Adds the callback to the list of its reader. A function that a stream waits for runs in a thread of
+ * libaccel, where an eventfd operation fails if libaccel has any function for the stream, also one
+ * that is not counted here any more.
+ */
 static aclError launch_begin(struct object *object, struct callback *callback, bool *by_thread)
 {
 	struct reader *reader;
 
-	*by_thread = callback->is_blocking;
+	*by_thread = callback->is_blocking || awaited_here();
 	while (!*by_thread && !object->pending && object->is_signal_launch)
 		state_wait(&report_changed);
 	*by_thread |= object->pending;

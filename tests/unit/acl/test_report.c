@@ -828,6 +828,51 @@ static void test_host_function(void)
 	end();
 }
 
+static __thread bool stays;
+void __real_state_unlock(void);
+void __wrap_state_unlock(void);
+
+/* A thread of libaccel's stays between the end of a function and its return to libaccel. */
+void __wrap_state_unlock(void)
+{
+	__real_state_unlock();
+	if (!stays)
+		return;
+	stays = false;
+	sem_post(&runs_now);
+	sem_wait(&launched);
+}
+
+static void stay(void *data)
+{
+	note(data);
+	stays = true;
+}
+
+static void launch_on_second(void *data)
+{
+	gives(aclrtSetDevice(0), 0);
+	gives(aclrtLaunchCallback(note, data, ACL_CALLBACK_NO_BLOCK, second), 0);
+	sem_post(&launched);
+}
+
+/* On a stream that has just gone past a function, of which libaccel does not know yet. */
+static void test_host_function_launches(void)
+{
+	set_up();
+	sem_init(&launched, 0, 0);
+	sem_init(&runs_now, 0, 0);
+	second = new_stream();
+	gives(aclrtSubscribeReport(self(), second), 0);
+	gives(aclrtLaunchHostFunc(second, stay, number(1)), 0);
+	sem_wait(&runs_now);
+	gives(aclrtLaunchHostFunc(stream, launch_on_second, number(2)), 0);
+	gives(aclrtSynchronizeStream(stream), 0);
+	gives(aclrtProcessReport(10000), 0);
+	ok(count == 2 && ran[0] == 1 && ran[1] == 2);
+	end();
+}
+
 static void ends_all(void *data)
 {
 	const char *words = "would wait for itself";
@@ -993,6 +1038,7 @@ int main(void)
 	RUN(test_launches_do_not_overtake);
 	RUN(test_reader_launches_on_a_stream_that_waits);
 	RUN(test_host_function);
+	RUN(test_host_function_launches);
 	RUN(test_host_function_ends_nothing);
 	RUN(test_host_function_ends_a_count);
 	RUN(test_host_function_during_a_reset);
