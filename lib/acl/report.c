@@ -136,14 +136,15 @@ void callback_end(struct callback *callback)
 	callback_put(callback);
 }
 
-/* Of a stream, or all where it is NULL. One that runs ends when it returns. */
-static void callbacks_drop(struct reader *reader, const void *stream)
+/* Of a device and of a stream, where they are not NULL. One that runs ends when it returns. */
+static void callbacks_drop(struct reader *reader, const struct device *device, const void *stream)
 {
 	struct callback *callback, *next;
 
 	for (callback = reader->first; callback; callback = next) {
 		next = callback->next;
-		if (!callback->is_running && (!stream || callback->stream == stream))
+		if (!callback->is_running && (!device || callback->device == device) &&
+		    (!stream || callback->stream == stream))
 			callback_end(callback);
 	}
 }
@@ -313,7 +314,7 @@ void report_end(struct object *object)
 	*at = object->next_of_reader;
 	/* By the child of a fork, the eventfd may be open when this process has closed it. */
 	epoll_ctl(reader->epoll, EPOLL_CTL_DEL, object->reached, NULL);
-	callbacks_drop(reader, object->handle);
+	callbacks_drop(reader, NULL, object->handle);
 	if (!reader->streams) {
 		reader->device = NULL;
 		eventfd_write(reader->wake, 1);
@@ -329,6 +330,9 @@ void reports_end(struct device *device)
 	state_lock();
 	while ((object = object_next(HANDLE_WITH_STREAM, device, NULL, &at)))
 		report_end(object);
+	/* A thread in aclrtDestroyContext() may wait for one: that context is found no more. */
+	for (struct reader *reader = readers; reader; reader = reader->next)
+		callbacks_drop(reader, device, NULL);
 	state_unlock();
 }
 
@@ -344,7 +348,7 @@ static void reader_forget(struct reader *reader)
 		callback->uses = 1;
 		callback->is_running &= is_here;
 	}
-	callbacks_drop(reader, NULL);
+	callbacks_drop(reader, NULL, NULL);
 	reader_close(reader);
 	reader->thread = 0;
 	reader->device = NULL;

@@ -530,6 +530,31 @@ static void test_reset_under_callbacks(void)
 	}
 }
 
+static void *destroys_context(void *arg)
+{
+	gives(aclrtDestroyContext(arg), 0);
+	return arg;
+}
+
+/* Another thread destroys a context, and waits for a callback that this thread would have to run. */
+static void test_reset_under_a_context_that_ends(void)
+{
+	aclrtContext context;
+	pthread_t thread;
+
+	set_up();
+	gives(aclrtCreateContext(&context, 0), 0);
+	gives(aclrtSubscribeReport(self(), NULL), 0);
+	gives(aclrtLaunchCallback(note, number(1), ACL_CALLBACK_BLOCK, NULL), 0);
+	pthread_create(&thread, NULL, destroys_context, context);
+	while (!aclrtSetCurrentContext(context))
+		sched_yield();
+	gives(aclrtResetDeviceForce(0), 0);
+	pthread_join(thread, NULL);
+	ok(!count);
+	end();
+}
+
 /* ---- While a launch is under way ---- */
 
 static pid_t other_tid;
@@ -1031,6 +1056,7 @@ int main(void)
 	RUN(test_both_kinds_in_order);
 	RUN(test_a_thread_is_left);
 	RUN(test_reset_under_callbacks);
+	RUN(test_reset_under_a_context_that_ends);
 	RUN(test_launch_fails_beside_another);
 	RUN(test_dropped_during_its_launch);
 	RUN(test_launch_on_a_stream_that_waits);
