@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events: points of streams, of which two calls ask with answers that are each other's opposite, and
- * streams that wait for them.
+ * Events, which are points of streams, and streams that wait for them. The values that
+ * aclrtQueryEvent() and aclrtQueryEventStatus() return are opposites.
  */
 #include "private.h"
 
@@ -348,15 +348,21 @@ struct wait {
 	struct accel_event *passed;
 };
 
-void waits_end(struct wait *waits)
+void waits_forget(struct wait *waits)
 {
 	struct wait *next;
 
 	for (; waits; waits = next) {
 		next = waits->next;
-		accel_event_destroy(waits->passed);
 		free(waits);
 	}
+}
+
+void waits_end(struct wait *waits)
+{
+	for (const struct wait *wait = waits; wait; wait = wait->next)
+		accel_event_destroy(wait->passed);
+	waits_forget(waits);
 }
 
 /* Under the lock. */
@@ -365,47 +371,53 @@ static bool is_under_way(const struct wait *wait)
 	return accel_event_query(wait->passed) == -EINPROGRESS;
 }
 
-/* Takes those that the stream has come past out of its list. */
+/* Takes those that the stream has come past out of its list: they are the first ones. */
 static struct wait *waits_take_passed(const struct on_stream *on)
 {
-	struct wait *passed = NULL, *wait, **at;
+	struct wait *passed = NULL, **end = &passed;
 	struct object *object;
 
 	state_lock();
 	object = stream_object(on);
-	for (at = object ? &object->waits : &passed; (wait = *at);) {
-		if (is_under_way(wait)) {
-			at = &wait->next;
-		} else {
-			*at = wait->next;
-			wait->next = passed;
-			passed = wait;
-		}
+	while (object && object->waits && !is_under_way(object->waits)) {
+		*end = object->waits;
+		end = &(*end)->next;
+		object->waits = *end;
+		*end = NULL;
 	}
+	if (object && !object->waits)
+		object->last_wait = &object->waits;
 	state_unlock();
 	return passed;
+}
+
+static aclError wait_new(const struct on_stream *on, struct wait **made)
+{
+	struct wait *wait = calloc(1, sizeof(*wait));
+	aclError err;
+
+	if (!wait)
+		return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
+	err = call_failed_for(accel_event_create(on->here.device->dev, &wait->passed),
+			      ACL_ERROR_RT_NO_EVENT_RESOURCE);
+	if (err)
+		free(wait);
+	else
+		*made = wait;
+	return err;
 }
 
 /* One that the stream has come past, again, or a new one. */
 static aclError wait_get(const struct on_stream *on, struct wait **got)
 {
 	struct wait *wait = waits_take_passed(on);
-	aclError err = ACL_SUCCESS;
 
-	if (wait) {
-		waits_end(wait->next);
-		wait->next = NULL;
-	} else {
-		wait = calloc(1, sizeof(*wait));
-		if (!wait)
-			return call_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "out of memory");
-		err = call_failed_for(accel_event_create(on->here.device->dev, &wait->passed),
-				      ACL_ERROR_RT_NO_EVENT_RESOURCE);
-	}
+	if (!wait)
+		return wait_new(on, got);
+	waits_end(wait->next);
+	wait->next = NULL;
 	*got = wait;
-	if (err)
-		free(wait);
-	return err;
+	return ACL_SUCCESS;
 }
 
 static void wait_keep(const struct on_stream *on, struct wait *wait)
@@ -415,8 +427,8 @@ static void wait_keep(const struct on_stream *on, struct wait *wait)
 	state_lock();
 	object = stream_object(on);
 	if (object) {
-		wait->next = object->waits;
-		object->waits = wait;
+		*object->last_wait = wait;
+		object->last_wait = &wait->next;
 	}
 	state_unlock();
 	/* Another thread has ended the stream. */
@@ -442,7 +454,7 @@ static int wait_queue(const struct on_stream *on, struct accel_event *event,
 	return err;
 }
 
-/* A batch waits for events of its own device only. */
+/* A batch waits for events of its own device only. If the second call fails the stream waits. */
 static int wait_queue_apart(const struct on_stream *on, struct accel_event *event,
 			    struct accel_event *passed)
 {
@@ -454,9 +466,12 @@ static int wait_queue_apart(const struct on_stream *on, struct accel_event *even
 static aclError wait_for(const struct on_stream *on, const struct object *event)
 {
 	struct wait *wait = NULL;
-	aclError code = wait_get(on, &wait);
+	aclError code;
 	int err;
 
+	if (!accel_event_query(event->event))
+		return ACL_SUCCESS;
+	code = wait_get(on, &wait);
 	if (code)
 		return code;
 	wait->event = event->handle;

@@ -80,6 +80,7 @@ void *handle_make(const struct object *object)
 	*made = *object;
 	made->refs = 1;
 	made->reached = -1;
+	made->last_wait = &made->waits;
 	made->handle = (void *)((uintptr_t)++slot->uses << 32 | (first_free + 1));
 	if (made->kind == HANDLE_CONTEXT)
 		made->context = made->handle;
@@ -132,6 +133,7 @@ static void object_forget(struct object *object)
 {
 	if (object->reached >= 0)
 		close(object->reached);
+	waits_forget(object->waits);
 	free(object);
 }
 

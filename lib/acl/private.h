@@ -119,7 +119,7 @@ struct object {
 	uint64_t signals_seen; /* the sum of what was read from it */
 	bool is_signal_launch; /* a launch is queueing one more */
 	unsigned int pending; /* functions that libaccel calls for a stream, or will */
-	struct wait *waits; /* of a stream, for events */
+	struct wait *waits, **last_wait; /* of a stream, for events, in its order */
 	uint32_t flags; /* of an event */
 	bool is_default; /* a context that aclrtSetDevice() made */
 	bool is_reusable; /* an event of aclrtCreateEventExWithFlag() */
@@ -162,7 +162,7 @@ aclError stream_enter(const char *name, aclrtStream handle, struct on_stream *on
 void stream_leave(const struct on_stream *on);
 /* Under the lock: the stream, or the context for a default one; NULL if it was destroyed meanwhile. */
 struct object *stream_object(const struct on_stream *on);
-/* A stream that has failed takes work again when somebody has been told: with err, now. */
+/* A stream that has failed takes work again when the failure has been reported: with err, now. */
 aclError stream_told(struct accel_stream *stream, int err);
 /* All streams of a device. */
 aclError streams_told(struct device *device, int err);
@@ -212,6 +212,8 @@ aclError memcpy_queue(const struct on_stream *on, void *dst, size_t max, const v
 
 /* Those of an object that ends, whose device is in use. */
 void waits_end(struct wait *waits);
+/* In a forked process, where their events are the parent's. */
+void waits_forget(struct wait *waits);
 
 /* ---- callback.c ---- */
 

@@ -6,6 +6,8 @@
 ACL_TESTS := $(patsubst tests/unit/acl/test_%.c,%,$(sort $(wildcard tests/unit/acl/test_*.c)))
 ACL_THREADED := device stream report
 # What fails on request.
+# What a test counts.
+ACL_WRAP_stream := -Wl,--wrap=accel_event_query
 # What a test waits at.
 ACL_WRAP_report := -Wl,--wrap=state_unlock
 ACL_WRAP_memory := -Wl,--wrap=malloc -Wl,--wrap=tsearch

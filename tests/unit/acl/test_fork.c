@@ -244,6 +244,32 @@ static int files(const char *kind)
 	return found;
 }
 
+/* Of the address sanitizer. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+static void has_no_leak(void)
+{
+	if (__lsan_do_recoverable_leak_check)
+		ok(!__lsan_do_recoverable_leak_check());
+}
+
+static void test_waits(void)
+{
+	aclrtStream other;
+
+	set_up();
+	other = new_stream();
+	mock_hold(0);
+	gives(aclrtMemcpyAsync(ptr, SIZE, host, SIZE, 1, stream), 0);
+	gives(aclrtRecordEvent(event, stream), 0);
+	for (int i = 0; i < 2; i++)
+		gives(aclrtStreamWaitEvent(other, event), 0);
+	in_child(has_no_leak);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(other), 0);
+	end();
+}
+
 static void has_no_descriptor(void)
 {
 	ok(!files("anon_inode:[eventfd]") && !files("anon_inode:[eventpoll]"));
@@ -385,6 +411,7 @@ int main(void)
 	RUN(test_before_it_began);
 	RUN(test_fork_under_work);
 	RUN(test_fork_under_settings);
+	RUN(test_waits);
 	RUN(test_descriptors);
 	RUN(test_callbacks);
 	RUN(test_fork_in_a_callback);

@@ -576,8 +576,41 @@ static void test_system_calls(void)
 		mock_release(0);
 		gives(aclrtSynchronizeDevice(), 0);
 		costs(aclrtSynchronizeStream(other), 0);
-		costs(aclrtStreamWaitEvent(other, event), 1);
+		/* It has happened. */
+		costs(aclrtStreamWaitEvent(other, event), 0);
 	}
+	end();
+}
+
+static unsigned int queries;
+int __real_accel_event_query(struct accel_event *event);
+int __wrap_accel_event_query(struct accel_event *event);
+
+int __wrap_accel_event_query(struct accel_event *event)
+{
+	__atomic_add_fetch(&queries, 1, __ATOMIC_RELAXED);
+	return __real_accel_event_query(event);
+}
+
+/* What a wait takes does not depend on how many there are. */
+static void test_many_waits(void)
+{
+	aclrtStream other;
+	aclrtEvent event;
+
+	set_up();
+	other = new_stream();
+	event = new_event();
+	keep_busy(stream);
+	gives(aclrtRecordEvent(event, stream), 0);
+	queries = 0;
+	for (int i = 0; i < 20; i++)
+		gives(aclrtStreamWaitEvent(other, event), 0);
+	ok(queries <= 40);
+	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_NOT_READY);
+	mock_release(0);
+	gives(aclrtSynchronizeStream(other), 0);
+	ok(wait_status(event) == ACL_EVENT_WAIT_STATUS_COMPLETE);
 	end();
 }
 
@@ -771,6 +804,7 @@ int main(void)
 	RUN(test_event_of_failed_work);
 	RUN(test_a_stream_waits);
 	RUN(test_system_calls);
+	RUN(test_many_waits);
 	RUN(test_several_ask);
 	RUN(test_destroyed_while_waited_for);
 	RUN(test_events_of_two_devices);

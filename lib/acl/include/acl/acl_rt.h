@@ -1048,9 +1048,11 @@ ACL_FUNC_VISIBILITY aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamSta
  * @event: event of any device; one that is not recorded has happened
  *
  * What is queued later begins when the event, as it is recorded now, has happened. The caller does
- * not wait. Thread-safe.
+ * not wait. For an event that has happened nothing is queued. If the call fails and @event is of
+ * another device, @stream may wait for it. Thread-safe.
  *
- * Return: 0; ACL_ERROR_RT_STREAM_CONTEXT; ACL_ERROR_RT_DEVICE_TASK_ABORT.
+ * Return: 0; ACL_ERROR_RT_STREAM_CONTEXT; ACL_ERROR_RT_DEVICE_TASK_ABORT;
+ * ACL_ERROR_RT_NO_EVENT_RESOURCE or ACL_ERROR_RT_RESOURCE_ALLOC_FAIL (out of memory).
  */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 
