@@ -16,7 +16,7 @@
 
 /* ---- Functions that a stream waits for ---- */
 
-/* Functions under way in this thread that a stream waits for, one called by the other. */
+/* How many functions that streams wait for are under way in this thread: they can nest. */
 static __thread unsigned int awaited;
 
 bool awaited_here(void)

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Nothing in the file has an effect: it only has to be one. */
+/* The file has to be readable. Its contents have no effect. */
 static aclError config_check_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -28,6 +28,11 @@ static void settings_lock(void)
 	state_lock();
 }
 
+static void settings_unlock(void)
+{
+	state_unlock();
+}
+
 /* ---- What it is ---- */
 
 static void take_name(void)
@@ -94,7 +99,7 @@ aclError aclSetCompileopt(int opt, const char *value)
 				 VALUE_SIZE - 1);
 	settings_lock();
 	strcpy(compile_options[opt], value);
-	state_unlock();
+	settings_unlock();
 	return ACL_SUCCESS;
 }
 
@@ -107,7 +112,7 @@ size_t aclGetCompileoptSize(int opt)
 		return 0;
 	settings_lock();
 	size = strlen(compile_options[opt]) + 1;
-	state_unlock();
+	settings_unlock();
 	return size;
 }
 
@@ -126,7 +131,7 @@ aclError aclGetCompileopt(int opt, char *value, size_t length)
 	size = strlen(compile_options[opt]) + 1;
 	if (size <= length)
 		memcpy(value, compile_options[opt], size);
-	state_unlock();
+	settings_unlock();
 	if (size > length)
 		return call_fail(ACL_ERROR_INVALID_PARAM, "length is %zu, the value takes %zu bytes",
 				 length, size);
@@ -143,7 +148,7 @@ static aclError set_parameter(const char *name, int opt, int64_t value)
 		return err;
 	settings_lock();
 	parameters[opt] = value;
-	state_unlock();
+	settings_unlock();
 	return ACL_SUCCESS;
 }
 
@@ -159,7 +164,7 @@ static aclError get_parameter(const char *name, int opt, int64_t *value)
 		return call_null("value");
 	settings_lock();
 	*value = parameters[opt];
-	state_unlock();
+	settings_unlock();
 	return ACL_SUCCESS;
 }
 
@@ -190,7 +195,7 @@ aclError aclrtSetDeviceSatMode(int mode)
 		return call_fail(ACL_ERROR_INVALID_PARAM, "mode is %d, not 0 or 1", mode);
 	settings_lock();
 	saturation = mode;
-	state_unlock();
+	settings_unlock();
 	return ACL_SUCCESS;
 }
 
@@ -201,7 +206,7 @@ aclError aclrtGetDeviceSatMode(int *mode)
 		return call_null("mode");
 	settings_lock();
 	*mode = saturation;
-	state_unlock();
+	settings_unlock();
 	return ACL_SUCCESS;
 }
 
