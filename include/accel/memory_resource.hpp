@@ -90,15 +90,21 @@ inline int errno_of_exception() noexcept
 
 template <class R, class = void> struct allocates_on_stream : std::false_type {};
 template <class R>
-struct allocates_on_stream<R, std::void_t<decltype(std::declval<R &>().allocate(
-				      std::declval<stream_ref>(), std::size_t{}, std::size_t{}))>>
-	: std::true_type {};
+struct allocates_on_stream<
+	R, std::void_t<decltype(std::declval<R &>().allocate(
+			       std::declval<stream_ref>(), std::size_t{}, std::size_t{})),
+		       decltype(std::declval<R &>().deallocate(
+			       std::declval<stream_ref>(), std::declval<void *&>(), std::size_t{},
+			       std::size_t{}))>> : std::true_type {};
 
 template <class R, class = void> struct allocates_async : std::false_type {};
 template <class R>
-struct allocates_async<R, std::void_t<decltype(std::declval<R &>().allocate_async(
-				  std::size_t{}, std::size_t{}, std::declval<stream_view>()))>>
-	: std::true_type {};
+struct allocates_async<
+	R, std::void_t<decltype(std::declval<R &>().allocate_async(
+			       std::size_t{}, std::size_t{}, std::declval<stream_view>())),
+		       decltype(std::declval<R &>().deallocate_async(
+			       std::declval<void *&>(), std::size_t{}, std::size_t{},
+			       std::declval<stream_view>()))>> : std::true_type {};
 
 template <class R>
 inline constexpr bool is_resource = allocates_on_stream<R>::value || allocates_async<R>::value;

@@ -26,6 +26,23 @@ struct stating_resource : counting_resource {
 	friend void get_property(const stating_resource &, cuda::mr::device_accessible) noexcept {}
 };
 
+/* Three that lack a function of a resource, and one that has all. */
+struct only_allocates {
+	void *allocate(rmm::cuda_stream_view, std::size_t, std::size_t);
+	bool operator==(const only_allocates &) const;
+};
+struct is_not_compared {
+	void *allocate(rmm::cuda_stream_view, std::size_t, std::size_t);
+	void deallocate(rmm::cuda_stream_view, void *, std::size_t, std::size_t);
+};
+struct is_not_compared_async {
+	void *allocate_async(std::size_t, std::size_t, rmm::cuda_stream_view);
+	void deallocate_async(void *, std::size_t, std::size_t, rmm::cuda_stream_view);
+};
+struct is_compared_async : is_not_compared_async {
+	bool operator==(const is_compared_async &) const;
+};
+
 namespace concepts {
 
 using cuda::mr::device_accessible;
@@ -35,6 +52,9 @@ using cuda::mr::resource_with;
 
 static_assert(resource<counting_resource> && cuda::mr::async_resource<counting_resource>);
 static_assert(!resource<int> && !resource<rmm::device_buffer>);
+static_assert(!resource<only_allocates> && !resource<is_not_compared>);
+static_assert(!resource<is_not_compared_async> && resource<is_compared_async>);
+static_assert(!std::is_constructible_v<accel::resource_ref, only_allocates &>);
 static_assert(!resource_with<counting_resource, device_accessible>);
 static_assert(resource_with<stating_resource, device_accessible>);
 static_assert(cuda::mr::async_resource_with<stating_resource, device_accessible>);
