@@ -92,6 +92,19 @@ struct interface {
 	enum status (*device_realloc_size)(struct place *device, size_t *size);
 };
 
+/* An event collector of Paddle, in C++. */
+struct profiler;
+
+/* What a profiler of Paddle calls, in this order. Where the table has it depends on the release. */
+struct profiler_interface {
+	enum status (*initialize)(struct profiler *profiler, void **data);
+	enum status (*finalize)(struct profiler *profiler, void *data);
+	enum status (*prepare_tracing)(struct profiler *profiler, void *data);
+	enum status (*start_tracing)(struct profiler *profiler, void *data);
+	enum status (*stop_tracing)(struct profiler *profiler, void *data);
+	enum status (*collect_trace_data)(struct profiler *profiler, uint64_t start_ns, void *data);
+};
+
 struct version {
 	size_t major;
 	size_t minor;
@@ -175,6 +188,7 @@ AT(interface, device_extra_padding_size, 448);
 AT(interface, device_init_alloc_size, 456);
 AT(interface, device_realloc_size, 464);
 _Static_assert(sizeof(struct interface) == 472, "struct interface");
+_Static_assert(sizeof(struct profiler_interface) == 48, "struct profiler_interface");
 
 #undef AT
 

@@ -113,9 +113,9 @@ static int operand_fetch(struct operand *operand, const struct run *run)
 {
 	int err = operand_allocate(operand);
 
-	return err ? err : accel_async_memory_copy_d2h(run->device->dev, run->stream, operand->buffer,
-						       operand->data + operand_offset(operand),
-						       operand_size(operand));
+	return err ? err : copy_queue(run->device, run->stream, PROFILE_D2H, run->kernel,
+				      operand->buffer, operand->data + operand_offset(operand),
+				      operand_size(operand));
 }
 
 /* The view as one with the dimensions of the result, and the parts of an element as a dimension more. */
@@ -195,10 +195,9 @@ static int add_on_host(const struct run *run, struct operand *operands, const st
 		if (in_place)
 			out->first = operands[X].first;
 		add_rows(operands, adder);
-		err = accel_async_memory_copy_h2d(run->device->dev, run->stream,
-						  out->data + operand_offset(out),
-						  out->first + operand_offset(out),
-						  operand_size(out));
+		err = copy_queue(run->device, run->stream, PROFILE_H2D, run->kernel,
+				 out->data + operand_offset(out),
+				 out->first + operand_offset(out), operand_size(out));
 	}
 	for (int i = 0; i < OPERANDS; i++)
 		free(operands[i].buffer);

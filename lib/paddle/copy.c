@@ -23,17 +23,29 @@ static int pending_of_both(const struct pair *pair)
 	return device_pending(pair->dst) ?: device_pending(pair->src);
 }
 
-typedef int (*copy_t)(struct accel_device *dev, void *dst, const void *src, size_t size);
+/* The two functions of libaccel for a copy of one device. */
+static const struct way {
+	int (*copy)(struct accel_device *dev, void *dst, const void *src, size_t size);
+	int (*queue)(struct accel_device *dev, struct accel_stream *stream, void *dst,
+		     const void *src, size_t size);
+} ways[] = {
+	[PROFILE_H2D] = { accel_memory_copy_h2d, accel_async_memory_copy_h2d },
+	[PROFILE_D2H] = { accel_memory_copy_d2h, accel_async_memory_copy_d2h },
+	[PROFILE_D2D] = { accel_memory_copy_d2d, accel_async_memory_copy_d2d },
+};
 
-static enum status copy_by(const char *call, struct place *place, copy_t copy, void *dst,
+static enum status copy_by(const char *call, struct place *place, enum profile_kind kind, void *dst,
 			   const void *src, size_t size)
 {
 	struct device *device = plugin_enter(call, place);
+	uint64_t begin;
 	int err;
 
 	if (!device)
 		return STATUS_ERROR;
-	err = size ? copy(device->dev, dst, src, size) : 0;
+	begin = profile_begin();
+	err = size ? ways[kind].copy(device->dev, dst, src, size) : 0;
+	profile_end(begin, &(struct profile){ kind, call, device, NULL, err ? 0 : size, 0 });
 	if (!err)
 		err = device_pending(device);
 	return plugin_done(call, device, err, "%p, %p, %zu", dst, src, size);
@@ -41,28 +53,32 @@ static enum status copy_by(const char *call, struct place *place, copy_t copy, v
 
 static enum status memory_copy_h2d(struct place *place, void *dst, const void *src, size_t size)
 {
-	return copy_by(__func__, place, accel_memory_copy_h2d, dst, src, size);
+	return copy_by(__func__, place, PROFILE_H2D, dst, src, size);
 }
 
 static enum status memory_copy_d2h(struct place *place, void *dst, const void *src, size_t size)
 {
-	return copy_by(__func__, place, accel_memory_copy_d2h, dst, src, size);
+	return copy_by(__func__, place, PROFILE_D2H, dst, src, size);
 }
 
 static enum status memory_copy_d2d(struct place *place, void *dst, const void *src, size_t size)
 {
-	return copy_by(__func__, place, accel_memory_copy_d2d, dst, src, size);
+	return copy_by(__func__, place, PROFILE_D2D, dst, src, size);
 }
 
 static enum status memory_copy_p2p(struct place *dst_device, struct place *src_device, void *dst,
 				   const void *src, size_t size)
 {
 	struct pair pair;
+	uint64_t begin;
 	int err;
 
 	if (!enter_both(__func__, &pair, dst_device, src_device))
 		return STATUS_ERROR;
+	begin = profile_begin();
 	err = size ? accel_memory_copy_p2p(pair.dst->dev, pair.src->dev, dst, src, size) : 0;
+	profile_end(begin, &(struct profile){ PROFILE_P2P, __func__, pair.src, NULL,
+					      err ? 0 : size, 0 });
 	if (!err)
 		err = pending_of_both(&pair);
 	plugin_leave();
@@ -72,8 +88,15 @@ static enum status memory_copy_p2p(struct place *dst_device, struct place *src_d
 
 /* ---- On streams ---- */
 
-typedef int (*queue_t)(struct accel_device *dev, struct accel_stream *stream, void *dst,
-		       const void *src, size_t size);
+int copy_queue(struct device *device, struct accel_stream *stream, enum profile_kind kind,
+	       const char *call, void *dst, const void *src, size_t size)
+{
+	uint64_t begin = profile_begin();
+	int err = ways[kind].queue(device->dev, stream, dst, src, size);
+
+	profile_end(begin, &(struct profile){ kind, call, device, stream, err ? 0 : size, 0 });
+	return err;
+}
 
 /* A copy of 0 bytes takes any addresses, but no stream that has failed or was destroyed. */
 static int queue_nothing(stream_t stream)
@@ -83,52 +106,50 @@ static int queue_nothing(stream_t stream)
 	return err == -EINPROGRESS ? 0 : err;
 }
 
-static int queue(struct device *device, stream_t stream, queue_t copy, void *dst, const void *src,
-		 size_t size)
-{
-	int err = size ? copy(device->dev, stream, dst, src, size) : queue_nothing(stream);
-
-	err = stream_told(stream, err);
-	return err ? err : device_pending(device);
-}
-
-static enum status queue_by(const char *call, struct place *place, stream_t stream, queue_t copy,
-			    void *dst, const void *src, size_t size)
+static enum status queue_by(const char *call, struct place *place, stream_t stream,
+			    enum profile_kind kind, void *dst, const void *src, size_t size)
 {
 	struct device *device = plugin_enter(call, place);
 	int err;
 
 	if (!device)
 		return STATUS_ERROR;
-	err = queue(device, stream, copy, dst, src, size);
+	err = size ? copy_queue(device, stream, kind, call, dst, src, size) : queue_nothing(stream);
+	err = stream_told(stream, err);
+	if (!err)
+		err = device_pending(device);
 	return plugin_done(call, device, err, "%p, %p, %p, %zu", (void *)stream, dst, src, size);
 }
 
 static enum status async_memory_copy_h2d(struct place *place, stream_t stream, void *dst,
 					 const void *src, size_t size)
 {
-	return queue_by(__func__, place, stream, accel_async_memory_copy_h2d, dst, src, size);
+	return queue_by(__func__, place, stream, PROFILE_H2D, dst, src, size);
 }
 
 static enum status async_memory_copy_d2h(struct place *place, stream_t stream, void *dst,
 					 const void *src, size_t size)
 {
-	return queue_by(__func__, place, stream, accel_async_memory_copy_d2h, dst, src, size);
+	return queue_by(__func__, place, stream, PROFILE_D2H, dst, src, size);
 }
 
 static enum status async_memory_copy_d2d(struct place *place, stream_t stream, void *dst,
 					 const void *src, size_t size)
 {
-	return queue_by(__func__, place, stream, accel_async_memory_copy_d2d, dst, src, size);
+	return queue_by(__func__, place, stream, PROFILE_D2D, dst, src, size);
 }
 
-static int queue_between(const struct pair *pair, stream_t stream, void *dst, const void *src,
-			 size_t size)
+/* The stream is one of the source, or the copy is complete on return. */
+static int queue_between(const struct pair *pair, stream_t stream, const char *call, void *dst,
+			 const void *src, size_t size)
 {
+	uint64_t begin = profile_begin();
 	int err = size ? accel_async_memory_copy_p2p(pair->dst->dev, pair->src->dev, stream, dst,
 						     src, size)
 		       : queue_nothing(stream);
 
+	profile_end(begin, &(struct profile){ PROFILE_P2P, call, pair->src, stream,
+					      err ? 0 : size, 0 });
 	err = stream_told(stream, err);
 	return err ? err : pending_of_both(pair);
 }
@@ -141,7 +162,7 @@ static enum status async_memory_copy_p2p(struct place *dst_device, struct place 
 
 	if (!enter_both(__func__, &pair, dst_device, src_device))
 		return STATUS_ERROR;
-	err = queue_between(&pair, stream, dst, src, size);
+	err = queue_between(&pair, stream, __func__, dst, src, size);
 	plugin_leave();
 	return plugin_done(__func__, pair.dst, err, "%d, %p, %p, %p, %zu", pair.src->id,
 			   (void *)stream, dst, src, size);

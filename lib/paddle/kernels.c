@@ -140,12 +140,19 @@ static void full(const struct device_context *context, struct scalar *value, str
 	int64_t count = paddle->count(out, &status);
 	void *data = paddle->allocate(context, out, 0, type, &status);
 	RUN run = { .kernel = "full" };
+	uint32_t low = 0;
+	uint64_t begin;
+	size_t size;
 
 	if (count <= 0 || !run_begin(&run, context, data))
 		return;
+	size = (size_t)count * type_sizes[type];
+	memcpy(&low, &element, type_sizes[type] < sizeof(low) ? type_sizes[type] : sizeof(low));
+	begin = profile_begin();
 	run.err = accel_async_device_memory_fill(run.device->dev, run.stream, data, &element,
-						 type_sizes[type],
-						 (size_t)count * type_sizes[type], 0);
+						 type_sizes[type], size, 0);
+	profile_end(begin, &(struct profile){ PROFILE_SET, run.kernel, run.device, run.stream,
+					      run.err ? 0 : size, low });
 	plugin_trace("accel:%d full(%p, %lld elements of type %d) = %d", run.device->id, data,
 		     (long long)count, (int)type, run.err);
 }
@@ -236,11 +243,11 @@ static int gather_in_host(struct device *device, struct accel_stream *stream, ch
 					       span + packed);
 
 	if (!err)
-		err = accel_async_memory_copy_d2h(device->dev, stream, from,
-						  src + view->lowest * size, span);
+		err = copy_queue(device, stream, PROFILE_D2H, "contiguous", from,
+				 src + view->lowest * size, span);
 	if (!err) {
 		gather(to, from - view->lowest * size, view);
-		err = accel_async_memory_copy_h2d(device->dev, stream, dst, to, packed);
+		err = copy_queue(device, stream, PROFILE_H2D, "contiguous", dst, to, packed);
 	}
 	free(from);
 	free(to);
@@ -257,8 +264,8 @@ static int pack(struct device *device, struct accel_stream *stream, void *dst, c
 				   MAX_DIMS);
 	run = run_of(view, &outer);
 	if (run == view->count)
-		return accel_async_memory_copy_d2d(device->dev, stream, dst, src,
-						   run * view->element_size);
+		return copy_queue(device, stream, PROFILE_D2D, "contiguous", dst, src,
+				  run * view->element_size);
 	return gather_in_host(device, stream, dst, src, view);
 }
 

@@ -96,11 +96,15 @@ static enum status device_memory_set(struct place *place, void *ptr, unsigned ch
 				     size_t size)
 {
 	struct device *device = plugin_enter(__func__, place);
+	uint64_t begin;
 	int err;
 
 	if (!device)
 		return STATUS_ERROR;
+	begin = profile_begin();
 	err = size ? accel_device_memory_set(device->dev, ptr, value, size) : 0;
+	profile_end(begin, &(struct profile){ PROFILE_SET, __func__, device, NULL, err ? 0 : size,
+					      value });
 	if (!err)
 		err = device_pending(device);
 	return plugin_done(__func__, device, err, "%p, %d, %zu", ptr, value, size);

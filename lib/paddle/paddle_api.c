@@ -13,11 +13,14 @@
 static const char *const libraries[] = { "libphi_core.so", "libpaddle.so" };
 
 static struct paddle_api api;
+static struct paddle_profiler_api profiler_api;
 
-static const struct {
+struct function {
 	const char *name;
 	void *where;
-} functions[] = {
+};
+
+static const struct function functions[] = {
 	{ "PD_RegisterPhiKernel", &api.register_kernel },
 	{ "PD_KernelContextGetDeviceContext", &api.device_context },
 	{ "PD_KernelContextInputAt", &api.input },
@@ -36,19 +39,26 @@ static const struct {
 	{ "PD_ScalarGetInt64Data", &api.to_int64 },
 };
 
-static bool find_in(void *library)
+/* Always in libpaddle.so. */
+static const struct function profiler_functions[] = {
+	{ "profiler_add_runtime_trace_event", &profiler_api.add_call },
+	{ "profiler_add_device_trace_event", &profiler_api.add_device },
+};
+
+static bool find_in(void *library, const struct function *wanted, size_t count)
 {
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		void *function = dlsym(library, functions[i].name);
+	for (size_t i = 0; i < count; i++) {
+		void *function = dlsym(library, wanted[i].name);
 
 		if (!function)
 			return false;
-		memcpy(functions[i].where, &function, sizeof(function));
+		memcpy(wanted[i].where, &function, sizeof(function));
 	}
 	return true;
 }
 
-const struct paddle_api *paddle_api_find(void)
+/* All of them in one library. */
+static bool find(const struct function *wanted, size_t count)
 {
 	bool found = false;
 
@@ -57,9 +67,21 @@ const struct paddle_api *paddle_api_find(void)
 
 		if (!library)
 			continue;
-		found = find_in(library);
+		found = find_in(library, wanted, count);
 		/* Only what dlopen() counted: Paddle itself has it loaded. */
 		dlclose(library);
 	}
-	return found ? &api : NULL;
+	return found;
+}
+
+const struct paddle_api *paddle_api_find(void)
+{
+	return find(functions, sizeof(functions) / sizeof(functions[0])) ? &api : NULL;
+}
+
+const struct paddle_profiler_api *paddle_profiler_api_find(void)
+{
+	return find(profiler_functions, sizeof(profiler_functions) / sizeof(profiler_functions[0]))
+		       ? &profiler_api
+		       : NULL;
 }

@@ -87,4 +87,67 @@ struct paddle_api {
 /* NULL if the Paddle that is running has not all of them. */
 const struct paddle_api *paddle_api_find(void);
 
+/* ---- Events of the profiler ---- */
+
+/* A std::string of libstdc++. Paddle reads the address and the length, and copies. */
+struct text {
+	const char *at;
+	size_t length;
+	char local[16];
+};
+
+enum event_type {
+	EVENT_CALL = 3, /* of the host; Paddle calls it CudaRuntime */
+	EVENT_COPY = 5,
+	EVENT_SET = 6,
+};
+
+/* A call of the host. Times are nanoseconds by CLOCK_REALTIME. */
+struct call_event {
+	struct text name;
+	enum event_type type;
+	uint64_t begin, end;
+	uint64_t process, thread;
+	uint32_t correlation; /* the same as in the event of the device that it caused */
+	uint32_t callback;
+};
+
+/* Work of a device. Paddle shows only those for which there is a call with the same number. */
+struct device_event {
+	struct text name;
+	enum event_type type;
+	uint64_t begin, end;
+	uint64_t device, context, stream;
+	uint32_t correlation;
+	uint64_t size;
+	union {
+		char kinds[150]; /* of EVENT_COPY: not shown */
+		struct {
+			char kind[50]; /* not shown */
+			uint32_t value;
+		} set;
+	};
+};
+
+_Static_assert(sizeof(struct text) == 32 && sizeof(enum event_type) == 4, "struct text");
+_Static_assert(offsetof(struct call_event, type) == 32 &&
+	       offsetof(struct call_event, begin) == 40 &&
+	       offsetof(struct call_event, correlation) == 72 && sizeof(struct call_event) == 80,
+	       "struct call_event");
+_Static_assert(offsetof(struct device_event, type) == 32 &&
+	       offsetof(struct device_event, begin) == 40 &&
+	       offsetof(struct device_event, correlation) == 80 &&
+	       offsetof(struct device_event, size) == 88 &&
+	       offsetof(struct device_event, set.value) == 148 &&
+	       sizeof(struct device_event) == 248,
+	       "struct device_event");
+
+struct paddle_profiler_api {
+	void (*add_call)(struct profiler *profiler, struct call_event *event);
+	void (*add_device)(struct profiler *profiler, struct device_event *event);
+};
+
+/* NULL if the Paddle that is running has not both of them. */
+const struct paddle_profiler_api *paddle_profiler_api_find(void);
+
 #endif

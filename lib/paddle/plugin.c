@@ -15,18 +15,20 @@ static char device_type[] = DEVICE_TYPE;
 static char sub_device_type[] = "paccel";
 
 /* Sizes that releases of Paddle have passed, all with the same beginning. */
-static const struct {
+static const struct generation {
 	size_t params, interface;
+	size_t profiler; /* offset of its functions; 0: not verified with this release */
 } generations[] = {
-	{ 88, 904 }, { 88, 912 }, { 96, 920 }, { 96, 1032 }, { 96, 1040 }, { 96, 1128 },
+	{ 88, 904, 0 },	 { 88, 912, 0 },  { 96, 920, 0 },
+	{ 96, 1032, 0 }, { 96, 1040, 0 }, { 96, 1128, 824 },
 };
 
-static bool is_known(size_t params, size_t interface)
+static const struct generation *find_generation(size_t params, size_t interface)
 {
 	for (size_t i = 0; i < sizeof(generations) / sizeof(generations[0]); i++)
 		if (generations[i].params == params && generations[i].interface == interface)
-			return true;
-	return false;
+			return &generations[i];
+	return NULL;
 }
 
 /* Paddle clears both structs but for the sizes: what is not 0 is not where we think it is. */
@@ -65,15 +67,18 @@ static bool suits(const struct params *params)
 
 	if (why)
 		plugin_say("not loaded: %s (sizes %zu and %zu)", why, size, functions);
-	else if (!is_known(size, functions))
+	else if (!find_generation(size, functions))
 		plugin_say("this release of Paddle is not known (sizes %zu and %zu): used is what "
 			   "all releases before it have in common",
 			   size, functions);
 	return !why;
 }
 
-/* The part of the table that all releases have; what they have behind it stays 0. */
-static void fill(struct interface *table)
+/*
+ * The part of the table that all releases have, and the functions of the profiler where their place is
+ * known. The rest stays 0.
+ */
+static void fill(struct interface *table, const struct generation *generation)
 {
 	device_functions(table);
 	stream_functions(table);
@@ -81,6 +86,9 @@ static void fill(struct interface *table)
 	memory_functions(table);
 	copy_functions(table);
 	size_functions(table);
+	if (generation && generation->profiler)
+		profile_functions((struct profiler_interface *)((char *)table +
+								generation->profiler));
 }
 
 /* Paddle takes a plugin that names no device for one that has failed, and goes on. */
@@ -88,7 +96,7 @@ __attribute__((visibility("default"))) void InitPlugin(struct params *params)
 {
 	if (!suits(params))
 		return;
-	fill(params->interface);
+	fill(params->interface, find_generation(params->size, params->interface->size));
 	/* The version that Paddle asks for at least; it has not moved since. */
 	params->version = (struct version){ .major = 0, .minor = 1, .patch = 1 };
 	params->device_type = device_type;

@@ -79,7 +79,51 @@ enum status plugin_done(const char *call, const struct device *device, int err,
 void device_fail(struct device *device, const char *call, int err);
 int device_pending(struct device *device);
 
+/* ---- profile.c: traces of Paddle's profiler ---- */
+
+enum profile_kind { PROFILE_H2D, PROFILE_D2H, PROFILE_D2D, PROFILE_P2P, PROFILE_SET };
+
+/* A copy or a fill. */
+struct profile {
+	enum profile_kind kind;
+	const char *call; /* lives as long as the plugin */
+	const struct device *device; /* whose stream it is */
+	struct accel_stream *stream; /* NULL: it is complete */
+	size_t size; /* 0: nothing is recorded, since the operation failed or had no bytes */
+	uint32_t value; /* of a fill */
+};
+
+extern bool profile_tracing;
+
+/* Nanoseconds by the clock of Paddle's own events. */
+uint64_t profile_now(void);
+void profile_record(uint64_t begin, const struct profile *profile);
+
+/* Before and after each operation; profile_end() takes what profile_begin() returned. */
+static inline uint64_t profile_begin(void)
+{
+	return __atomic_load_n(&profile_tracing, __ATOMIC_RELAXED) ? profile_now() : 0;
+}
+
+static inline void profile_end(uint64_t begin, const struct profile *profile)
+{
+	if (begin && profile->size)
+		profile_record(begin, profile);
+}
+
+/* Leaves the slots empty if this Paddle has no functions that take events. */
+void profile_functions(struct profiler_interface *slots);
+
+/* ---- copy.c ---- */
+
+/* One operation on a stream, or now if it is NULL, with an entry in the trace. PROFILE_H2D, _D2H or _D2D. */
+int copy_queue(struct device *device, struct accel_stream *stream, enum profile_kind kind,
+	       const char *call, void *dst, const void *src, size_t size);
+
 /* ---- stream.c ---- */
+
+/* A number of the stream that is unique on its device while the stream exists, from 1; 0 for NULL. */
+uint64_t stream_number(const struct device *device, const struct accel_stream *stream);
 
 /* The device, or its memory, is not there any more, or is another process's. */
 bool plugin_is_lost(int err);

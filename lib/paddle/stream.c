@@ -50,6 +50,18 @@ static bool list_replace(struct device *device, stream_t old, stream_t new)
 	return found;
 }
 
+uint64_t stream_number(const struct device *device, const struct accel_stream *stream)
+{
+	uint64_t number = 0;
+
+	plugin_lock();
+	for (size_t i = 0; stream && !number && i < device->stream_count; i++)
+		if (device->streams[i] == stream)
+			number = i + 1;
+	plugin_unlock();
+	return number;
+}
+
 /* The next one from *at = 0 on, or NULL. */
 static stream_t list_next(const struct device *device, size_t *at)
 {

@@ -7,6 +7,7 @@ ring.py [WORD...]    only checks whose names contain one of the words
 """
 
 import copy
+import json
 import os
 import subprocess
 import sys
@@ -517,6 +518,42 @@ def profiled(path="/tmp/profile"):
     near(float(paddle.ones([3]).sum()), 3.0)
     profiler.stop()
     assert os.listdir(path)
+
+
+@check_since((3, 3), "its table of functions has no known place for the profiler's")
+def profiled_device(path="/tmp/profile-device"):
+    """the profiler of the device: a trace has the copies and fills that the driver has counted"""
+    target = paddle.profiler.ProfilerTarget
+    training = network.Training("accel:0")
+    profiler = paddle.profiler.Profiler(targets=[target.CPU, target.CUSTOM_DEVICE],
+                                        on_trace_ready=paddle.profiler.export_chrome_tracing(path))
+    with Counted() as driver:
+        profiler.start()
+        for _ in range(3):
+            training.step()
+        read = threading.Thread(target=paddle.ones([1000]).numpy)
+        read.start()
+        read.join()
+        profiler.stop()
+    profiler.summary()
+    with open(os.path.join(path, os.listdir(path)[0]), encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    calls = {event["args"]["correlation id"]: event for event in events if event.get("cat") == "CudaRuntime"}
+    works = [event for event in events if event.get("cat") in ("Memcpy", "Memset")]
+    moved = {name: sum(event["args"]["bytes"] for event in works if event["name"].startswith(name))
+             for name in ("memcpy_h2d", "memcpy_d2h", "memset")}
+    equal((moved["memcpy_h2d"], moved["memcpy_d2h"]), (driver["bytes_h2d"], driver["bytes_d2h"]))
+    assert moved["memset"] >= training.bytes_of_parameters(), moved
+    assert len(works) == len(calls) > 100, (len(works), len(calls))
+    # The network uses a stream for its kernels, and none for the copies of operands.
+    equal({event["args"]["stream"] for event in works}, {0, 1})
+    for event in works:
+        call = calls[event["args"]["correlation id"]]
+        equal(event["pid"], 0)
+        assert event["dur"] >= 0 and event["ts"] >= call["ts"], (event, call)
+        if event["args"]["stream"] == 0:
+            equal((event["ts"], event["dur"]), (call["ts"], call["dur"]))
+    print(f"# {len(works)} operations of the device in the trace, {moved}")
 
 
 # --- what fails ------------------------------------------------------------------------------

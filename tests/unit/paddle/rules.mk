@@ -7,8 +7,9 @@ PADDLE_TESTS := $(patsubst tests/unit/paddle/test_%.c,%,\
 	$(sort $(wildcard tests/unit/paddle/test_*.c)))
 PADDLE_THREADED := device stream
 
-# The functions of Paddle that kernels need are the test's own: it says where they are, too.
+# The functions of Paddle that are needed are those of the tests, which say where they are, too.
 PADDLE_WRAP_kernel := -rdynamic -Wl,--wrap=dlopen -Wl,--wrap=dlsym
+PADDLE_WRAP_profile := $(PADDLE_WRAP_kernel)
 
 # paddle_variant(name, compiler, flags, tests): as unit_variant, whose rule makes the objects
 define paddle_variant
