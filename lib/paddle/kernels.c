@@ -307,6 +307,29 @@ static void contiguous_context(struct kernel_context *context)
 		   paddle->output(context, 0));
 }
 
+/* ---- Sparse gradients ---- */
+
+/*
+ * SGD and Adam with the gradient of an Embedding(sparse=True). Paddle's kernels for the CPU write the rows of
+ * the gradient only, and Paddle gives them a result that has no values yet, so the rest of the parameter would
+ * be lost. A kernel here cannot read such a gradient: Paddle has no C functions for it. The parameter is left
+ * as it is, and the next call of the device fails. The arguments behind the parameter are not read.
+ */
+static void refuse_sparse(const struct device_context *context, const struct tensor *parameter)
+{
+	enum status status = STATUS_SUCCESS;
+	RUN run = { .kernel = "sparse gradient" };
+
+	if (run_begin(&run, context, paddle->data(parameter, &status)))
+		run.err = plugin_fail(-EINVAL, "SGD and Adam cannot take the gradient of an "
+				      "Embedding(sparse=True): use sparse=False, or Momentum");
+}
+
+static void refuse_sparse_context(struct kernel_context *context)
+{
+	refuse_sparse(paddle->device_context(context), paddle->input(context, 0));
+}
+
 /* ---- Registration ---- */
 
 static const enum argument of_full[] = { ARGUMENT_INT_ARRAY, ARGUMENT_SCALAR, ARGUMENT_TYPE };
@@ -325,6 +348,28 @@ static const struct kernel_arguments contiguous_takes = {
 static const struct kernel_arguments add_takes = {
 	.in_count = 3, .in = of_kernels, .attribute_count = 0, .attributes = of_full,
 	.out_count = 1, .out = of_kernels + 1,
+};
+
+static const enum argument of_optimizers[] = {
+	ARGUMENT_CONTEXT, ARGUMENT_TENSOR, ARGUMENT_TENSOR, ARGUMENT_TENSOR,
+	ARGUMENT_TENSOR,  ARGUMENT_TENSOR, ARGUMENT_TENSOR, ARGUMENT_TENSOR,
+	ARGUMENT_TENSOR,  ARGUMENT_TENSOR, ARGUMENT_TENSOR,
+};
+
+static const enum argument of_adam[] = {
+	ARGUMENT_SCALAR, ARGUMENT_SCALAR, ARGUMENT_SCALAR, ARGUMENT_BOOL,
+	ARGUMENT_INT64,	 ARGUMENT_BOOL,	  ARGUMENT_BOOL,   ARGUMENT_BOOL,
+};
+
+/* The sparse gradient and tensors that may be absent are declared as tensors, too: none of them is read. */
+static const struct kernel_arguments sgd_takes = {
+	.in_count = 5, .in = of_optimizers, .attribute_count = 1, .attributes = of_adam + 3,
+	.out_count = 2, .out = of_optimizers + 1,
+};
+
+static const struct kernel_arguments adam_takes = {
+	.in_count = 11, .in = of_optimizers, .attribute_count = 8, .attributes = of_adam,
+	.out_count = 7, .out = of_optimizers + 1,
 };
 
 /* Nothing in or out has another type than the kernel. */
@@ -355,6 +400,12 @@ static bool can_fill(enum type type)
 	return type != TYPE_COMPLEX64 && type != TYPE_COMPLEX128;
 }
 
+/* The optimizers of Paddle's CPU have these types. */
+static bool is_refused(enum type type)
+{
+	return type == TYPE_FLOAT32 || type == TYPE_FLOAT64 || type == TYPE_BFLOAT16;
+}
+
 void kernels_register(const char *device_type)
 {
 	paddle = paddle_api_find();
@@ -374,5 +425,11 @@ void kernels_register(const char *device_type)
 				      (void *)add_arguments);
 		define_kernel("contiguous", device_type, type, &contiguous_takes,
 			      contiguous_context, (void *)contiguous);
+		if (!is_refused(type))
+			continue;
+		define_kernel("sgd_dense_param_sparse_grad", device_type, type, &sgd_takes,
+			      refuse_sparse_context, (void *)refuse_sparse);
+		define_kernel("adam_dense_param_sparse_grad", device_type, type, &adam_takes,
+			      refuse_sparse_context, (void *)refuse_sparse);
 	}
 }

@@ -324,6 +324,37 @@ def accumulated():
             same(on_card(got).numpy(), wanted.numpy())
 
 
+def trained_words(device, optimizer):
+    """The weights of an Embedding with sparse gradients, accumulated over two calls of backward()."""
+    paddle.set_device(device)
+    layer = paddle.nn.Embedding(10, 4, sparse=True)
+    layer.weight.set_value(paddle.to_tensor(random((10, 4)) / 100))
+    trainer = optimizer(layer.parameters())
+    for _ in range(3):
+        for words in ([1, 5, 9, 5], [2, 5]):
+            (layer(paddle.to_tensor(words)) ** 2).sum().backward()
+        assert layer.weight.grad.is_selected_rows()
+        trainer.step()
+        trainer.clear_grad()
+    return layer.weight.numpy()
+
+
+@check
+def sparse_gradients():
+    """an Embedding with sparse gradients trains with Momentum; SGD and Adam are refused"""
+    optimizers = paddle.optimizer
+    clip = paddle.nn.ClipGradByGlobalNorm(0.1)
+    for make in (lambda parameters: optimizers.Momentum(0.1, parameters=parameters),
+                 lambda parameters: optimizers.Momentum(0.1, parameters=parameters, grad_clip=clip),
+                 lambda parameters: optimizers.SGD(0.1, parameters, weight_decay=0.1)):
+        near(trained_words("accel:0", make), trained_words("cpu", make))
+    for make in (lambda parameters: optimizers.SGD(0.1, parameters),
+                 lambda parameters: optimizers.Adam(0.1, parameters=parameters),
+                 lambda parameters: optimizers.Adam(0.1, parameters=parameters, lazy_mode=True)):
+        raises(OSError, lambda: trained_words("accel:0", make))  # pylint: disable=cell-var-from-loop
+    near(float(paddle.ones([3]).sum()), 3.0)
+
+
 @check
 def second_gradient():
     """a gradient of a gradient"""

@@ -38,10 +38,10 @@ struct kernel_context {
 };
 
 static struct kernel {
-	char name[16];
+	char name[32];
 	enum type type;
 	size_t in_count, attribute_count, out_count;
-	enum argument in[4], attributes[4], out[4];
+	enum argument in[11], attributes[8], out[7];
 	void (*from_context)(struct kernel_context *context);
 	void *from_arguments;
 } kernels[MAX_KERNELS];
@@ -94,7 +94,7 @@ PADDLE_FUNCTION(void, PD_RegisterPhiKernel, const char *name, const char *device
 	struct kernel *kernel = &kernels[kernel_count++];
 
 	ok(!strcmp(device_type, "accel") && layout == ANY_LAYOUT && define);
-	ok(in_count <= 4 && attribute_count <= 4 && out_count <= 4);
+	ok(in_count <= 11 && attribute_count <= 8 && out_count <= 7);
 	define(NULL, NULL);
 	*kernel = (struct kernel){ .type = type,
 				   .in_count = in_count,
@@ -300,7 +300,7 @@ static void test_registered(void)
 	const struct kernel *kernel;
 
 	begin_kernels();
-	ok(silent() && kernel_count == 10 + 12 + 6);
+	ok(silent() && kernel_count == 10 + 12 + 6 + 6);
 	for (enum type type = TYPE_BOOL; type < TYPES; type++) {
 		bool unused = type == TYPE_UINT16 || type == TYPE_UINT32 || type == TYPE_UINT64;
 
@@ -319,6 +319,12 @@ static void test_registered(void)
 	kernel = kernel_of("add", TYPE_FLOAT16);
 	ok(kernel->in_count == 3 && kernel->in[0] == 0 && kernel->in[1] == 1 && kernel->in[2] == 1);
 	ok(kernel->attribute_count == 0 && kernel->out_count == 1 && kernel->out[0] == 1);
+	kernel = kernel_of("sgd_dense_param_sparse_grad", TYPE_FLOAT64);
+	ok(kernel->in_count == 5 && kernel->attribute_count == 1 && kernel->out_count == 2);
+	ok(kernel->attributes[0] == 2);
+	kernel = kernel_of("adam_dense_param_sparse_grad", TYPE_BFLOAT16);
+	ok(kernel->in_count == 11 && kernel->attribute_count == 8 && kernel->out_count == 7);
+	ok(kernel->attributes[2] == 10 && kernel->attributes[3] == 2 && kernel->attributes[4] == 8);
 	end();
 }
 
@@ -327,7 +333,7 @@ static void test_older_library(void)
 	library_name = "libpaddle.so";
 	kernel_count = 0;
 	load_plugin();
-	ok(kernel_count == 10 + 12 + 6);
+	ok(kernel_count == 10 + 12 + 6 + 6);
 }
 
 static void test_without_library(void)
@@ -846,6 +852,44 @@ static void test_add_that_fails(void)
 	end();
 }
 
+/* ---- Sparse gradients ---- */
+
+/* The parameter is left as it is, and the next call of the device fails. */
+static void test_sparse_gradients(void)
+{
+	static const char *const names[] = { "sgd_dense_param_sparse_grad",
+					     "adam_dense_param_sparse_grad" };
+	const int64_t dim[] = { 4, 6 };
+	struct device_context device = { 0 };
+	struct kernel_context context = { .device = &device };
+	struct tensor parameter, away = { 0 };
+	double got[24];
+
+	begin_kernels();
+	parameter = numbers_of(2, dim, 0);
+	for (int i = 0; i < 4; i++) {
+		const struct kernel *kernel = kernel_of(names[i / 2], TYPE_FLOAT64);
+
+		log_clear();
+		context.in = &parameter;
+		if (i % 2)
+			kernel->from_context(&context);
+		else
+			((contiguous_t)kernel->from_arguments)(&device, &parameter, NULL);
+		ok(said("use sparse=False"));
+		gives(paddle->synchronize_stream(accel0, NULL), STATUS_ERROR);
+		gives(paddle->synchronize_stream(accel0, NULL), STATUS_SUCCESS);
+		read_back(got, &parameter);
+		for (int j = 0; j < 24; j++)
+			ok(got[j] == j);
+	}
+	context.in = &away;
+	log_clear();
+	kernel_of(names[0], TYPE_FLOAT64)->from_context(&context);
+	ok(said("memory of none of the devices"));
+	end();
+}
+
 /* ---- Order and failures ---- */
 
 /* Behind what is still to be done with the memory: a copy that waits would overwrite it. */
@@ -1027,6 +1071,7 @@ int main(void)
 	RUN(test_add_in_place_of_a_view);
 	RUN(test_add_broadcasts);
 	RUN(test_add_that_fails);
+	RUN(test_sparse_gradients);
 	RUN(test_order);
 	RUN(test_failure_is_told_later);
 	RUN(test_exceptions);
