@@ -1259,7 +1259,7 @@ int accel_device_synchronize(struct accel_device *dev);
  * the time is over.
  *
  * Return: as accel_device_synchronize(); ``-ETIME`` (work of a stream has not ended by @deadline,
- * and no stream of the calling thread with a lower number has failed).
+ * which is returned before an error of another stream).
  */
 int accel_device_synchronize_until(struct accel_device *dev, uint64_t deadline);
 

@@ -606,10 +606,10 @@ static bool next_stream(struct device *dev, struct snapshot *at)
 /*
  * The error of a stream belongs to the stream: accel_device_synchronize() returns it to the
  * thread that has created the stream, and to no other layer of the process. The error of a
- * destroyed stream is not returned. What a wait returns may be the error of the work, which -ETIME
- * is one of, too.
+ * destroyed stream is not returned. -ETIME may be the error of the work too, so `late` reports a
+ * stream that is busy at the deadline.
  */
-static int settle_one(const struct snapshot *at, uint64_t deadline)
+static int settle_one(const struct snapshot *at, uint64_t deadline, bool *late)
 {
 	struct device *dev = at->stream->dev;
 	int err = wait_all(at->stream, at->last, deadline);
@@ -617,9 +617,10 @@ static int settle_one(const struct snapshot *at, uint64_t deadline)
 	if (err == -ENODEV || err == -ESTALE)
 		return general_error(dev, err);
 	if (err == -ETIME &&
-	    (LOAD(at->stream->pending) || ticket_status(dev, at->last) == -EINPROGRESS))
-		return fail(err, "%s: the work of a stream has not ended by the deadline",
-			    dev->name);
+	    (LOAD(at->stream->pending) || ticket_status(dev, at->last) == -EINPROGRESS)) {
+		*late = true;
+		return 0;
+	}
 	return err && at->own ? stream_error(at->stream, err) : 0;
 }
 
@@ -628,6 +629,7 @@ int accel_device_synchronize_until(struct accel_device *handle, uint64_t deadlin
 	KEEP_ERRNO;
 	struct device *dev;
 	struct snapshot at = { 0 };
+	bool late = false;
 	int err = device_get(handle, &dev), failed;
 
 	if (err)
@@ -637,10 +639,13 @@ int accel_device_synchronize_until(struct accel_device *handle, uint64_t deadlin
 				      "its own is one of them");
 	err = device_alive(dev);
 	while (next_stream(dev, &at)) {
-		failed = settle_one(&at, deadline);
+		failed = settle_one(&at, deadline, &late);
 		err = err ? err : failed;
 	}
 	reap(dev);
+	if (late)
+		return fail(-ETIME, "%s: the work of a stream has not ended by the deadline",
+			    dev->name);
 	return err;
 }
 

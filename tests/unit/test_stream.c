@@ -102,6 +102,34 @@ static void test_busy_then_done(void)
 	tear_down();
 }
 
+/* The error of a stream, also if it is ETIME, does not hide that another one has work left. */
+static void test_deadline_before_error(void)
+{
+	static const int errors[] = { EIO, ETIME };
+	struct accel_stream *second;
+	int fence;
+
+	for (size_t i = 0; i < 2; i++) {
+		set_up();
+		expect(accel_stream_create(dev, &second), 0);
+		mock_fail_operation(0, 1, errors[i]);
+		expect(accel_async_device_memory_set(dev, stream, device, 1, SIZE), 0);
+		ok(accel_stream_synchronize(stream) == -errors[i]);
+		fence = mock_fence();
+		expect(accel_stream_wait_fence(second, fence), 0);
+		expect(accel_async_device_memory_set(dev, second, device, 2, SIZE), 0);
+		refused(accel_device_synchronize_until(dev, 0), -ETIME, "by the deadline");
+		refused(accel_device_synchronize_until(dev, now() + 1000000), -ETIME,
+			"by the deadline");
+		mock_fence_signal(fence, 0);
+		expect(accel_stream_synchronize(second), 0);
+		ok(accel_device_synchronize_until(dev, now()) == -errors[i]);
+		close(fence);
+		expect(accel_stream_destroy(second), 0);
+		tear_down();
+	}
+}
+
 /* Neither busy nor done, neither of a stream nor of an event. */
 static void test_query_makes_no_call(void)
 {
@@ -1483,6 +1511,7 @@ static void test_callback_that_blocks_its_stream(void)
 int main(void)
 {
 	RUN(test_busy_then_done);
+	RUN(test_deadline_before_error);
 	RUN(test_query_makes_no_call);
 	RUN(test_streams_are_independent);
 	RUN(test_wait_event);

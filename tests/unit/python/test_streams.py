@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 
 import accel
@@ -574,6 +575,27 @@ class Threads(mock.Card):
         with mock.alarm(mock.PATIENCE):
             for wait in (stream.synchronize, event.synchronize, self.device.synchronize):
                 self.fails(errno.ETIME, wait)
+        os.close(fence)
+
+    def test_waits_beside_a_stream_that_failed(self):
+        """Its error does not end them, but a signal does."""
+        failed, busy = self.device.stream(), self.device.stream()
+        memory, fence = self.device.allocate(8), lib.mock_fence()
+        lib.mock_fail_operation(0, 1, errno.EIO)
+        memory.fill(1, failed)
+        busy.wait_fence(fence)
+        memory.copy_from(self.device.allocate_host(8), busy)
+        # Ends a wait that no signal ends.
+        release = threading.Timer(mock.PATIENCE, lib.mock_fence_signal, [fence, 0])
+        release.start()
+        for wait in (self.device.synchronize, self.device.close):
+            with mock.alarm():
+                self.refuses(InterruptedError, "a signal", wait)
+            self.assertEqual((self.device.closed, busy.query()), (False, False))
+        release.cancel()
+        lib.mock_fence_signal(fence, 0)
+        self.fails(errno.EIO, self.device.synchronize)
+        self.assertTrue(busy.query())
         os.close(fence)
 
     def test_event_in_with(self):
