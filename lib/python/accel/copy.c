@@ -107,17 +107,32 @@ static bool is_memory_of(const struct accel_pointer_info *info, const struct str
 	return is_device(info) && info->device == stream->child.device->handle;
 }
 
-/* What the device uses after the call. It keeps its own memory itself. */
-static bool is_used(const struct accel_pointer_info *info)
+/*
+ * What is held until the copy has ended. The device keeps its own memory itself, and a block of a pool
+ * is freed in the order of its stream: but for one that is used through a view or by another device.
+ */
+static bool is_held(const struct operand *operand, const struct accel_pointer_info *info,
+		    const struct stream *stream)
 {
-	return info->kind != ACCEL_MEMORY_PAGEABLE && info->kind != ACCEL_MEMORY_DEVICE;
+	if (info->kind != ACCEL_MEMORY_DEVICE)
+		return info->kind != ACCEL_MEMORY_PAGEABLE;
+	return operand->view ||
+		(operand->memory->root->pool && info->device != stream->child.device->handle);
+}
+
+/* Beside a registration there may be other memory of its object. */
+static bool is_whole(const struct operand *operand, const struct accel_pointer_info *info)
+{
+	return operand->ptr + operand->pitch * (operand->rows - 1) + operand->width <=
+		(const char *)info->base + info->size;
 }
 
 /* Whether a batch takes it: not pageable memory, nor that of another device. */
-static bool fits_batch(const struct accel_pointer_info info[2], const struct stream *stream)
+static bool fits_batch(const struct operand *operand, const struct accel_pointer_info info[2],
+		       const struct stream *stream)
 {
 	for (int i = 0; i < 2; i++)
-		if (info[i].kind == ACCEL_MEMORY_PAGEABLE ||
+		if (info[i].kind == ACCEL_MEMORY_PAGEABLE || !is_whole(&operand[i], &info[i]) ||
 		    info[i].device != stream->child.device->handle)
 			return false;
 	return info[0].kind == ACCEL_MEMORY_DEVICE || info[1].kind == ACCEL_MEMORY_DEVICE;
@@ -151,8 +166,8 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 {
 	struct accel_pointer_info info[2];
 	struct pending *pending = NULL;
-	bool recorded;
-	int rc;
+	bool held[2], recorded;
+	int rc = 0;
 
 	if (device_is_inherited(stream->child.device))
 		return error_say(EPERM, "the stream is of the process that this one was forked from");
@@ -169,19 +184,22 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 	}
 	if (!is_memory_of(&info[0], stream) && !is_memory_of(&info[1], stream))
 		return error_say(EINVAL, "the stream is of another device than the memory");
-	if (is_used(&info[0]) || is_used(&info[1])) {
+	for (int i = 0; i < 2; i++)
+		held[i] = is_held(&operand[i], &info[i], stream);
+	if (held[0] || held[1]) {
 		pending = pending_new(stream->child.device);
 		if (!pending)
 			return NULL;
 	}
-	recorded = pending && fits_batch(info, stream);
+	recorded = pending && fits_batch(operand, info, stream);
 	Py_BEGIN_ALLOW_THREADS
-	rc = recorded ? queue_with_event(operand, stream, pending_event(pending)) : -ENOSPC;
-	/* The copy needs less than its event does. */
-	if (rc == -ENOMEM || rc == -ENOSPC) {
-		recorded = false;
-		rc = queue_copy(operand, stream);
+	if (recorded) {
+		rc = queue_with_event(operand, stream, pending_event(pending));
+		/* The copy needs less than its event does. */
+		recorded = rc != -ENOMEM && rc != -ENOSPC;
 	}
+	if (!recorded)
+		rc = queue_copy(operand, stream);
 	Py_END_ALLOW_THREADS
 	if (rc) {
 		error_raise(rc);
@@ -190,7 +208,7 @@ static PyObject *copy_on_stream(struct operand *operand, struct stream *stream)
 		return NULL;
 	}
 	for (int i = 0; i < 2; i++)
-		if (is_used(&info[i]))
+		if (held[i])
 			pending_hold(pending, &operand[i]);
 		else if (operand[i].memory)
 			memory_used_on(operand[i].memory, stream);

@@ -204,6 +204,18 @@ class Calls(mock.Device):
                     self.assertEqual(lib.mock_all_calls(), before + 1, thing)
         stream.synchronize()
 
+    def test_partly_registered(self):
+        """What lies beside a registration is copied as pageable memory is."""
+        data = bytearray(range(64)) * 2
+        memory, stream = self.device.allocate(128), self.device.stream()
+        registered = self.device.register(memoryview(data)[:64])
+        memory.copy_from(data, stream)
+        memory.view("uint8", (8, 16))[:, :4].copy_to(memoryview(data)[48:80], stream)
+        stream.synchronize()
+        self.assertEqual(memory.tobytes(), bytes(range(64)) * 2)
+        self.assertEqual(data[48:80], b"".join(bytes(range(at, at + 4)) for at in range(0, 64, 16)) * 2)
+        registered.free()
+
     def test_event_that_is_not_recorded(self):
         """The copy is made all the same, and has ended when the call returns."""
         for number in (errno.ENOMEM, errno.ENOSPC):
