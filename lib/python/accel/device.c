@@ -6,6 +6,7 @@
 
 #include "private.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 PyTypeObject *accel_device_type;
@@ -148,6 +149,21 @@ static void device_end(struct device *device)
 	device->closing = false;
 }
 
+/* The end of what is queued, and of frees that began before: they wait for work too. As wait_device(). */
+static int wait_until_idle(const struct device *device)
+{
+	int rc;
+
+	for (;;) {
+		rc = wait_device(device->handle);
+		if (rc == -EDEADLK || rc == 1 || !device->busy || device_is_inherited(device))
+			return rc;
+		Py_BEGIN_ALLOW_THREADS
+		sched_yield();
+		Py_END_ALLOW_THREADS
+	}
+}
+
 /*
  * What is queued ends first, well or not: whose stream has failed has been told by that, or did not
  * ask. The wait needs no `busy`, for nobody else can close.
@@ -162,7 +178,7 @@ static PyObject *device_close(PyObject *self, PyObject *unused)
 		Py_RETURN_NONE;
 	if (!can_close(device))
 		return NULL;
-	rc = wait_device(device->handle);
+	rc = wait_until_idle(device);
 	if (rc == -EDEADLK || rc == 1) {
 		device->closing = false;
 		return wait_result(rc);

@@ -50,32 +50,158 @@ void memory_leave(struct memory *memory)
 
 /* ---- beginning and end ---- */
 
+/* What frees a block: made with it, as a free may not fail for want of memory. */
+struct block {
+	struct block *next; /* of those that are left */
+	struct pool *pool; /* counted if it is left */
+	struct stream *stream; /* likewise; or NULL */
+	void *ptr;
+	size_t size;
+};
+
+/* Blocks that a callback has freed while another stream might use them. */
+static struct block *blocks_left;
+
 /*
- * The call waits for callbacks of the stream, which need the GIL. In one of them it is refused: then
- * all work that has used the block has ended. The work of a stream that was closed may not have.
+ * A free in the order of a stream waits for the stream's callbacks, which need the GIL. A callback may
+ * not wait: -EDEADLK. In a callback of the same stream all work that has used the block has ended. The
+ * work of a stream that was closed may not have: all of the device is waited for.
  */
-static int give_back_block(struct memory *root, struct accel_device *device)
+static int block_free(const struct block *block)
 {
-	struct accel_stream *stream = root->stream ? root->stream->handle : NULL;
-	struct pool *pool = root->pool;
+	struct stream *used_on = block->stream && block->stream->handle ? block->stream : NULL;
+	struct accel_device *device = block->pool->child.device->handle;
+	struct accel_stream *stream = used_on ? used_on->handle : NULL;
+	struct accel_pool *pool = block->pool->handle;
+	int rc = 0;
+
+	/* It has ended with all its blocks. */
+	if (!pool)
+		return 0;
+	block->pool->child.device->busy++;
+	block->pool->child.busy++;
+	if (used_on) {
+		used_on->child.device->busy++;
+		used_on->child.busy++;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	if (block->stream && !stream)
+		rc = accel_device_synchronize(device);
+	else if (stream && accel_stream_query(stream) == -EDEADLK)
+		stream = NULL;
+	if (rc != -EDEADLK)
+		rc = accel_pool_deallocate(pool, stream, block->ptr, block->size, 1);
+	Py_END_ALLOW_THREADS
+	if (used_on) {
+		used_on->child.busy--;
+		used_on->child.device->busy--;
+	}
+	block->pool->child.busy--;
+	block->pool->child.device->busy--;
+	return rc;
+}
+
+static int give_back_block(struct memory *root)
+{
+	struct block *block = root->block;
 	int rc;
 
-	root->child.device->busy++;
-	pool->child.busy++;
+	block->pool = root->pool;
+	block->stream = root->stream;
+	block->ptr = root->ptr;
+	block->size = root->size;
+	rc = block_free(block);
+	if (rc != -EDEADLK)
+		return rc;
+	Py_INCREF((PyObject *)block->pool);
+	Py_XINCREF((PyObject *)block->stream);
+	block->next = blocks_left;
+	blocks_left = block;
+	root->block = NULL;
+	return 0;
+}
+
+static void block_drop(struct block *block)
+{
+	Py_XDECREF((PyObject *)block->stream);
+	Py_DECREF((PyObject *)block->pool);
+	PyMem_Free(block);
+}
+
+/* Does not wait. */
+static bool block_is_idle(const struct block *block)
+{
+	struct accel_stream *stream = block->stream ? block->stream->handle : NULL;
+	int rc;
+
+	if (!block->pool->handle)
+		return true;
 	if (stream)
-		root->stream->child.busy++;
-	Py_BEGIN_ALLOW_THREADS
-	if (root->stream && !stream)
-		accel_device_synchronize(device);
-	rc = accel_pool_deallocate(pool->handle, stream, root->ptr, root->size, 1);
-	if (rc == -EDEADLK)
-		rc = accel_pool_deallocate(pool->handle, NULL, root->ptr, root->size, 1);
-	Py_END_ALLOW_THREADS
-	if (stream)
-		root->stream->child.busy--;
-	pool->child.busy--;
-	root->child.device->busy--;
-	return rc;
+		rc = accel_stream_query(stream);
+	else
+		rc = accel_device_synchronize_until(block->pool->child.device->handle, 0);
+	return rc != -EINPROGRESS && rc != -EDEADLK && (stream || rc != -ETIME);
+}
+
+/* Out of the list before anything is dropped, which may run code of the program. */
+void blocks_reap(void)
+{
+	struct block **at = &blocks_left, *block, *ended = NULL;
+
+	while ((block = *at)) {
+		if (!block_is_idle(block)) {
+			at = &block->next;
+			continue;
+		}
+		*at = block->next;
+		block->next = ended;
+		ended = block;
+		if (block->pool->handle)
+			accel_pool_deallocate(block->pool->handle, NULL, block->ptr, block->size, 1);
+	}
+	while ((block = ended)) {
+		ended = block->next;
+		block_drop(block);
+	}
+}
+
+int blocks_end(const struct pool *pool)
+{
+	struct block **at = &blocks_left, *block;
+
+	while ((block = *at)) {
+		if (block->pool != pool) {
+			at = &block->next;
+			continue;
+		}
+		*at = block->next;
+		if (block_free(block) == -EDEADLK) {
+			block->next = blocks_left;
+			blocks_left = block;
+			return -EDEADLK;
+		}
+		block_drop(block);
+		/* The list may be another one now. */
+		at = &blocks_left;
+	}
+	return 0;
+}
+
+static void block_link(struct memory *root, struct pool *pool)
+{
+	root->pool = (struct pool *)Py_NewRef((PyObject *)pool);
+	root->next = pool->blocks;
+	root->link = &pool->blocks;
+	if (root->next)
+		root->next->link = &root->next;
+	pool->blocks = root;
+}
+
+static void block_unlink(struct memory *root)
+{
+	*root->link = root->next;
+	if (root->next)
+		root->next->link = root->link;
 }
 
 static int give_back(struct memory *root)
@@ -83,7 +209,7 @@ static int give_back(struct memory *root)
 	struct accel_device *device = root->child.device->handle;
 
 	if (root->pool)
-		return give_back_block(root, device);
+		return give_back_block(root);
 	switch (root->kind) {
 	case ACCEL_MEMORY_DEVICE:
 		return accel_device_memory_deallocate(device, root->ptr, root->size);
@@ -96,7 +222,10 @@ static int give_back(struct memory *root)
 	}
 }
 
-/* It is dead before others can see that: what is exported is let go last. */
+/*
+ * It is dead before others can see that: what is exported is let go last. A block that could not be
+ * freed lives on; with -EFAULT it was freed, and with -EPERM it is the parent's.
+ */
 static int end_root(struct memory *root)
 {
 	int rc;
@@ -105,6 +234,11 @@ static int end_root(struct memory *root)
 		return 0;
 	root->live = false;
 	rc = give_back(root);
+	if (root->pool) {
+		root->live = rc && rc != -EFAULT && rc != -EPERM;
+		if (!root->live)
+			block_unlink(root);
+	}
 	if (root->view.obj)
 		PyBuffer_Release(&root->view);
 	return rc;
@@ -120,12 +254,16 @@ static void memory_dealloc(PyObject *self)
 	struct memory *memory = (struct memory *)self;
 
 	PyObject_GC_UnTrack(self);
-	if (memory->root == memory)
+	if (memory->root == memory) {
 		child_drop(&memory->child);
-	else
+		if (memory->pool && memory->live)
+			block_unlink(memory);
+	} else {
 		Py_XDECREF((PyObject *)memory->root);
+	}
 	Py_XDECREF((PyObject *)memory->stream);
 	Py_XDECREF((PyObject *)memory->pool);
+	PyMem_Free(memory->block);
 	object_free(self, memory->child.weakrefs);
 }
 
@@ -267,14 +405,21 @@ PyObject *memory_of_pool(struct pool *pool, struct stream *stream, Py_ssize_t si
 				   .allocate_block = allocate, .pool = pool->handle,
 				   .stream = stream ? stream->handle : NULL, .size = (size_t)size };
 	struct memory *memory;
+	struct block *block;
 
 	if (!can_be_size(size, "allocated"))
 		return NULL;
+	block = PyMem_Calloc(1, sizeof(*block));
+	if (!block)
+		return PyErr_NoMemory();
 	memory = (struct memory *)memory_request(pool->child.device, &request);
-	if (memory) {
-		memory->pool = (struct pool *)Py_NewRef((PyObject *)pool);
-		memory->stream = (struct stream *)Py_XNewRef((PyObject *)stream);
+	if (!memory) {
+		PyMem_Free(block);
+		return NULL;
 	}
+	memory->block = block;
+	memory->stream = (struct stream *)Py_XNewRef((PyObject *)stream);
+	block_link(memory, pool);
 	return (PyObject *)memory;
 }
 

@@ -206,6 +206,7 @@ static bool queues_reap(struct queue *queue, size_t others)
 	bool any;
 
 	later_run();
+	blocks_reap();
 	if (queue && queue->first)
 		queue_take(queue, &ended);
 	for (size_t i = others < queue_count ? others : queue_count; i; i--) {

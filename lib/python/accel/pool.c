@@ -6,6 +6,8 @@
 
 #include "private.h"
 
+#include <sched.h>
+
 PyTypeObject *accel_pool_type;
 static PyTypeObject *stats_type;
 
@@ -49,17 +51,37 @@ static void pool_leave(struct pool *pool)
 	child_leave(&pool->child);
 }
 
-/* Its blocks have ended before: they are later children of the device. */
+/*
+ * Its blocks have ended before: they are later children of the device. A thread that frees one meanwhile
+ * has read the handle.
+ */
+static int pool_destroy(struct pool *pool)
+{
+	struct accel_pool *handle = pool->handle;
+	int rc = blocks_end(pool);
+
+	if (!handle || rc)
+		return rc;
+	pool->handle = NULL;
+	while (pool->child.busy && !device_is_inherited(pool->child.device)) {
+		Py_BEGIN_ALLOW_THREADS
+		sched_yield();
+		Py_END_ALLOW_THREADS
+	}
+	Py_BEGIN_ALLOW_THREADS
+	rc = accel_pool_destroy(handle);
+	Py_END_ALLOW_THREADS
+	if (rc)
+		pool->handle = handle;
+	return rc;
+}
+
 static void pool_end(struct child *child)
 {
 	struct pool *pool = (struct pool *)((char *)child - offsetof(struct pool, child));
-	struct accel_pool *handle = pool->handle;
 
+	pool_destroy(pool);
 	pool->handle = NULL;
-	Py_BEGIN_ALLOW_THREADS
-	if (handle)
-		accel_pool_destroy(handle);
-	Py_END_ALLOW_THREADS
 }
 
 static void pool_dealloc(PyObject *self)
@@ -161,6 +183,9 @@ static PyObject *pool_stats(PyObject *self, PyObject *unused)
 	if (!pool_enter(pool))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
+	_Static_assert(Py_ARRAY_LENGTH(stats_fields) - 1 ==
+		       offsetof(struct accel_pool_stats, fragmentation) / sizeof(uint64_t) + 1,
+		       "a name for each number");
 	rc = accel_pool_get_stats(pool->handle, &stats);
 	Py_END_ALLOW_THREADS
 	pool_leave(pool);
@@ -195,19 +220,6 @@ static PyObject *pool_trim(PyObject *self, PyObject *args, PyObject *words)
 	return error_none(rc);
 }
 
-/* A block that lives; or NULL. */
-static struct memory *pool_block(const struct pool *pool)
-{
-	struct memory *memory;
-
-	for (struct child *child = pool->child.device->children; child; child = child->next) {
-		memory = child_memory(child);
-		if (memory && memory->pool == pool && memory->live)
-			return memory;
-	}
-	return NULL;
-}
-
 /* Frees its blocks. What refuses that is as if the program had freed them itself. */
 static PyObject *pool_close(PyObject *self, PyObject *unused)
 {
@@ -219,7 +231,7 @@ static PyObject *pool_close(PyObject *self, PyObject *unused)
 		Py_RETURN_NONE;
 	if (!child_is_idle(&pool->child, "pool"))
 		return NULL;
-	while (pool->handle && (memory = (PyObject *)pool_block(pool))) {
+	while (pool->handle && (memory = (PyObject *)pool->blocks)) {
 		Py_INCREF(memory);
 		freed = PyObject_CallMethod(memory, "free", NULL);
 		Py_DECREF(memory);
@@ -230,8 +242,7 @@ static PyObject *pool_close(PyObject *self, PyObject *unused)
 	/* Meanwhile another thread may have been here. */
 	if (!child_is_idle(&pool->child, "pool"))
 		return NULL;
-	pool_end(&pool->child);
-	Py_RETURN_NONE;
+	return error_none(pool_destroy(pool));
 }
 
 static PyObject *pool_enter_block(PyObject *self, PyObject *unused)

@@ -59,8 +59,12 @@ struct memory {
 	unsigned int exports; /* views of others: buffers and tensors */
 	unsigned int queued; /* entries of pending.c */
 	Py_buffer view; /* what is registered */
-	struct pool *pool; /* whose block it is, counted; or NULL */
-	struct stream *stream; /* of a block: the last that has used it, counted; or NULL */
+	/* Of a block of a pool only: */
+	struct pool *pool; /* counted */
+	struct stream *stream; /* the last that has used it, counted; or NULL */
+	struct block *block; /* see memory.c */
+	struct memory *next; /* of the pool's blocks */
+	struct memory **link;
 };
 
 struct pool {
@@ -68,6 +72,7 @@ struct pool {
 	struct child child;
 	struct accel_pool *handle; /* NULL: closed */
 	enum accel_memory_kind kind;
+	struct memory *blocks; /* those that live, not counted */
 };
 
 struct queue;
@@ -169,6 +174,13 @@ typedef int (*block_allocate)(struct accel_pool *pool, struct accel_stream *stre
 /* Both are entered; the stream may be NULL. */
 PyObject *memory_of_pool(struct pool *pool, struct stream *stream, Py_ssize_t size,
 			 block_allocate allocate);
+/*
+ * Frees blocks that a callback could not free, and whose streams have ended their work meanwhile.
+ * Makes a query for each.
+ */
+void blocks_reap(void);
+/* Frees those of the pool, and waits for their streams. -EDEADLK in a callback. */
+int blocks_end(const struct pool *pool);
 /* Work was queued that uses the memory. */
 void memory_used_on(struct memory *memory, struct stream *stream);
 const char *memory_kind_name(enum accel_memory_kind kind);
