@@ -6,16 +6,22 @@ import math
 import numbers
 import operator
 import struct
+import sys
 
 from . import _accel
 
 _FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
             "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d"}
+# Prefixes of a format, and values of a byteorder, that are this machine's.
+_NATIVE = "@=|" + ("<" if sys.byteorder == "little" else ">")
 _NAMES = {**{code: name for name, code in _FORMATS.items()}, "l": "int64", "L": "uint64"}
 
 
 def _dtype_name(dtype):
     """Takes a name, a format of struct, or a type of NumPy."""
+    order = getattr(dtype, "byteorder", "=")
+    if isinstance(order, str) and order not in tuple(_NATIVE):
+        raise ValueError(f"dtype is {dtype!r}: its byte order has to be that of this machine, {sys.byteorder}")
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", dtype)
     name = _NAMES.get(name, name) if isinstance(name, str) else name
     if name not in _FORMATS:
@@ -43,6 +49,20 @@ def _layout(shape, itemsize, *strides):
     return layout
 
 
+def _pack(dtype, values):
+    """The bytes of numbers."""
+    try:
+        return struct.pack(f"{len(values)}{_FORMATS[dtype]}", *values)
+    except struct.error as error:
+        kind = OverflowError if all(hasattr(one, "__index__") for one in values) else TypeError
+        raise kind(f"a value is no {dtype}: {error}") from None
+
+
+def _is_raw(buffer):
+    """Whether a memoryview is one of bytes or a bytearray, which have no element type."""
+    return isinstance(buffer.obj, (bytes, bytearray)) and buffer.format == "B" and buffer.ndim == 1
+
+
 def _flatten(values, shape):
     """The numbers of nested sequences."""
     if not shape or len(values) != shape[0]:
@@ -54,25 +74,42 @@ class View:
     """An array over Memory: element type, shape, slices and slice assignment. Made by Memory.view().
 
     view[i, j] is an element; view[1:3] and view[:, 2:6] are views of the same memory. What is assigned to
-    a slice is copied there: a number, nested sequences of numbers, another view, Memory, or an object
-    with the buffer protocol. Two dimensions with gaps are one copy."""
+    a slice is copied there: a number, nested lists or tuples of numbers, another view, Memory, or an
+    object with the buffer protocol. Two dimensions whose rows have no inner gaps are one copy."""
 
-    __slots__ = {"memory": "Memory that it is over.", "dtype": "Name of the element type.",
-                 "shape": "Number of elements of each dimension.",
-                 "strides": "Bytes from one element of each dimension to the next.",
-                 "_offset": None, "__weakref__": None}
+    __slots__ = ("_memory", "_dtype", "_shape", "_strides", "_offset", "__weakref__")
 
     def __init__(self, memory, dtype="uint8", shape=None):
-        self.memory = memory
-        self.dtype = _dtype_name(dtype)
+        self._memory = memory
+        self._dtype = _dtype_name(dtype)
         if shape is None:
             shape = memory.size // self.itemsize
-        self.shape = tuple(map(operator.index, shape if hasattr(shape, "__iter__") else (shape,)))
-        self.strides = _contiguous(self.shape, self.itemsize)
+        self._shape = tuple(map(operator.index, shape if hasattr(shape, "__iter__") else (shape,)))
+        self._strides = _contiguous(self.shape, self.itemsize)
         self._offset = 0
         if min(self.shape, default=0) < 0 or self.nbytes != memory.size:
             raise ValueError(f"shape is {self.shape} of {self.dtype}, {self.nbytes} bytes: the memory has "
                              f"{memory.size}")
+
+    @property
+    def memory(self):
+        """Memory that it is over."""
+        return self._memory
+
+    @property
+    def dtype(self):
+        """Name of the element type."""
+        return self._dtype
+
+    @property
+    def shape(self):
+        """Number of elements of each dimension."""
+        return self._shape
+
+    @property
+    def strides(self):
+        """Bytes from one element of each dimension to the next."""
+        return self._strides
 
     @property
     def itemsize(self):
@@ -115,7 +152,7 @@ class View:
         at = keys.index(Ellipsis) if Ellipsis in keys else len(keys)
         keys[at:at + 1] = [slice(None)] * missing
         part = View.__new__(View)
-        part.memory, part.dtype, part._offset = self.memory, self.dtype, self._offset
+        part._memory, part._dtype, part._offset = self.memory, self.dtype, self._offset
         dimensions = []
         for one, number, stride in zip(keys, self.shape, self.strides):
             if isinstance(one, slice):
@@ -129,13 +166,17 @@ class View:
                     raise IndexError(f"index {begin} is out of a dimension of {number}")
                 begin %= number
             part._offset += begin * stride
-        part.shape = tuple(number for number, _ in dimensions)
-        part.strides = tuple(stride for _, stride in dimensions)
+        part._shape = tuple(number for number, _ in dimensions)
+        part._strides = tuple(stride for _, stride in dimensions)
         return part
 
     def __getitem__(self, key):
         part = self._slice(key)
         return part if part.shape else part._unpack()[0]
+
+    def __iter__(self):
+        """Rows, or the elements of one dimension."""
+        return map(self.__getitem__, range(len(self)))
 
     def __setitem__(self, key, value):
         self._slice(key).copy_from(value)
@@ -161,8 +202,8 @@ class View:
     def _host(self, value, writable):
         """An object with the buffer protocol, contiguous; bytes are taken as they are."""
         with memoryview(value) as buffer:
-            if not (buffer.format in ("B", "c") and buffer.ndim == 1):
-                self._check(buffer.shape, _NAMES.get(buffer.format.lstrip("@=<"), buffer.format))
+            if not _is_raw(buffer):
+                self._check(buffer.shape, _NAMES.get(buffer.format.lstrip(_NATIVE), buffer.format))
             elif buffer.nbytes != self.nbytes:
                 raise ValueError(f"there are {buffer.nbytes} bytes: the view has {self.nbytes}")
             if buffer.c_contiguous:
@@ -171,24 +212,48 @@ class View:
                 raise BufferError("the destination is not C-contiguous: give one that is")
             return buffer.tobytes()
 
+    def _extent(self):
+        """Addresses of the first byte, and of the one behind the last."""
+        begin = self.memory.address + self._offset
+        return begin, begin + sum((number - 1) * stride for number, stride in
+                                  zip(self.shape, self.strides)) + self.itemsize
+
+    def _overlaps(self, other):
+        """Whether the other one, a View or Memory, is in the same bytes, or between them."""
+        begin, end = self._extent()
+        other_begin, other_end = (other._extent() if isinstance(other, View) else
+                                  (other.address, other.address + other.size))
+        return self.size and begin < other_end and other_begin < end
+
     def _transfer(self, other, stream, to_view):
         if isinstance(other, View):
             self._check(other.shape, other.dtype)
+            if stream is None and self._overlaps(other):
+                source, destination = (other, self) if to_view else (self, other)
+                destination.copy_from(source.tobytes())
+                return
             self._copy(other.memory, other.strides, other._offset, stream, to_view)
             return
         if not isinstance(other, _accel.Memory):
             other = self._host(other, not to_view)
         elif other.size != self.nbytes:
             raise ValueError(f"there are {other.size} bytes: the view has {self.nbytes}")
+        elif stream is None and self._overlaps(other):
+            if to_view:
+                other = other.tobytes()
+            else:
+                other.copy_from(self.tobytes())
+                return
         self._copy(other, _contiguous(self.shape, self.itemsize), 0, stream, to_view)
 
     def copy_from(self, source, stream=None):
-        """Copies what may be assigned to the view into it. On a stream it is queued."""
+        """Copies what may be assigned to the view into it. On a stream it is queued, and then a view of the
+        same memory may not overlap this one."""
         if isinstance(source, numbers.Number):
             self.fill(source, stream)
             return
         if isinstance(source, (list, tuple)):
-            source = struct.pack(f"{self.size}{_FORMATS[self.dtype]}", *_flatten(source, self.shape))
+            source = _pack(self.dtype, _flatten(source, self.shape))
         self._transfer(source, stream, True)
 
     def copy_to(self, destination, stream=None):
@@ -197,7 +262,7 @@ class View:
 
     def fill(self, value, stream=None):
         """Sets every element to a number."""
-        pattern = struct.pack(_FORMATS[self.dtype], value)
+        pattern = _pack(self.dtype, [value])
         if self.strides == _contiguous(self.shape, self.itemsize):
             self.memory[self._offset:self._offset + self.nbytes].fill(pattern, stream)
         else:

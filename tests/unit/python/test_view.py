@@ -2,10 +2,12 @@
 """Typed views of accel, on devices of the mock."""
 
 import array
+import collections.abc
 import errno
 import itertools
 import random
 import struct
+import sys
 
 import accel
 import mock
@@ -86,7 +88,6 @@ class Views(mock.Device):
             flat = [one for rows in wanted for row in rows for one in row]
             part = view[keys]
             if not isinstance(part, accel.View):
-                part = view[keys[0], keys[1], keys[2]:][:1] if keys[2] >= 0 else view[-1:, -1:, -1:]
                 self.assertEqual(view[keys], flat[0])
                 continue
             with self.subTest(keys):
@@ -136,13 +137,79 @@ class Views(mock.Device):
                       array.array("h", range(6)), memoryview(bytes(12)).cast("H", (3, 2))):
             with self.assertRaises((ValueError, TypeError)):
                 view[:] = value
-        for value in (-1, 1 << 16, 0.5, [[1, 2, 3], [4, 5, -1]]):
-            with self.assertRaises(struct.error):
+        for value in (-1, 1 << 16, [[1, 2, 3], [4, 5, -1]]):
+            with self.assertRaisesRegex(OverflowError, "a value is no uint16"):
                 view[:] = value
-        for value in (None, "abcdef", {}):
+        for value in (None, "abcdef", {}, 0.5, [[1, 2, 3], [4, 5, "6"]]):
             with self.assertRaises(TypeError):
                 view[:] = value
         self.assertEqual(view.tolist(), lists)
+
+    def test_raw_bytes(self):
+        """Only bytes have no element type: an array of uint8 is not taken for one of others."""
+        view = self.device.allocate(8).view("float32")
+        data = struct.pack("2f", 1, 2)
+        for raw in (data, bytearray(data), memoryview(data), memoryview(bytearray(data))[:]):
+            view[:] = 0
+            view[:] = raw
+            self.assertEqual(view.tolist(), [1, 2])
+        for typed in (array.array("B", data), memoryview(data).cast("c"), memoryview(array.array("B", data))):
+            with self.assertRaisesRegex(ValueError, "is not the view's float32"):
+                view[:] = typed
+            with self.assertRaises((ValueError, BufferError)):
+                view.copy_to(typed)
+        view.memory.view()[:] = array.array("B", data)
+
+    def test_byte_order(self):
+        class Type:
+            name = "int32"
+
+            def __init__(self, byteorder):
+                self.byteorder = byteorder
+
+        native, other = "<>" if sys.byteorder == "little" else "><"
+        for order in ("=", "|", native):
+            self.assertEqual(self.device.allocate(4).view(Type(order)).dtype, "int32")
+        self.refuses(ValueError, "its byte order", self.device.allocate(4).view, Type(other))
+
+    def test_is_read_only(self):
+        view = self.numbers(2, 3)[0]
+        for name in ("memory", "dtype", "shape", "strides"):
+            with self.assertRaises(AttributeError):
+                setattr(view, name, getattr(view, name))
+
+    def test_iteration(self):
+        view, lists = self.numbers(2, 3)
+        self.assertIsInstance(view, collections.abc.Iterable)
+        self.assertEqual([[*row] for row in view], lists)
+        self.assertRaises(TypeError, iter, view.memory[:2].view("H", ()))
+
+    def test_overlap(self):
+        """As if the source had been copied first, in memory of each kind."""
+        parts = {"plane to plane": ((slice(1, None), slice(2), slice(2)), (slice(-1), slice(2), slice(2))),
+                 "row to row": ((slice(None), slice(1, None)), (slice(None), slice(-1))),
+                 "column to column": ((..., slice(2)), (..., slice(2, None))),
+                 "backwards": ((slice(-1),), (slice(1, None),)),
+                 "steps": ((..., slice(1, None)), (..., slice(-1)))}
+        count = 4 * 4 * 4
+        for memory in (self.device.allocate(count), self.device.allocate_host(count),
+                       self.device.allocate_unified(count), self.device.register(bytearray(count)),
+                       self.device.pool(count).allocate(count)):
+            for name, (to, source) in parts.items():
+                for copy in (lambda to, source: to.copy_from(source), lambda to, source: source.copy_to(to)):
+                    with self.subTest(kind=memory.kind, parts=name):
+                        memory.copy_from(bytes(range(count)))
+                        view = memory.view("uint8", (4, 4, 4))
+                        wanted = view[source].tolist()
+                        copy(view[to], view[source])
+                        self.assertEqual(view[to].tolist(), wanted)
+            # Memory itself, on either side.
+            memory.copy_from(bytes(range(count)))
+            memory.view()[4:24:2] = memory[:10]
+            self.assertEqual(memory.view()[4:24:2].tolist(), [*range(10)])
+            memory.copy_from(bytes(range(count)))
+            memory.view()[4:24:2].copy_to(memory[:10])
+            self.assertEqual(memory[:10].tobytes(), bytes(range(4, 24, 2)))
 
     def test_fill(self):
         view = self.numbers(4, 6)[0]
