@@ -17,6 +17,12 @@ struct later {
 	void *thing;
 };
 
+/* The thing is the function. */
+struct callback {
+	struct later later;
+	struct queue *queue; /* counted: of the stream */
+};
+
 /* Guarded by the GIL. */
 static struct later *laters;
 static _Thread_local bool in_callback;
@@ -26,6 +32,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
 static unsigned int inside;
 static bool exiting;
+static int fork_error;
 
 /* ---- what is done later ---- */
 
@@ -58,23 +65,14 @@ static void later_queue(struct later *later)
 		Py_AddPendingCall(run_in_main_thread, NULL);
 }
 
-static struct later *later_new(void (*end)(void *thing), void *thing)
+void later_add(void (*end)(void *thing), void *thing)
 {
 	struct later *later = PyMem_Calloc(1, sizeof(*later));
 
-	if (later) {
-		later->end = end;
-		later->thing = thing;
-	}
-	return later;
-}
-
-void later_add(void (*end)(void *thing), void *thing)
-{
-	struct later *later = later_new(end, thing);
-
-	if (later)
-		later_queue(later);
+	if (!later)
+		return;
+	*later = (struct later) { .end = end, .thing = thing };
+	later_queue(later);
 }
 
 /* ---- the interpreter ---- */
@@ -126,18 +124,31 @@ static void fork_in_parent(void)
 static void fork_in_child(void)
 {
 	inside = 0;
+	left = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	pthread_mutex_unlock(&lock);
+}
+
+/* The module may be loaded more than once: the lock is not to be taken twice. */
+static void fork_register(void)
+{
+	fork_error = pthread_atfork(fork_before, fork_in_parent, fork_in_child);
 }
 
 int callback_init(void)
 {
 	static PyMethodDef at_exit = { "callbacks_end", interpreter_exit, METH_NOARGS, NULL };
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	PyObject *atexit, *function = NULL, *result = NULL;
 
-	if (pthread_atfork(fork_before, fork_in_parent, fork_in_child)) {
+	pthread_once(&once, fork_register);
+	if (fork_error) {
 		PyErr_NoMemory();
 		return -1;
 	}
+	/* An interpreter may have ended before. */
+	pthread_mutex_lock(&lock);
+	exiting = false;
+	pthread_mutex_unlock(&lock);
 	atexit = PyImport_ImportModule("atexit");
 	if (atexit)
 		function = PyCFunction_New(&at_exit, NULL);
@@ -172,15 +183,17 @@ static void call(PyObject *function, int status)
 /* At the end of the thread state objects of the program may end too. */
 static void run(void *data, int status)
 {
-	struct later *callback = data;
+	struct callback *callback = data;
 	PyGILState_STATE state;
 
 	if (!interpreter_enter())
 		return;
 	state = PyGILState_Ensure();
 	in_callback = true;
-	call(callback->thing, status);
-	later_queue(callback);
+	call(callback->later.thing, status);
+	--*queue_calls(callback->queue);
+	queue_put(callback->queue);
+	later_queue(&callback->later);
 	PyGILState_Release(state);
 	in_callback = false;
 	interpreter_leave();
@@ -188,24 +201,33 @@ static void run(void *data, int status)
 
 PyObject *callback_add(struct stream *stream, PyObject *function)
 {
-	struct later *callback;
+	struct callback *callback;
 	int rc;
 
 	if (!PyCallable_Check(function))
 		return PyErr_Format(PyExc_TypeError, "function has to be callable, not %R",
 				    Py_TYPE(function));
-	callback = later_new(drop, Py_NewRef(function));
-	if (!callback) {
-		Py_DECREF(function);
+	callback = PyMem_Calloc(1, sizeof(*callback));
+	if (!callback)
 		return PyErr_NoMemory();
-	}
+	callback->later = (struct later) { .end = drop, .thing = Py_NewRef(function) };
+	callback->queue = queue_get(stream->queue);
+	++*queue_calls(callback->queue);
 	Py_BEGIN_ALLOW_THREADS
 	rc = accel_stream_add_callback(stream->handle, run, callback);
 	Py_END_ALLOW_THREADS
 	if (!rc)
 		Py_RETURN_NONE;
 	error_raise(rc);
+	--*queue_calls(callback->queue);
+	queue_put(callback->queue);
 	Py_DECREF(function);
 	PyMem_Free(callback);
 	return NULL;
+}
+
+PyObject *callback_is_queued(PyObject *module, PyObject *stream)
+{
+	(void)module;
+	return PyBool_FromLong(*queue_calls(((struct stream *)stream)->queue));
 }

@@ -520,7 +520,7 @@ static PyObject *memory_export(PyObject *self, PyObject *unused)
 	rc = accel_memory_export(memory->child.device->handle, memory->ptr, &fd);
 	Py_END_ALLOW_THREADS
 	memory_leave(memory);
-	return rc ? error_raise(rc) : PyLong_FromLong(fd);
+	return rc ? error_raise(rc) : fd_object(fd);
 }
 
 /* The device stays open meanwhile. */

@@ -6,6 +6,8 @@
 
 #include "private.h"
 
+#include <unistd.h>
+
 PyTypeObject *type_add(PyObject *module, PyType_Spec *spec)
 {
 	PyObject *type;
@@ -77,6 +79,15 @@ PyObject *await_with(PyObject *self, const char *function)
 	return iterator;
 }
 
+PyObject *fd_object(int fd)
+{
+	PyObject *object = PyLong_FromLong(fd);
+
+	if (!object)
+		close(fd);
+	return object;
+}
+
 static PyObject *module_count(PyObject *module, PyObject *unused)
 {
 	int count = accel_device_count();
@@ -108,6 +119,7 @@ static PyMethodDef functions[] = {
 	  "size.\n"
 	  "With a stream the copy is queued: both are held until it has ended." },
 	{ "copy_rows", copy_rows, METH_VARARGS, NULL },
+	{ "callback_is_queued", callback_is_queued, METH_O, NULL },
 	{ NULL, NULL, 0, NULL },
 };
 

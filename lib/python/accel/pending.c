@@ -29,7 +29,8 @@ struct queue {
 	struct pending *last;
 	struct queue *next;
 	struct queue *previous;
-	unsigned int users; /* its stream, events recorded there, the ring */
+	unsigned int users; /* its stream, events recorded there, the ring, callbacks */
+	unsigned int calls; /* callbacks that have not returned */
 };
 
 /* The queues that are not empty: the one that is looked at next, and how many there are. */
@@ -60,6 +61,11 @@ void queue_put(struct queue *queue)
 {
 	if (queue && !--queue->users)
 		PyMem_Free(queue);
+}
+
+unsigned int *queue_calls(struct queue *queue)
+{
+	return &queue->calls;
 }
 
 /* At the end of the ring. */

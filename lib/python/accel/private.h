@@ -248,6 +248,8 @@ struct pending;
 struct queue *queue_new(void);
 struct queue *queue_get(struct queue *queue);
 void queue_put(struct queue *queue);
+/* How many callbacks of the stream have not returned. */
+unsigned int *queue_calls(struct queue *queue);
 /* Before anything is queued. NULL with an exception. */
 struct pending *pending_new(struct device *device);
 /* Nothing was queued. */
@@ -294,6 +296,8 @@ PyObject *wait_result(int rc);
 int callback_init(void);
 /* None, or NULL with an exception. */
 PyObject *callback_add(struct stream *stream, PyObject *function);
+/* For accel._asyncio: whether a call that queues work on the stream would wait for a callback. */
+PyObject *callback_is_queued(PyObject *module, PyObject *stream);
 /* For what libaccel refuses in a callback: it is done in another thread. Without memory it is left. */
 void later_add(void (*end)(void *thing), void *thing);
 /* Does what was left, unless it is called in a callback. */
@@ -328,6 +332,8 @@ PyObject *exit_block(PyObject *args, PyObject *result);
 /* Calls a function of a module of the package with self and the arguments. */
 PyObject *call_package(const char *module, const char *function, PyObject *self, PyObject *args,
 		       PyObject *words);
+/* A file descriptor, which the caller of the program owns; closed if that fails. */
+PyObject *fd_object(int fd);
 /* The iterator of `await self`: what the function of accel._asyncio returns. */
 PyObject *await_with(PyObject *self, const char *function);
 /* A method that takes keywords, in a table of methods. */

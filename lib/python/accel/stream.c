@@ -221,7 +221,7 @@ static PyObject *stream_export_fence(PyObject *self, PyObject *unused)
 	rc = accel_stream_export_fence(stream->handle, &fd);
 	Py_END_ALLOW_THREADS
 	stream_leave(stream);
-	return rc ? error_raise(rc) : PyLong_FromLong(fd);
+	return rc ? error_raise(rc) : fd_object(fd);
 }
 
 static PyObject *stream_await(PyObject *self)

@@ -227,6 +227,20 @@ class Callbacks(mock.Device):
         self.assertEqual(results, [""])
 
 
+class Again(unittest.TestCase):
+    def test_second_module(self):
+        """A copy of the module under another name: fork() takes no lock twice."""
+        text = ("import accel, importlib.util, os\n"
+                "spec = importlib.util.spec_from_file_location('other._accel', accel._accel.__file__)\n"
+                "importlib.util.module_from_spec(spec)\n"
+                "pid = os.fork()\n"
+                "if not pid: os._exit(0)\n"
+                "print(os.waitpid(pid, 0)[1])\n")
+        result = subprocess.run([sys.executable, "-c", text], stdout=subprocess.PIPE, check=False, text=True,
+                                timeout=mock.PATIENCE)
+        self.assertEqual((result.returncode, result.stdout), (0, "0\n"))
+
+
 class Exit(unittest.TestCase):
     def program(self, text):
         return subprocess.run([sys.executable, "-c", "import accel, ctypes, threading, time\n"
@@ -377,6 +391,73 @@ class Await(mock.Device):
                 lib.mock_fail_operation(0, 1, errno.EIO)
                 memory.fill(1, stream)
                 self.fails(errno.EIO, self.run_async, wait(make(stream)))
+
+    def test_error_of_later_work(self):
+        """Is not that of the work that was awaited."""
+        memory, stream = self.device.allocate(8), self.device.stream()
+
+        async def wait():
+            waiting = asyncio.ensure_future(wait_for(stream))
+            await asyncio.sleep(0)
+            lib.mock_fail_operation(0, 2, errno.EIO)
+            memory.fill(1, stream)
+            await waiting
+
+        async def wait_for(thing):
+            await thing
+
+        with held():
+            memory.fill(1, stream)
+            self.run_async(wait())
+        self.fails(errno.EIO, stream.synchronize)
+
+    def test_behind_callbacks(self):
+        """The loop goes on, and callbacks may wait for it."""
+        memory, stream = self.device.allocate(8), self.device.stream()
+        seen = []
+
+        async def note():
+            seen.append(1)
+
+        async def wait():
+            loop = asyncio.get_running_loop()
+            stream.call(lambda error: asyncio.run_coroutine_threadsafe(note(), loop).result(mock.PATIENCE))
+            await asyncio.gather(*(wait_for(stream) for _ in range(3)))
+
+        async def wait_for(thing):
+            await thing
+
+        # The first callback starts the threads of the library.
+        stream.call(lambda error: None)
+        stream.synchronize()
+        with self.no_fd_is_left():
+            asyncio.run(asyncio.wait_for(wait(), mock.PATIENCE))
+        self.assertEqual(seen, [1])
+        stream.synchronize()
+        with self.no_fd_is_left(), held():
+            memory.fill(1, stream)
+            self.assertGreaterEqual(self.run_async(wait()), 3)
+        stream.synchronize()
+        with held():
+            lib.mock_fail_operation(0, 1, errno.EIO)
+            memory.fill(1, stream)
+            self.fails(errno.EIO, self.run_async, wait())
+
+    def test_cancelled_behind_callbacks(self):
+        """Also if the loop is closed before the callback runs."""
+        memory, stream = self.device.allocate(8), self.device.stream()
+
+        async def wait():
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(stream, 0.01)
+
+        with unraisable() as unraised:
+            with held():
+                memory.fill(1, stream)
+                stream.call(lambda error: None)
+                asyncio.run(wait())
+            stream.synchronize()
+        self.assertEqual(unraised, [])
 
     def test_cancelled(self):
         memory, stream = self.device.allocate(8), self.device.stream()
