@@ -8,6 +8,7 @@ Prints:
     written by the child
 """
 import os
+import sys
 
 import accel
 
@@ -15,12 +16,17 @@ SIZE = 4096
 with accel.open(0) as device, device.allocate_host(SIZE) as host:
     descriptor = host.export()
     if not os.fork():
-        # A child cannot use the devices of its parent, and opens its own.
-        with accel.open(0) as own, own.register_dmabuf(descriptor, SIZE) as shared:
-            memory = own.allocate(20)
-            memory.copy_from(b"written by the child")
-            shared[:20].copy_from(memory)
-        os._exit(0)
+        status = 1
+        try:
+            # A child cannot use the devices of its parent, and opens its own.
+            with accel.open(0) as own, own.register_dmabuf(descriptor, SIZE) as shared:
+                memory = own.allocate(20)
+                memory.copy_from(b"written by the child")
+                shared[:20].copy_from(memory)
+            status = 0
+        finally:
+            os._exit(status)
     os.close(descriptor)
-    os.wait()
+    if os.wait()[1]:
+        sys.exit("the child has failed")
     print(host[:20].tobytes().decode())

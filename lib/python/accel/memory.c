@@ -727,7 +727,8 @@ static PyMethodDef memory_methods[] = {
 	{ "fill", WORDS(memory_fill), METH_VARARGS | METH_KEYWORDS,
 	  "fill($self, value, stream=None)\n--\n\n"
 	  "Sets every byte to value, 0 to 255, or repeats it: bytes of 1, 2, 4 or 8. On a stream it "
-	  "is queued." },
+	  "is queued;\n"
+	  "unified memory is filled by the call, which waits for the stream before." },
 	{ "view", WORDS(memory_view), METH_VARARGS | METH_KEYWORDS,
 	  "view($self, dtype='uint8', shape=None)\n--\n\n"
 	  "An array over the memory: a View. dtype is a name such as 'float32', a format of struct, "

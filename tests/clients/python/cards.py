@@ -111,6 +111,26 @@ def views(index):
         host.free()
 
 
+def typed_views(index):
+    """views with an element type copy from and to arrays of NumPy"""
+    with accel.open(index) as card:
+        table = numpy.arange(48, dtype="float32").reshape(6, 8)
+        for memory in (card.allocate(192), card.allocate_host(192), card.allocate_unified(192)):
+            view = memory.view(numpy.float32, (6, 8))
+            wanted = table.copy()
+            view[:] = table
+            view[1:, 2:4], wanted[1:, 2:4] = view[:-1, 2:4], wanted[:-1, 2:4].copy()
+            view[0, ::2], wanted[0, ::2] = table[5, 1::2].copy(), table[5, 1::2]
+            view[5] = wanted[5] = 0.5
+            assert (numpy.asarray(view) == wanted).all()
+            equal(numpy.asarray(view[2], dtype="int32").dtype.name, "int32")
+            try:
+                memory.view(numpy.dtype("float32").newbyteorder())
+            except ValueError:
+                continue
+            raise AssertionError("it took another byte order")
+
+
 def everything_comes_back(index):
     """nothing is left of what was allocated"""
     with accel.open(index) as card:
@@ -256,4 +276,4 @@ def unplugged(index):
     assert registered.freed
 
 
-CHECKS = (arrays, pinned, views, everything_comes_back, forked, shared, awaited, gallery, tour)
+CHECKS = (arrays, pinned, views, typed_views, everything_comes_back, forked, shared, awaited, gallery, tour)
