@@ -322,7 +322,8 @@ class Await(mock.Device):
     def no_fd_is_left(self):
         before = eventfds()
         yield
-        self.assertEqual(eventfds(), before)
+        # Those of earlier tests may go.
+        self.assertLessEqual(eventfds(), before)
 
     def run_async(self, coroutine):
         """In a loop, whose thread goes on meanwhile."""
