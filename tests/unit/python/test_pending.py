@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What queued copies hold: when it is released, and how often libaccel is queried for that."""
 
+import ctypes
 import errno
 import gc
 import threading
@@ -222,10 +223,13 @@ class Calls(mock.Device):
             with accel.open(1) as device:
                 memory, host, stream = device.allocate(8), device.allocate_host(8), device.stream()
                 host.copy_from(b"abcdefgh")
-                # The page for events of the batch, and the one for the event alone.
-                lib.mock_fail(mock.HOST_REGISTER, 1, number)
-                lib.mock_fail(mock.HOST_ALLOC, 1, number)
+                # The page for events: first in the batch, then behind the copy.
+                fail = ctypes.CFUNCTYPE(None)(lambda: lib.mock_fail(mock.HOST_ALLOC, 1, number))  # pylint: disable=cell-var-from-loop
+                fail()
+                lib.mock_before(mock.SUBMIT, fail)
+                before = lib.mock_calls(mock.HOST_ALLOC)
                 memory.copy_from(host, stream)
+                self.assertEqual(lib.mock_calls(mock.HOST_ALLOC), before + 2)
                 host.fill(0)
                 self.assertEqual(memory.tobytes(), b"abcdefgh")
 
