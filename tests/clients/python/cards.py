@@ -113,9 +113,9 @@ def views(index):
 
 def typed_views(index):
     """views with an element type copy from and to arrays of NumPy"""
-    with accel.open(index) as card:
+    with accel.open(index) as device:
         table = numpy.arange(48, dtype="float32").reshape(6, 8)
-        for memory in (card.allocate(192), card.allocate_host(192), card.allocate_unified(192)):
+        for memory in (device.allocate(192), device.allocate_host(192), device.allocate_unified(192)):
             view = memory.view(numpy.float32, (6, 8))
             wanted = table.copy()
             view[:] = table
