@@ -616,7 +616,7 @@ static int settle_one(const struct snapshot *at, uint64_t deadline, bool *late)
 
 	if (err == -ENODEV || err == -ESTALE)
 		return general_error(dev, err);
-	if (err == -ETIME &&
+	if (err == -ETIME && deadline != NEVER &&
 	    (LOAD(at->stream->pending) || ticket_status(dev, at->last) == -EINPROGRESS)) {
 		*late = true;
 		return 0;
