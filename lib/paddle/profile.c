@@ -103,7 +103,10 @@ void profile_record(uint64_t begin, const struct profile *profile)
 
 /* ---- Times of the device ---- */
 
-/* An event whose time is known by both clocks. libaccel has only differences of the driver's. */
+/*
+ * An event whose time is known by both clocks. libaccel has only differences of the driver's, which is one
+ * clock for all devices.
+ */
 struct anchor {
 	struct accel_event *event;
 	uint64_t time; /* by the clock of Paddle */

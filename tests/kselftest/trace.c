@@ -451,8 +451,8 @@ static int longest_execution(const char *text, s64 id)
 #define ROUNDS 64	/* of one execution: PACCEL_TURNS in kernel/exec/engine.c */
 
 /*
- * The work item of an engine verifies one DMA request in a round, and other work items can run after
- * some rounds: on 6.1 they share a thread.
+ * The work item of an engine verifies one DMA request in a round. It is queued again after ROUNDS of
+ * them, also while the device completes requests faster than they are verified.
  */
 TEST_F(trace, verification_is_bounded)
 {

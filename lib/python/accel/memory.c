@@ -223,8 +223,9 @@ static int give_back(struct memory *root)
 }
 
 /*
- * It is dead before others can see that: what is exported is let go last. A block that could not be
- * freed lives on; with -EFAULT it was freed, and with -EPERM it is the parent's.
+ * `live` is cleared first, since the functions below may release the GIL. The buffer of the registered
+ * object is released last, since the device may use it until then. A block that could not be freed stays
+ * live; with -EFAULT it was freed, and with -EPERM it is the parent's.
  */
 static int end_root(struct memory *root)
 {
