@@ -1254,9 +1254,9 @@ ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStre
  * After ACL_CALLBACK_BLOCK, calls that queue in @stream, or wait for it, for its context or for its
  * device, wait until @fn has returned; of the thread that serves it they are
  * ACL_ERROR_RT_PARAM_INVALID until then, also if @fn is under way and the thread has left the
- * stream. Launches do not wait, and are no error. aclrtResetDevice() drops the callback. @fn must not wait for the
- * stream, and cannot close a device, by the last aclrtResetDevice() or the last aclFinalize()
- * (ACL_ERROR_RT_PARAM_INVALID). Thread-safe.
+ * stream. Launches do not wait, and are no error. aclrtResetDevice() drops the callback. @fn must
+ * not wait for the stream, and cannot close a device, by the last aclrtResetDevice() or the last
+ * aclFinalize() (ACL_ERROR_RT_PARAM_INVALID). Thread-safe.
  *
  * Return: 0; ACL_ERROR_RT_STREAM_CONTEXT; ACL_ERROR_RT_STREAM_NO_CB_REG (no thread serves
  * @stream); ACL_ERROR_RT_RESOURCE_ALLOC_FAIL (out of memory).
