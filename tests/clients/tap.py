@@ -61,6 +61,14 @@ def raises(kind, function):
     raise AssertionError(f"no {kind.__name__}")
 
 
+def wait_until(condition, says, seconds=60):
+    """Fails with what `says` returns after so long: a limit against hangs, no measurement."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, says()
+        time.sleep(0.01)
+
+
 class Grown:
     """What numbers have grown by inside a `with`. `stats` returns them by their names."""
 

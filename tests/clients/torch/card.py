@@ -47,9 +47,9 @@ def nothing_left():
 
 
 def unused():
-    """What was freed is cleared before it is free again."""
+    """By this process. What it has freed may be cleared later."""
     stats = CARD.stats()
-    return stats["free"] + stats["dirty"]
+    return stats["total"] - stats["mine"]
 
 
 def wait_until_cleared():
