@@ -160,7 +160,7 @@ PyObject *info_whole(PyObject *tuple);
 int pool_init(PyObject *module);
 PyObject *pool_new(struct device *device, PyObject *args, PyObject *words);
 
-/* ---- memory.c, view.c ---- */
+/* ---- memory.c ---- */
 
 int memory_init(PyObject *module);
 typedef int (*memory_allocate)(struct accel_device *device, void **ptr, size_t size);
@@ -189,6 +189,14 @@ bool memory_kind(const char *name, enum accel_memory_kind *kind);
 /* As device_enter(), and the memory cannot be freed before memory_leave(). */
 bool memory_enter(struct memory *memory);
 void memory_leave(struct memory *memory);
+
+/* ---- view.c, dlpack.c: memory for others ---- */
+
+/*
+ * Counts a buffer or tensor over the memory, which meanwhile is not freed, and holds its device open.
+ * false with an exception if the processor cannot access it.
+ */
+bool memory_view_begin(struct memory *memory);
 int memory_get_buffer(PyObject *self, Py_buffer *view, int flags);
 void memory_release_buffer(PyObject *self, Py_buffer *view);
 PyObject *memory_dlpack(PyObject *self, PyObject *args, PyObject *words);

@@ -1,68 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * Memory for others: the buffer protocol and DLPack, where the processor can read it. What is seen
- * so cannot be freed, and holds its device open.
- */
+/* Memory for others, where the processor can access it: the buffer protocol. */
 
 #include "private.h"
 
-#include <stdlib.h>
-
-/* The structs of DLPack 1.0, whose first form has no version and no flags. */
-enum { DL_CPU = 1, DL_EXTENSION = 12, DL_UINT = 1 };
-
-struct dl_device {
-	int32_t type;
-	int32_t id;
-};
-
-struct dl_tensor {
-	void *data;
-	struct dl_device device;
-	int32_t ndim;
-	struct {
-		uint8_t code;
-		uint8_t bits;
-		uint16_t lanes;
-	} dtype;
-	int64_t *shape;
-	int64_t *strides;
-	uint64_t byte_offset;
-};
-
-struct dl_managed {
-	struct dl_tensor tensor;
-	void *context;
-	void (*deleter)(struct dl_managed *managed);
-};
-
-struct dl_versioned {
-	struct {
-		uint32_t major;
-		uint32_t minor;
-	} version;
-	void *context;
-	void (*deleter)(struct dl_versioned *managed);
-	uint64_t flags;
-	struct dl_tensor tensor;
-};
-
-#define DL_READ_ONLY 1
-
-/* One tensor in either form, and the numbers that it points to. */
-struct tensor {
-	union {
-		struct dl_managed old;
-		struct dl_versioned new;
-	} dl;
-	struct memory *memory; /* counted */
-	int64_t shape;
-	int64_t stride;
-};
-
-/* ---- counting ---- */
-
-static bool export(struct memory *memory)
+bool memory_view_begin(struct memory *memory)
 {
 	struct memory *root = memory->root;
 
@@ -84,13 +25,11 @@ static bool export(struct memory *memory)
 	return true;
 }
 
-/* ---- the buffer protocol ---- */
-
 int memory_get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
 	struct memory *memory = (struct memory *)self;
 
-	if (!export(memory)) {
+	if (!memory_view_begin(memory)) {
 		view->obj = NULL;
 		return -1;
 	}
@@ -105,170 +44,4 @@ void memory_release_buffer(PyObject *self, Py_buffer *view)
 {
 	(void)view;
 	((struct memory *)self)->root->exports--;
-}
-
-/* ---- DLPack ---- */
-
-static void tensor_free(struct tensor *tensor)
-{
-	tensor->memory->root->exports--;
-	Py_DECREF((PyObject *)tensor->memory);
-	free(tensor);
-}
-
-/*
- * Of consumers, who need not have the GIL. Not for who is known to have it: in an interpreter that
- * is not the first, CPython 3.11 would wait here for the thread itself.
- */
-static void tensor_delete(struct tensor *tensor)
-{
-	PyGILState_STATE state;
-
-	if (!Py_IsInitialized())
-		return;
-	state = PyGILState_Ensure();
-	tensor_free(tensor);
-	PyGILState_Release(state);
-}
-
-static void delete_old(struct dl_managed *managed)
-{
-	tensor_delete(managed->context);
-}
-
-static void delete_versioned(struct dl_versioned *managed)
-{
-	tensor_delete(managed->context);
-}
-
-#define OLD_NAME "dltensor"
-#define NEW_NAME "dltensor_versioned"
-
-/* A capsule that nobody has taken the tensor out of: who does renames it. */
-static void capsule_free(PyObject *capsule)
-{
-	struct tensor *tensor = NULL;
-
-	if (PyCapsule_IsValid(capsule, OLD_NAME))
-		tensor = PyCapsule_GetPointer(capsule, OLD_NAME);
-	else if (PyCapsule_IsValid(capsule, NEW_NAME))
-		tensor = PyCapsule_GetPointer(capsule, NEW_NAME);
-	if (tensor)
-		tensor_free(tensor);
-}
-
-static void describe(struct dl_tensor *dl, struct tensor *tensor)
-{
-	tensor->shape = (int64_t)tensor->memory->size;
-	tensor->stride = 1;
-	dl->data = tensor->memory->ptr;
-	dl->device.type = DL_CPU;
-	dl->ndim = 1;
-	dl->dtype.code = DL_UINT;
-	dl->dtype.bits = 8;
-	dl->dtype.lanes = 1;
-	dl->shape = &tensor->shape;
-	dl->strides = &tensor->stride;
-}
-
-static PyObject *make_tensor(struct memory *memory, bool versioned)
-{
-	struct tensor *tensor;
-	PyObject *capsule;
-
-	if (!export(memory))
-		return NULL;
-	tensor = calloc(1, sizeof(*tensor));
-	if (!tensor) {
-		memory->root->exports--;
-		return PyErr_NoMemory();
-	}
-	tensor->memory = (struct memory *)Py_NewRef((PyObject *)memory);
-	if (versioned) {
-		tensor->dl.new.version.major = 1;
-		tensor->dl.new.context = tensor;
-		tensor->dl.new.deleter = delete_versioned;
-		tensor->dl.new.flags = memory->root->read_only ? DL_READ_ONLY : 0;
-		describe(&tensor->dl.new.tensor, tensor);
-	} else {
-		tensor->dl.old.context = tensor;
-		tensor->dl.old.deleter = delete_old;
-		describe(&tensor->dl.old.tensor, tensor);
-	}
-	capsule = PyCapsule_New(tensor, versioned ? NEW_NAME : OLD_NAME, capsule_free);
-	if (!capsule)
-		tensor_free(tensor);
-	return capsule;
-}
-
-/* What a consumer asks for beyond that. */
-static bool can_give(PyObject *stream, PyObject *dl_device, PyObject *copy)
-{
-	int wanted = PyObject_IsTrue(copy);
-	long type, id;
-
-	if (wanted < 0)
-		return false;
-	if (stream != Py_None) {
-		PyErr_SetString(PyExc_BufferError,
-				"stream has to be None: the processor reads this memory");
-		return false;
-	}
-	if (wanted) {
-		PyErr_SetString(PyExc_BufferError,
-				"a tensor over this memory is no copy: make one of tobytes()");
-		return false;
-	}
-	if (dl_device == Py_None)
-		return true;
-	if (!PyArg_ParseTuple(dl_device, "ll;dl_device is (type, id)", &type, &id))
-		return false;
-	if (type != DL_CPU || id) {
-		PyErr_Format(PyExc_BufferError, "dl_device is (%ld, %ld): there is (1, 0) only",
-			     type, id);
-		return false;
-	}
-	return true;
-}
-
-PyObject *memory_dlpack(PyObject *self, PyObject *args, PyObject *words)
-{
-	static char *names[] = { "stream", "max_version", "dl_device", "copy", NULL };
-	PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-	struct memory *memory = (struct memory *)self;
-	long major = 0, minor;
-
-	if (!PyArg_ParseTupleAndKeywords(args, words, "|$OOOO:__dlpack__", names, &stream, &version,
-					 &device, &copy))
-		return NULL;
-	if (version != Py_None && (!PyTuple_Check(version) ||
-				   !PyArg_ParseTuple(version, "ll;max_version is (major, minor)",
-						     &major, &minor))) {
-		if (!PyErr_Occurred())
-			PyErr_SetString(PyExc_TypeError, "max_version has to be a tuple or None");
-		return NULL;
-	}
-	if (device != Py_None && !PyTuple_Check(device)) {
-		PyErr_SetString(PyExc_TypeError, "dl_device has to be a tuple or None");
-		return NULL;
-	}
-	if (!can_give(stream, device, copy))
-		return NULL;
-	if (major < 1 && memory->root->read_only) {
-		PyErr_SetString(PyExc_BufferError,
-				"the memory is read-only, which DLPack says from 1.0 on: ask with "
-				"max_version=(1, 0)");
-		return NULL;
-	}
-	return make_tensor(memory, major >= 1);
-}
-
-PyObject *memory_dlpack_device(PyObject *self, PyObject *unused)
-{
-	const struct memory *root = ((struct memory *)self)->root;
-
-	(void)unused;
-	if (root->accessible)
-		return Py_BuildValue("(ii)", DL_CPU, 0);
-	return Py_BuildValue("(ii)", DL_EXTENSION, root->child.device->index);
 }
