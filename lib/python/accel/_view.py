@@ -75,7 +75,7 @@ class View:
 
     view[i, j] is an element; view[1:3] and view[:, 2:6] are views of the same memory. What is assigned to
     a slice is copied there: a number, nested lists or tuples of numbers, another view, Memory, or an
-    object with the buffer protocol. Two dimensions whose rows have no inner gaps are one copy."""
+    object with the buffer protocol or DLPack. Two dimensions whose rows have no inner gaps are one copy."""
 
     __slots__ = ("_memory", "_dtype", "_shape", "_strides", "_offset", "__weakref__")
 
@@ -201,6 +201,7 @@ class View:
 
     def _host(self, value, writable):
         """An object with the buffer protocol, contiguous; bytes are taken as they are."""
+        value = _accel.tensor_buffer(value)
         with memoryview(value) as buffer:
             if not _is_raw(buffer):
                 self._check(buffer.shape, _NAMES.get(buffer.format.lstrip(_NATIVE), buffer.format))
@@ -257,7 +258,8 @@ class View:
         self._transfer(source, stream, True)
 
     def copy_to(self, destination, stream=None):
-        """Copies the elements to another view, Memory, or a writable object with the buffer protocol."""
+        """Copies the elements to another view, Memory, or a writable object with the buffer protocol or
+        DLPack."""
         self._transfer(destination, stream, False)
 
     def fill(self, value, stream=None):

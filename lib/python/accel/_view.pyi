@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
-from typing_extensions import Buffer
 
-from . import Memory, Stream
+from . import Memory, Stream, _Host
 
-_Source: TypeAlias = float | list[Any] | tuple[Any, ...] | View | Memory | Buffer
+_Source: TypeAlias = float | list[Any] | tuple[Any, ...] | View | Memory | _Host
 
 class View:
     def __init__(self, memory: Memory, dtype: object = "uint8",
@@ -27,7 +26,7 @@ class View:
     @property
     def ndim(self) -> int: ...
     def copy_from(self, source: _Source, stream: Stream | None = None) -> None: ...
-    def copy_to(self, destination: View | Memory | Buffer,
+    def copy_to(self, destination: View | Memory | _Host,
                 stream: Stream | None = None) -> None: ...
     def fill(self, value: float, stream: Stream | None = None) -> None: ...
     def tobytes(self) -> bytes: ...

@@ -382,7 +382,7 @@ static PyMethodDef device_methods[] = {
 	  "Page-locked memory of the host that counts as device memory too." },
 	{ "register", WORDS(device_register), METH_VARARGS | METH_KEYWORDS,
 	  "register($self, buffer, read_only=False)\n--\n\n"
-	  "Pins the memory of an object with the buffer protocol, until it is freed.\n"
+	  "Pins the memory of an object with the buffer protocol or DLPack, until it is freed.\n"
 	  "With read_only the device only reads it, and the object may be a constant one." },
 	{ "register_dmabuf", WORDS(device_register_dmabuf), METH_VARARGS | METH_KEYWORDS,
 	  "register_dmabuf($self, fd, size, read_only=False)\n--\n\n"

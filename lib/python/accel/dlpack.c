@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* DLPack: tensors over memory that the processor can access. */
+/*
+ * DLPack: tensors over memory that the processor can access, and tensors of others in host memory.
+ */
 
 #include "private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The structs of DLPack 1.0, whose first form has no version and no flags. */
-enum { DL_CPU = 1, DL_EXTENSION = 12, DL_UINT = 1 };
+enum dl_device_type { DL_CPU = 1, DL_CUDA_HOST = 3, DL_ROCM_HOST = 11, DL_EXTENSION = 12 };
+enum dl_type_code { DL_INT, DL_UINT, DL_FLOAT, DL_BOOL = 6 };
 
 struct dl_device {
 	int32_t type;
@@ -17,7 +21,7 @@ struct dl_tensor {
 	void *data;
 	struct dl_device device;
 	int32_t ndim;
-	struct {
+	struct dl_type {
 		uint8_t code;
 		uint8_t bits;
 		uint16_t lanes;
@@ -56,6 +60,8 @@ struct tensor {
 	int64_t shape;
 	int64_t stride;
 };
+
+/* ---- tensors over Memory ---- */
 
 static void tensor_free(struct tensor *tensor)
 {
@@ -219,4 +225,231 @@ PyObject *memory_dlpack_device(PyObject *self, PyObject *unused)
 	if (root->accessible)
 		return Py_BuildValue("(ii)", DL_CPU, 0);
 	return Py_BuildValue("(ii)", DL_EXTENSION, root->child.device->index);
+}
+
+/* ---- tensors of others ---- */
+
+static PyTypeObject *tensor_type;
+
+/* A tensor with the buffer protocol. */
+struct import {
+	PyObject_HEAD
+	PyObject *capsule; /* counted. The tensor stays in it, so its end frees the tensor */
+	const struct dl_tensor *dl;
+	bool read_only;
+	Py_ssize_t itemsize;
+	Py_ssize_t *shape;
+	Py_ssize_t *strides; /* in the same allocation */
+};
+
+static void import_dealloc(PyObject *self)
+{
+	struct import *import = (struct import *)self;
+
+	Py_XDECREF(import->capsule);
+	PyMem_Free(import->shape);
+	object_free(self, NULL);
+}
+
+static int import_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	Py_VISIT((PyObject *)Py_TYPE(self));
+	return 0;
+}
+
+/* Of the module struct; NULL if it has none for the type. */
+static const char *type_format(struct dl_type type)
+{
+	static const struct {
+		struct dl_type type;
+		const char *format;
+	} formats[] = {
+		{ { DL_BOOL, 8, 1 }, "?" }, { { DL_INT, 8, 1 }, "b" }, { { DL_UINT, 8, 1 }, "B" },
+		{ { DL_INT, 16, 1 }, "h" }, { { DL_UINT, 16, 1 }, "H" }, { { DL_FLOAT, 16, 1 }, "e" },
+		{ { DL_INT, 32, 1 }, "i" }, { { DL_UINT, 32, 1 }, "I" }, { { DL_FLOAT, 32, 1 }, "f" },
+		{ { DL_INT, 64, 1 }, "q" }, { { DL_UINT, 64, 1 }, "Q" }, { { DL_FLOAT, 64, 1 }, "d" },
+	};
+
+	for (size_t i = 0; i < Py_ARRAY_LENGTH(formats); i++)
+		if (!memcmp(&formats[i].type, &type, sizeof(type)))
+			return formats[i].format;
+	return NULL;
+}
+
+/* Why a buffer over the tensor is not what `flags` ask for, or NULL. */
+static const char *import_lacks(const struct import *import, const Py_buffer *view, int flags)
+{
+	if (flags & PyBUF_WRITABLE && import->read_only)
+		return "the tensor is read-only";
+	if (flags & PyBUF_FORMAT && !view->format)
+		return "the element type of the tensor has no format in the module struct";
+	if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !PyBuffer_IsContiguous(view, 'C'))
+		return "the tensor is not C-contiguous";
+	return NULL;
+}
+
+static int import_get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+	const struct import *import = (const struct import *)self;
+	const struct dl_tensor *dl = import->dl;
+	const char *lacks;
+
+	*view = (Py_buffer) {
+		.buf = (char *)dl->data + dl->byte_offset, .len = import->itemsize,
+		.readonly = import->read_only, .itemsize = import->itemsize, .ndim = dl->ndim,
+		.format = (char *)type_format(dl->dtype), .shape = import->shape,
+		.strides = import->strides,
+	};
+	for (int i = 0; i < dl->ndim; i++)
+		view->len *= import->shape[i];
+	lacks = import_lacks(import, view, flags);
+	if (lacks) {
+		PyErr_SetString(PyExc_BufferError, lacks);
+		return -1;
+	}
+	if (!(flags & PyBUF_FORMAT))
+		view->format = NULL;
+	if (!(flags & PyBUF_ND))
+		view->shape = NULL;
+	if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES)
+		view->strides = NULL;
+	view->obj = Py_NewRef(self);
+	return 0;
+}
+
+/* Producers before DLPack 1.0 do not know the argument. */
+static PyObject *ask_for_capsule(PyObject *object)
+{
+	PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+	PyObject *none = method ? PyTuple_New(0) : NULL;
+	PyObject *words = none ? Py_BuildValue("{s(ii)}", "max_version", 1, 0) : NULL;
+	PyObject *capsule = words ? PyObject_Call(method, none, words) : NULL;
+
+	if (!capsule && words && PyErr_ExceptionMatches(PyExc_TypeError)) {
+		PyErr_Clear();
+		capsule = PyObject_Call(method, none, NULL);
+	}
+	Py_XDECREF(words);
+	Py_XDECREF(none);
+	Py_XDECREF(method);
+	return capsule;
+}
+
+/* NULL with an exception. */
+static const struct dl_tensor *capsule_open(PyObject *capsule, bool *read_only)
+{
+	const struct dl_versioned *new;
+	const struct dl_managed *old;
+
+	*read_only = false;
+	if (PyCapsule_IsValid(capsule, OLD_NAME)) {
+		old = PyCapsule_GetPointer(capsule, OLD_NAME);
+		return &old->tensor;
+	}
+	new = PyCapsule_GetPointer(capsule, NEW_NAME);
+	if (!new)
+		return NULL;
+	/* Of a later major version nothing but the first three members is known. */
+	if (new->version.major != 1) {
+		PyErr_Format(PyExc_BufferError, "the tensor is of DLPack %u: 1 is known",
+			     new->version.major);
+		return NULL;
+	}
+	*read_only = new->flags & DL_READ_ONLY;
+	return &new->tensor;
+}
+
+static bool can_import(const struct dl_tensor *dl)
+{
+	unsigned int bits = dl->dtype.bits * dl->dtype.lanes;
+
+	if (dl->device.type != DL_CPU && dl->device.type != DL_CUDA_HOST &&
+	    dl->device.type != DL_ROCM_HOST) {
+		PyErr_Format(PyExc_BufferError,
+			     "the tensor is on device (%d, %d) of DLPack: the processor has to be "
+			     "able to access it",
+			     dl->device.type, dl->device.id);
+		return false;
+	}
+	if (dl->ndim < 0 || dl->ndim > PyBUF_MAX_NDIM) {
+		PyErr_Format(PyExc_BufferError, "the tensor has %d dimensions: 0 to %d are known",
+			     dl->ndim, PyBUF_MAX_NDIM);
+		return false;
+	}
+	if (!bits || bits % 8) {
+		PyErr_Format(PyExc_BufferError,
+			     "an element of the tensor has %u bits: whole bytes can be copied", bits);
+		return false;
+	}
+	return true;
+}
+
+/* Strides of DLPack count elements; without them the tensor is C-contiguous. */
+static bool import_layout(struct import *import)
+{
+	const struct dl_tensor *dl = import->dl;
+	Py_ssize_t stride;
+
+	import->itemsize = dl->dtype.bits * dl->dtype.lanes / 8;
+	import->shape = PyMem_Calloc(2 * (size_t)dl->ndim + 1, sizeof(*import->shape));
+	if (!import->shape) {
+		PyErr_NoMemory();
+		return false;
+	}
+	import->strides = import->shape + dl->ndim;
+	stride = import->itemsize;
+	for (int i = dl->ndim - 1; i >= 0; i--) {
+		import->shape[i] = (Py_ssize_t)dl->shape[i];
+		import->strides[i] = dl->strides ? (Py_ssize_t)dl->strides[i] * import->itemsize :
+						   stride;
+		stride *= import->shape[i];
+	}
+	return true;
+}
+
+PyObject *tensor_buffer(PyObject *object)
+{
+	struct import *import;
+
+	if (PyObject_CheckBuffer(object) || !PyObject_HasAttrString(object, "__dlpack__"))
+		return Py_NewRef(object);
+	import = (struct import *)object_new(tensor_type);
+	if (!import)
+		return NULL;
+	import->capsule = ask_for_capsule(object);
+	import->dl = import->capsule ? capsule_open(import->capsule, &import->read_only) : NULL;
+	if (import->dl && can_import(import->dl) && import_layout(import))
+		return (PyObject *)import;
+	Py_DECREF((PyObject *)import);
+	return NULL;
+}
+
+int buffer_get(PyObject *object, Py_buffer *view, int flags)
+{
+	PyObject *buffer = tensor_buffer(object);
+	int rc = buffer ? PyObject_GetBuffer(buffer, view, flags) : -1;
+
+	Py_XDECREF(buffer);
+	return rc;
+}
+
+static PyType_Slot tensor_slots[] = {
+	{ Py_tp_doc, "A tensor of DLPack with the buffer protocol." },
+	{ Py_tp_dealloc, import_dealloc },
+	{ Py_tp_traverse, import_traverse },
+	{ Py_bf_getbuffer, import_get_buffer },
+	{ 0, NULL },
+};
+
+static PyType_Spec tensor_spec = {
+	.name = "accel._accel.Tensor",
+	.basicsize = sizeof(struct import),
+	.flags = Py_TPFLAGS_DEFAULT,
+	.slots = tensor_slots,
+};
+
+int tensor_init(PyObject *module)
+{
+	tensor_type = type_add(module, &tensor_spec);
+	return tensor_type ? 0 : -1;
 }

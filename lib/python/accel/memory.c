@@ -481,8 +481,7 @@ PyObject *memory_register(struct device *device, PyObject *args, PyObject *words
 	memory = (struct memory *)object_new(accel_memory_type);
 	if (!memory)
 		return NULL;
-	if (PyObject_GetBuffer(buffer, &memory->view,
-			       read_only ? PyBUF_SIMPLE : PyBUF_WRITABLE))
+	if (buffer_get(buffer, &memory->view, read_only ? PyBUF_SIMPLE : PyBUF_WRITABLE))
 		goto free_memory;
 	if (!memory->view.len) {
 		PyErr_SetString(PyExc_ValueError,

@@ -109,16 +109,24 @@ static PyObject *module_copy(PyObject *module, PyObject *args, PyObject *words)
 	return copy_objects(destination, source, stream);
 }
 
+/* For accel._view. */
+static PyObject *module_tensor_buffer(PyObject *module, PyObject *object)
+{
+	(void)module;
+	return tensor_buffer(object);
+}
+
 static PyMethodDef functions[] = {
 	{ "count", module_count, METH_NOARGS, "count()\n--\n\nNumber of devices." },
 	{ "open", WORDS(device_open), METH_VARARGS | METH_KEYWORDS,
 	  "open(index=0)\n--\n\nOpens a device, 0 to count() - 1: a Device." },
 	{ "copy", WORDS(module_copy), METH_VARARGS | METH_KEYWORDS,
 	  "copy(destination, source, stream=None)\n--\n\n"
-	  "Copies between device memory and anything with the buffer protocol, of the same "
-	  "size.\n"
+	  "Copies between device memory and anything with the buffer protocol or DLPack, of the "
+	  "same size.\n"
 	  "With a stream the copy is queued: both are held until it has ended." },
 	{ "copy_rows", copy_rows, METH_VARARGS, NULL },
+	{ "tensor_buffer", module_tensor_buffer, METH_O, NULL },
 	{ "callback_is_queued", callback_is_queued, METH_O, NULL },
 	{ NULL, NULL, 0, NULL },
 };
@@ -153,7 +161,7 @@ PyMODINIT_FUNC PyInit__accel(void)
 	if (!module)
 		return NULL;
 	if (error_init(module) || device_init(module) || memory_init(module) ||
-	    pool_init(module) ||
+	    tensor_init(module) || pool_init(module) ||
 	    stream_init(module) || event_init(module) || info_init(module) ||
 	    callback_init() ||
 	    add_constants(module)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What copies are given: device memory, or anything with the buffer protocol. */
+/* What copies are given: device memory, or anything with the buffer protocol or DLPack. */
 
 #include "private.h"
 
@@ -52,7 +52,7 @@ static bool get_view(struct operand *operand, PyObject *object, bool writable, c
 		PyErr_NoMemory();
 		return false;
 	}
-	if (PyObject_GetBuffer(object, operand->view, writable ? PyBUF_STRIDED : PyBUF_STRIDED_RO))
+	if (buffer_get(object, operand->view, writable ? PyBUF_STRIDED : PyBUF_STRIDED_RO))
 		goto free_view;
 	if (get_shape(operand, name))
 		return true;

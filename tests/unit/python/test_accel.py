@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import weakref
 
 import accel
 import mock
@@ -666,6 +667,136 @@ class Views(mock.Card):
             memory[:48].copy_to(table[:, 4:8], stream)
         self.assertTrue((table[:, 6:] == 0x0101).all() and not table[:, 4].any())
         self.host.free()
+
+
+class Tensor:
+    """An object that has DLPack only. before_1: it does not know max_version."""
+
+    def __init__(self, shape, dtype=(1, 8, 1), device=(1, 0), *, before_1=False, strides=None, offset=0, flags=0,
+                 data=None, major=1):
+        code, bits, lanes = dtype
+        self.data = bytearray(range(200)) if data is None else data
+        self.numbers = [(ctypes.c_int64 * max(1, len(shape)))(*values) for values in (shape, strides or ())]
+        tensor = Capsule.Tensor(ctypes.addressof(ctypes.c_char.from_buffer(self.data)), *device, len(shape), code,
+                                bits, lanes, self.numbers[0], self.numbers[1] if strides else None, offset)
+        self.before_1 = before_1
+        self.managed = (Capsule.Old(tensor) if before_1 else
+                        Capsule.Versioned(major, 0, None, None, flags, tensor))
+
+    def __dlpack__(self, **words):
+        if self.before_1 and words:
+            raise TypeError("unknown argument")
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return new(ctypes.addressof(self.managed), b"dltensor" if self.before_1 else b"dltensor_versioned", None)
+
+
+class Tensors(mock.Card):
+    """Those of others are sources and destinations of copies, and can be registered."""
+
+    def setUp(self):
+        super().setUp()
+        self.memory = self.card.allocate(24)
+
+    def test_copies(self):
+        for before_1 in (False, True):
+            tensor = Tensor((24,), before_1=before_1)
+            self.memory.copy_from(tensor)
+            self.assertEqual(self.memory.tobytes(), bytes(range(24)))
+            self.memory.fill(7)
+            self.memory.copy_to(tensor)
+            self.assertEqual(tensor.data[:26], b"\7" * 24 + bytes((24, 25)))
+
+    def test_layouts(self):
+        for shape, dtype, strides, offset, wanted in (
+                ((), (2, 64, 1), None, 3, range(3, 11)),
+                ((3, 4), (0, 16, 1), None, 0, range(24)),
+                ((3, 4), (0, 16, 1), (4, 1), 1, range(1, 25)),
+                ((2, 3), (2, 16, 2), None, 0, range(24)),
+                ((3, 2, 4), (4, 8, 1), (40, 4, 1), 2, [*range(2, 10), *range(42, 50), *range(82, 90)])):
+            with self.subTest(shape=shape, strides=strides):
+                part = self.memory[:len(wanted)]
+                part.copy_from(Tensor(shape, dtype, strides=strides, offset=offset))
+                self.assertEqual(part.tobytes(), bytes(wanted))
+        self.refuses(BufferError, "not C-contiguous", self.memory.copy_from, Tensor((6, 4), strides=(1, 6)))
+
+    def test_refused(self):
+        for tensor, reason in ((Tensor((24,), device=(2, 3)), r"device (2, 3) of DLPack"),
+                               (Tensor((24,), device=(12, 0)), "the processor has to"),
+                               (Tensor((24,), (4, 4, 1)), "4 bits"), (Tensor((24,), (4, 0, 1)), "0 bits"),
+                               (Tensor((1,) * 65), "65 dimensions"), (Tensor((24,), major=2), "DLPack 2")):
+            self.refuses(BufferError, reason, self.memory.copy_from, tensor)
+        read_only = Tensor((24,), flags=1)
+        self.memory.copy_from(read_only)
+        self.refuses(BufferError, "read-only", self.memory.copy_to, read_only)
+        self.refuses(BufferError, "read-only", self.card.register, read_only)
+        self.card.register(read_only, True).free()
+        self.refuses(BufferError, "not C-contiguous", self.card.register, Tensor((6, 4), strides=(8, 1)))
+        self.refuses(ValueError, "bytes", self.memory.copy_from, Tensor((25,)))
+        for result in (None, 3, "capsule"):
+            tensor.__class__ = type("Wrong", (), {"__dlpack__": lambda self, result=result, **words: result})
+            self.assertRaises((ValueError, TypeError), self.memory.copy_from, tensor)
+        self.assertRaises(TypeError, self.memory.copy_from, object())
+
+    def test_error_of_the_producer(self):
+        class Refusing:
+            def __dlpack__(self, **words):
+                raise BufferError("it requires a gradient")
+
+        self.refuses(BufferError, "a gradient", self.memory.copy_from, Refusing())
+        self.refuses(BufferError, "a gradient", self.card.register, Refusing())
+
+    def test_held_until_the_end(self):
+        """A queued copy holds a tensor over page-locked memory."""
+        host = self.card.allocate_host(24)
+        weak = weakref.ref(host)
+        tensor = type("Other", (), {"__dlpack__": lambda self, host=host, **words: host.__dlpack__(**words)})()
+        del host
+        lib.mock_hold(0)
+        with self.card.stream() as stream:
+            self.memory.copy_from(tensor, stream)
+            del tensor
+            gc.collect()
+            self.assertIsNotNone(weak())
+            lib.mock_release(0)
+            stream.synchronize()
+        self.memory.copy_from(bytes(24))
+        gc.collect()
+        self.assertIsNone(weak())
+
+    def test_registered(self):
+        tensor = Tensor((24,))
+        with self.card.register(tensor) as registered, self.card.stream() as stream:
+            registered[:].copy_from(self.memory, stream)
+            stream.synchronize()
+            self.assertEqual(tensor.data[:24], self.memory.tobytes())
+
+    def test_views(self):
+        view = self.memory.view("int16", (3, 4))
+        view[:] = Tensor((3, 4), (0, 16, 1))
+        self.assertEqual(self.memory.tobytes(), bytes(range(24)))
+        view[:, :2] = Tensor((3, 2), (0, 16, 1), strides=(4, 1))
+        self.assertEqual(view[1].tolist(), [0x0908, 0x0b0a, 0x0d0c, 0x0f0e])
+        self.refuses(ValueError, "int16", view.copy_from, Tensor((3, 4), (1, 16, 1)))
+        self.refuses(BufferError, "no format", view.copy_from, Tensor((3, 4), (4, 16, 1)))
+        tensor = Tensor((3, 4), (0, 16, 1), data=bytearray(24))
+        view.copy_to(tensor)
+        self.assertEqual(tensor.data, self.memory.tobytes())
+        for dtype in ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
+                      "float32", "float64"):
+            code = 6 if dtype == "bool" else 2 if dtype[0] == "f" else dtype[0] == "u"
+            one = self.memory[:8].view(dtype)
+            one.copy_from(Tensor((len(one),), (int(code), 8 * one.itemsize, 1)))
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "numpy is not there")
+    def test_numpy(self):
+        import numpy  # pylint: disable=import-outside-toplevel
+        array_of = numpy.arange(24, dtype="uint8")
+        tensor = type("Other", (), {"__dlpack__": lambda self, **words: array_of.__dlpack__(**words)})()
+        before = sys.getrefcount(array_of)
+        self.memory.copy_from(tensor)
+        self.assertEqual(self.memory.tobytes(), array_of.tobytes())
+        self.assertEqual(sys.getrefcount(array_of), before)
 
 
 class Tour(unittest.TestCase):
