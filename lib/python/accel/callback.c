@@ -7,7 +7,10 @@
  * collection. So what libaccel refuses is done later, in the main thread or in a later call.
  */
 
-#include "private.h"
+#include "callback.h"
+#include "error.h"
+#include "pending.h"
+#include "stream.h"
 
 #include <pthread.h>
 

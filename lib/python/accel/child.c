@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* What belongs to a device: memory, streams, events. It holds the device, the device knows it. */
 
-#include "private.h"
+#include "child.h"
+#include "device.h"
+#include "memory.h"
 
 PyMemberDef child_members[] = {
 	{ "__weaklistoffset__", T_PYSSIZET, offsetof(struct memory, child.weakrefs), READONLY, NULL },

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Copies and fills. */
 
-#include "private.h"
+#include "child.h"
+#include "copy.h"
+#include "device.h"
+#include "error.h"
+#include "memory.h"
+#include "operand.h"
+#include "pending.h"
+#include "stream.h"
+#include "wait.h"
 
 #include <string.h>
 

@@ -4,7 +4,17 @@
  * counts; what was made through one of them ends with that one.
  */
 
-#include "private.h"
+#include "callback.h"
+#include "child.h"
+#include "device.h"
+#include "error.h"
+#include "event.h"
+#include "info.h"
+#include "memory.h"
+#include "pending.h"
+#include "pool.h"
+#include "stream.h"
+#include "wait.h"
 
 #include <sched.h>
 #include <unistd.h>

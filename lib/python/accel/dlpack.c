@@ -3,7 +3,9 @@
  * DLPack: tensors over memory that the processor can access, and tensors of others in host memory.
  */
 
-#include "private.h"
+#include "device.h"
+#include "dlpack.h"
+#include "memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * of Python that programs catch.
  */
 
-#include "private.h"
+#include "error.h"
 
 #include <string.h>
 

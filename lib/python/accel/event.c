@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Event: a point of a stream, and the time at which it was reached. */
 
-#include "private.h"
+#include "child.h"
+#include "device.h"
+#include "error.h"
+#include "event.h"
+#include "pending.h"
+#include "stream.h"
+#include "wait.h"
 
 PyTypeObject *accel_event_type;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* DeviceInfo and MemoryStats: the structs of libaccel as tuples with names. */
 
-#include "private.h"
+#include "device.h"
+#include "error.h"
+#include "info.h"
 
 static PyTypeObject *info_type;
 static PyTypeObject *stats_type;

@@ -4,7 +4,17 @@
  * is counted is counted there.
  */
 
-#include "private.h"
+#include "child.h"
+#include "copy.h"
+#include "device.h"
+#include "dlpack.h"
+#include "error.h"
+#include "memory.h"
+#include "operand.h"
+#include "pending.h"
+#include "pool.h"
+#include "stream.h"
+#include "wait.h"
 
 #include <string.h>
 

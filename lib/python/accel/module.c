@@ -4,7 +4,17 @@
  * that have a GIL of their own are not to load it, and CPython sees to that.
  */
 
-#include "private.h"
+#include "callback.h"
+#include "copy.h"
+#include "device.h"
+#include "dlpack.h"
+#include "error.h"
+#include "event.h"
+#include "info.h"
+#include "memory.h"
+#include "module.h"
+#include "pool.h"
+#include "stream.h"
 
 #include <unistd.h>
 

@@ -13,7 +13,14 @@
  * none.
  */
 
-#include "private.h"
+#include "callback.h"
+#include "device.h"
+#include "error.h"
+#include "memory.h"
+#include "operand.h"
+#include "pending.h"
+#include "stream.h"
+#include "wait.h"
 
 struct pending {
 	struct pending *next;

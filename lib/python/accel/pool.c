@@ -4,7 +4,14 @@
  * the stream that has used it last, on which it is freed.
  */
 
-#include "private.h"
+#include "child.h"
+#include "copy.h"
+#include "device.h"
+#include "error.h"
+#include "info.h"
+#include "memory.h"
+#include "pool.h"
+#include "stream.h"
 
 #include <sched.h>
 

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* Stream: an ordered queue of work of one device. */
 
-#include "private.h"
+#include "callback.h"
+#include "child.h"
+#include "device.h"
+#include "error.h"
+#include "event.h"
+#include "pending.h"
+#include "stream.h"
+#include "wait.h"
 
 PyTypeObject *accel_stream_type;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Memory for others, where the processor can access it: the buffer protocol. */
 
-#include "private.h"
+#include "device.h"
+#include "error.h"
+#include "memory.h"
 
 bool memory_view_begin(struct memory *memory)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Waits of a program that Ctrl-C ends, although those of libaccel go on through signals. */
 
-#include "private.h"
+#include "error.h"
+#include "wait.h"
 
 #include <math.h>
 #include <time.h>

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Tensors of DLPack. */
+#ifndef ACCEL_PYTHON_DLPACK_H
+#define ACCEL_PYTHON_DLPACK_H
+
+#include "memory.h"
+
+PyObject *memory_dlpack(PyObject *self, PyObject *args, PyObject *words);
+PyObject *memory_dlpack_device(PyObject *self, PyObject *unused);
+int tensor_init(PyObject *module);
+/*
+ * An object with the buffer protocol for one that has DLPack only, as tensors of PyTorch do; any other
+ * object itself. NULL with an exception.
+ */
+PyObject *tensor_buffer(PyObject *object);
+/* PyObject_GetBuffer() of that. */
+int buffer_get(PyObject *object, Py_buffer *view, int flags);
+
+#endif
