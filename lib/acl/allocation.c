@@ -4,7 +4,8 @@
  * frees the memory of a device when its last user closes it, and another layer may have it open.
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "allocation.h"
+#include "state.h"
 
 #include <search.h>
 #include <stdlib.h>

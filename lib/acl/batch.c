@@ -2,7 +2,9 @@
 /*
  * Several copies by one call: done, or queued, one after the other.
  */
-#include "private.h"
+#include "copy.h"
+#include "state.h"
+#include "stream.h"
 
 struct batch {
 	void **dsts;

@@ -10,7 +10,11 @@
  * One eventfd operation at a time is being queued in a stream, so that their numbers are in the order
  * of the stream.
  */
+#include "callback.h"
+#include "handle.h"
 #include "report.h"
+#include "state.h"
+#include "stream.h"
 
 #include <stdlib.h>
 

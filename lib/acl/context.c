@@ -2,7 +2,11 @@
 /*
  * Contexts: what streams belong to, and what a thread works with.
  */
-#include "private.h"
+#include "context.h"
+#include "handle.h"
+#include "report.h"
+#include "state.h"
+#include "stream.h"
 
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
 {

@@ -3,7 +3,9 @@
  * Copies, of one range or of rows. The addresses say which way, and libaccel looks at them; the kind
  * is only checked.
  */
-#include "private.h"
+#include "copy.h"
+#include "state.h"
+#include "stream.h"
 
 aclError check_size(const char *count_name, size_t count, const char *max_name, size_t max)
 {

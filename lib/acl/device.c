@@ -2,7 +2,10 @@
 /*
  * Devices: which one a thread uses, and waiting for one.
  */
-#include "private.h"
+#include "memory.h"
+#include "report.h"
+#include "state.h"
+#include "stream.h"
 
 #include <limits.h>
 

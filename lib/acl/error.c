@@ -2,7 +2,7 @@
 /*
  * Failures: a code that the interface has for it, and a sentence that tells more.
  */
-#include "private.h"
+#include "error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,10 @@
  * Events, which are points of streams, and streams that wait for them. The values that
  * aclrtQueryEvent() and aclrtQueryEventStatus() return are opposites.
  */
-#include "private.h"
+#include "event.h"
+#include "handle.h"
+#include "state.h"
+#include "stream.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,9 @@
  * Fills: of device memory by the device, of host memory by the processor.
  */
 #define _GNU_SOURCE
-#include "private.h"
+#include "copy.h"
+#include "state.h"
+#include "stream.h"
 
 #include <string.h>
 #include <sys/mman.h>

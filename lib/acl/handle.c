@@ -7,7 +7,9 @@
  * They are not the handles of libaccel, which has no contexts, and does not know which context, report
  * or waits belong to a stream or an event.
  */
-#include "private.h"
+#include "event.h"
+#include "handle.h"
+#include "state.h"
 
 #include <stdlib.h>
 #include <string.h>

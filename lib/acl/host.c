@@ -2,7 +2,10 @@
 /*
  * Host memory that is page-locked: allocated, or the program's own; and what an address is.
  */
-#include "private.h"
+#include "allocation.h"
+#include "memory.h"
+#include "state.h"
+#include "stream.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 /*
  * The beginning and the end of the interface in a process.
  */
-#include "private.h"
+#include "state.h"
 
 #include <fcntl.h>
 #include <unistd.h>

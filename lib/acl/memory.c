@@ -2,7 +2,10 @@
 /*
  * Device memory: how much of it an allocation takes, and whose an address is.
  */
-#include "private.h"
+#include "allocation.h"
+#include "memory.h"
+#include "state.h"
+#include "stream.h"
 
 #define UNIT 32
 #define HUGE_FIRST_FROM ((size_t)1 << 20) /* sizes above it */

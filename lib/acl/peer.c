@@ -2,7 +2,7 @@
 /*
  * Which devices may copy to each other: all can, when the program has asked for it.
  */
-#include "private.h"
+#include "state.h"
 
 static aclError check_device(const char *argument, int32_t id)
 {

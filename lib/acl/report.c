@@ -7,7 +7,10 @@
  * it in the order of the stream, so the number of signals tells which callbacks are due. The eventfd
  * and the number outlive the reader: signals of callbacks that were dropped still come.
  */
+#include "handle.h"
 #include "report.h"
+#include "state.h"
+#include "stream.h"
 
 #include <stdlib.h>
 #include <sys/epoll.h>

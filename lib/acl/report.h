@@ -6,7 +6,7 @@
 #ifndef LIBACCEL_ACL_REPORT_H
 #define LIBACCEL_ACL_REPORT_H
 
-#include "private.h"
+#include "handle.h"
 
 /* A thread that runs callbacks. */
 struct reader {
@@ -50,5 +50,19 @@ void callback_put(struct callback *callback);
 void callback_due(struct callback *callback);
 /* Calls a function that a stream waits for. */
 void call_awaited(void (*fn)(void *data), void *data);
+
+/* ---- For other files ---- */
+
+/* Under the lock: drops the callbacks of a stream, which has no reader from then on. */
+void report_end(struct object *stream);
+/* The same for all streams of a device. */
+void reports_end(struct device *device);
+/* Under the lock, in a forked process. */
+void reports_forget(void);
+/*
+ * Before a wait for all streams of a device, or of a context, or for one stream (the others are
+ * NULL): an error if a callback that this thread has to run blocks a stream.
+ */
+aclError reports_check(const struct device *device, aclrtContext context, const void *stream);
 
 #endif

@@ -3,7 +3,13 @@
  * Which devices are open and how many calls use them, what the current context of a thread is, and
  * what a fork leaves of it.
  */
-#include "private.h"
+#include "allocation.h"
+#include "callback.h"
+#include "context.h"
+#include "handle.h"
+#include "report.h"
+#include "state.h"
+#include "stream.h"
 
 #include <pthread.h>
 

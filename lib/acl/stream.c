@@ -3,7 +3,10 @@
  * Streams, of which each context has a default one, made when it is first needed: a driver has
  * few.
  */
-#include "private.h"
+#include "handle.h"
+#include "report.h"
+#include "state.h"
+#include "stream.h"
 
 #include <time.h>
 

@@ -4,6 +4,7 @@
  * they do anything else, and give up if they cannot. They are kept and given back. Addresses and
  * memory apart are refused.
  */
+#include "state.h"
 #include "system.h"
 
 #include <pthread.h>

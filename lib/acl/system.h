@@ -7,7 +7,7 @@
 #ifndef LIBACCEL_ACL_SYSTEM_H
 #define LIBACCEL_ACL_SYSTEM_H
 
-#include "private.h"
+#include "state.h"
 
 #pragma GCC visibility push(default)
 

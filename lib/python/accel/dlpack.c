@@ -100,7 +100,7 @@ static void delete_versioned(struct dl_versioned *managed)
 #define OLD_NAME "dltensor"
 #define NEW_NAME "dltensor_versioned"
 
-/* A capsule that nobody has taken the tensor out of: who does renames it. */
+/* A capsule whose tensor no consumer has taken: one that does renames it. */
 static void capsule_free(PyObject *capsule)
 {
 	struct tensor *tensor = NULL;

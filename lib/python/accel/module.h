@@ -3,7 +3,7 @@
  * What all files of the Python module accel share. It knows libaccel by its public headers only, and
  * CPython by its stable ABI.
  *
- * The GIL guards everything here: objects, counters, lists. It is given up in every call of
+ * The GIL guards everything here: objects, counters, lists. It is released in every call of
  * libaccel that may wait, and nowhere else. What such a call uses cannot go away meanwhile: `busy`
  * counts the calls that use a device, a piece of memory, a stream or an event, and whatever would
  * end one of them refuses as long as it is not 0.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The module accel on cards of the mock: cards, memory, copies, views."""
+"""The module accel on devices of the mock: devices, memory, copies, views."""
 
 import array
 import copy
@@ -46,7 +46,7 @@ class Devices(mock.Cards):
         for index in ("0", 0.0, None, b"0"):
             self.assertRaises(TypeError, accel.open, index)
         self.assertRaises(TypeError, accel.open, 0, 1)
-        self.assertRaises(TypeError, accel.open, card=0)
+        self.assertRaises(TypeError, accel.open, number=0)
 
     def test_open_without_permission(self):
         lib.mock_fail(mock.OPEN, 1, errno.EACCES)
@@ -84,7 +84,7 @@ class Devices(mock.Cards):
         with accel.open() as card:
             self.assertEqual(card.stats().user_max, 512)
 
-    def test_two_opens_share_the_card(self):
+    def test_two_opens_share_the_device(self):
         one, two = accel.open(), accel.open()
         self.assertEqual(lib.mock_files(), 1)
         mine, other = one.allocate(64), two.allocate(64)
@@ -696,7 +696,8 @@ class Tensors(mock.Card):
 
     def setUp(self):
         super().setUp()
-        self.memory = self.card.allocate(24)
+        self.device = self.card
+        self.memory = self.device.allocate(24)
 
     def test_copies(self):
         for before_1 in (False, True):
@@ -729,9 +730,9 @@ class Tensors(mock.Card):
         read_only = Tensor((24,), flags=1)
         self.memory.copy_from(read_only)
         self.refuses(BufferError, "read-only", self.memory.copy_to, read_only)
-        self.refuses(BufferError, "read-only", self.card.register, read_only)
-        self.card.register(read_only, True).free()
-        self.refuses(BufferError, "not C-contiguous", self.card.register, Tensor((6, 4), strides=(8, 1)))
+        self.refuses(BufferError, "read-only", self.device.register, read_only)
+        self.device.register(read_only, True).free()
+        self.refuses(BufferError, "not C-contiguous", self.device.register, Tensor((6, 4), strides=(8, 1)))
         self.refuses(ValueError, "bytes", self.memory.copy_from, Tensor((25,)))
         for result in (None, 3, "capsule"):
             tensor.__class__ = type("Wrong", (), {"__dlpack__": lambda self, result=result, **words: result})
@@ -744,16 +745,16 @@ class Tensors(mock.Card):
                 raise BufferError("it requires a gradient")
 
         self.refuses(BufferError, "a gradient", self.memory.copy_from, Refusing())
-        self.refuses(BufferError, "a gradient", self.card.register, Refusing())
+        self.refuses(BufferError, "a gradient", self.device.register, Refusing())
 
     def test_held_until_the_end(self):
         """A queued copy holds a tensor over page-locked memory."""
-        host = self.card.allocate_host(24)
+        host = self.device.allocate_host(24)
         weak = weakref.ref(host)
         tensor = type("Other", (), {"__dlpack__": lambda self, host=host, **words: host.__dlpack__(**words)})()
         del host
         lib.mock_hold(0)
-        with self.card.stream() as stream:
+        with self.device.stream() as stream:
             self.memory.copy_from(tensor, stream)
             del tensor
             gc.collect()
@@ -766,7 +767,7 @@ class Tensors(mock.Card):
 
     def test_registered(self):
         tensor = Tensor((24,))
-        with self.card.register(tensor) as registered, self.card.stream() as stream:
+        with self.device.register(tensor) as registered, self.device.stream() as stream:
             registered[:].copy_from(self.memory, stream)
             stream.synchronize()
             self.assertEqual(tensor.data[:24], self.memory.tobytes())
