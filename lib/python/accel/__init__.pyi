@@ -21,6 +21,7 @@ class _HasDLPack(Protocol):
     """A tensor that the processor can access."""
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
 
+# Memory of the host.
 _Host: TypeAlias = Buffer | _HasDLPack
 
 class Error(OSError): ...

@@ -7,7 +7,7 @@
 
 struct memory;
 
-/* Part of such an object. It stands first in all that have one. */
+/* What belongs to a device and ends with it. It stands first in the object, after the header of Python. */
 struct child {
 	PyObject *weakrefs;
 	struct device *device; /* counted */

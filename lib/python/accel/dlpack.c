@@ -50,7 +50,7 @@ struct dl_versioned {
 	struct dl_tensor tensor;
 };
 
-#define DL_READ_ONLY 1
+enum { DL_READ_ONLY = 1, DL_IS_COPY = 2, DL_PADDED = 4 }; /* flags */
 
 /* One tensor in either form, and the numbers that it points to. */
 struct tensor {
@@ -97,8 +97,10 @@ static void delete_versioned(struct dl_versioned *managed)
 	tensor_delete(managed->context);
 }
 
+/* A consumer that has taken the tensor renames the capsule. */
 #define OLD_NAME "dltensor"
 #define NEW_NAME "dltensor_versioned"
+#define USED_NAME "used_dltensor"
 
 /* A capsule whose tensor no consumer has taken: one that does renames it. */
 static void capsule_free(PyObject *capsule)
@@ -233,22 +235,34 @@ PyObject *memory_dlpack_device(PyObject *self, PyObject *unused)
 
 static PyTypeObject *tensor_type;
 
-/* A tensor with the buffer protocol. */
+/*
+ * A tensor with the buffer protocol. The capsule is renamed while this object has the tensor, and gets its
+ * name back at the end, so that its own destructor frees the tensor. The garbage collector never tracks
+ * the object, since it cannot see what a capsule holds.
+ */
 struct import {
 	PyObject_HEAD
-	PyObject *capsule; /* counted. The tensor stays in it, so its end frees the tensor */
+	PyObject *capsule; /* counted */
+	const char *name; /* of the capsule */
 	const struct dl_tensor *dl;
-	bool read_only;
+	const char *cannot_write; /* why; or NULL */
+	Py_ssize_t size; /* in bytes, as the next ones */
 	Py_ssize_t itemsize;
 	Py_ssize_t *shape;
 	Py_ssize_t *strides; /* in the same allocation */
 };
 
+/* The destructor is the producer's, and may run in the middle of an exception of ours. */
 static void import_dealloc(PyObject *self)
 {
 	struct import *import = (struct import *)self;
+	PyObject *kind, *value, *trace;
 
+	PyErr_Fetch(&kind, &value, &trace);
+	if (import->name)
+		PyCapsule_SetName(import->capsule, import->name);
 	Py_XDECREF(import->capsule);
+	PyErr_Restore(kind, value, trace);
 	PyMem_Free(import->shape);
 	object_free(self, NULL);
 }
@@ -259,7 +273,7 @@ static int import_traverse(PyObject *self, visitproc visit, void *arg)
 	return 0;
 }
 
-/* Of the module struct; NULL if it has none for the type. */
+/* The element type as a format of Python's module struct, or NULL. */
 static const char *type_format(struct dl_type type)
 {
 	static const struct {
@@ -281,12 +295,19 @@ static const char *type_format(struct dl_type type)
 /* Why a buffer over the tensor is not what `flags` ask for, or NULL. */
 static const char *import_lacks(const struct import *import, const Py_buffer *view, int flags)
 {
-	if (flags & PyBUF_WRITABLE && import->read_only)
-		return "the tensor is read-only";
+	bool is_c = PyBuffer_IsContiguous(view, 'C'), is_f = PyBuffer_IsContiguous(view, 'F');
+
+	if (flags & PyBUF_WRITABLE && import->cannot_write)
+		return import->cannot_write;
 	if (flags & PyBUF_FORMAT && !view->format)
 		return "the element type of the tensor has no format in the module struct";
-	if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !PyBuffer_IsContiguous(view, 'C'))
+	if (((flags & PyBUF_STRIDES) != PyBUF_STRIDES ||
+	     (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS) && !is_c)
 		return "the tensor is not C-contiguous";
+	if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && !is_f)
+		return "the tensor is not Fortran-contiguous";
+	if ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS && !is_c && !is_f)
+		return "the tensor is not contiguous";
 	return NULL;
 }
 
@@ -297,13 +318,12 @@ static int import_get_buffer(PyObject *self, Py_buffer *view, int flags)
 	const char *lacks;
 
 	*view = (Py_buffer) {
-		.buf = (char *)dl->data + dl->byte_offset, .len = import->itemsize,
-		.readonly = import->read_only, .itemsize = import->itemsize, .ndim = dl->ndim,
-		.format = (char *)type_format(dl->dtype), .shape = import->shape,
-		.strides = import->strides,
+		.buf = (char *)dl->data + dl->byte_offset, .len = import->size,
+		.readonly = !!import->cannot_write, .itemsize = import->itemsize,
+		.ndim = dl->ndim, .format = (char *)type_format(dl->dtype),
+		.shape = dl->ndim ? import->shape : NULL,
+		.strides = dl->ndim ? import->strides : NULL,
 	};
-	for (int i = 0; i < dl->ndim; i++)
-		view->len *= import->shape[i];
 	lacks = import_lacks(import, view, flags);
 	if (lacks) {
 		PyErr_SetString(PyExc_BufferError, lacks);
@@ -311,19 +331,20 @@ static int import_get_buffer(PyObject *self, Py_buffer *view, int flags)
 	}
 	if (!(flags & PyBUF_FORMAT))
 		view->format = NULL;
-	if (!(flags & PyBUF_ND))
+	if (!(flags & PyBUF_ND)) {
+		view->ndim = 1;
 		view->shape = NULL;
+	}
 	if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES)
 		view->strides = NULL;
 	view->obj = Py_NewRef(self);
 	return 0;
 }
 
-/* Producers before DLPack 1.0 do not know the argument. */
-static PyObject *ask_for_capsule(PyObject *object)
+/* Producers before DLPack 1.0 do not know max_version. */
+static PyObject *ask_for_capsule(PyObject *method)
 {
-	PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
-	PyObject *none = method ? PyTuple_New(0) : NULL;
+	PyObject *none = PyTuple_New(0);
 	PyObject *words = none ? Py_BuildValue("{s(ii)}", "max_version", 1, 0) : NULL;
 	PyObject *capsule = words ? PyObject_Call(method, none, words) : NULL;
 
@@ -333,32 +354,44 @@ static PyObject *ask_for_capsule(PyObject *object)
 	}
 	Py_XDECREF(words);
 	Py_XDECREF(none);
-	Py_XDECREF(method);
 	return capsule;
 }
 
-/* NULL with an exception. */
-static const struct dl_tensor *capsule_open(PyObject *capsule, bool *read_only)
+static bool take_versioned(struct import *import, const struct dl_versioned *new)
 {
-	const struct dl_versioned *new;
-	const struct dl_managed *old;
-
-	*read_only = false;
-	if (PyCapsule_IsValid(capsule, OLD_NAME)) {
-		old = PyCapsule_GetPointer(capsule, OLD_NAME);
-		return &old->tensor;
-	}
-	new = PyCapsule_GetPointer(capsule, NEW_NAME);
-	if (!new)
-		return NULL;
 	/* Of a later major version nothing but the first three members is known. */
 	if (new->version.major != 1) {
 		PyErr_Format(PyExc_BufferError, "the tensor is of DLPack %u: 1 is known",
 			     new->version.major);
-		return NULL;
+		return false;
 	}
-	*read_only = new->flags & DL_READ_ONLY;
-	return &new->tensor;
+	if (new->flags & DL_PADDED) {
+		PyErr_SetString(PyExc_BufferError, "the elements of the tensor are padded");
+		return false;
+	}
+	if (new->flags & DL_READ_ONLY)
+		import->cannot_write = "the tensor is read-only";
+	else if (new->flags & DL_IS_COPY)
+		import->cannot_write = "the tensor is a copy of its object's data";
+	import->dl = &new->tensor;
+	return true;
+}
+
+/* From here on no other consumer takes it. */
+static bool take_tensor(struct import *import)
+{
+	const struct dl_managed *old;
+
+	import->name = PyCapsule_IsValid(import->capsule, OLD_NAME) ? OLD_NAME :
+		       PyCapsule_IsValid(import->capsule, NEW_NAME) ? NEW_NAME : NULL;
+	if (!import->name) {
+		PyErr_SetString(PyExc_TypeError, "__dlpack__() has returned no unused capsule of DLPack");
+		return false;
+	}
+	old = PyCapsule_GetPointer(import->capsule, import->name);
+	import->dl = &old->tensor;
+	PyCapsule_SetName(import->capsule, USED_NAME);
+	return !strcmp(import->name, OLD_NAME) || take_versioned(import, (const void *)old);
 }
 
 static bool can_import(const struct dl_tensor *dl)
@@ -373,8 +406,9 @@ static bool can_import(const struct dl_tensor *dl)
 			     dl->device.type, dl->device.id);
 		return false;
 	}
-	if (dl->ndim < 0 || dl->ndim > PyBUF_MAX_NDIM) {
-		PyErr_Format(PyExc_BufferError, "the tensor has %d dimensions: 0 to %d are known",
+	if (dl->ndim < 0 || dl->ndim > PyBUF_MAX_NDIM || (dl->ndim && !dl->shape)) {
+		PyErr_Format(PyExc_BufferError,
+			     "the tensor has %d dimensions: it has to have 0 to %d, and a shape",
 			     dl->ndim, PyBUF_MAX_NDIM);
 		return false;
 	}
@@ -386,11 +420,31 @@ static bool can_import(const struct dl_tensor *dl)
 	return true;
 }
 
-/* Strides of DLPack count elements; without them the tensor is C-contiguous. */
+/*
+ * Strides of DLPack count elements; without them the tensor is C-contiguous. False if a number is negative,
+ * or does not fit: numbers of elements, 0 or not, have to fit for the strides.
+ */
+static bool import_numbers(struct import *import)
+{
+	const struct dl_tensor *dl = import->dl;
+	Py_ssize_t stride = import->itemsize;
+
+	for (int i = dl->ndim - 1; i >= 0; i--) {
+		import->strides[i] = stride;
+		if (dl->shape[i] < 0 ||
+		    __builtin_add_overflow(dl->shape[i], 0, &import->shape[i]) ||
+		    __builtin_mul_overflow(stride, dl->shape[i], &stride) ||
+		    (dl->strides && __builtin_mul_overflow(dl->strides[i], import->itemsize,
+							   &import->strides[i])))
+			return false;
+	}
+	import->size = stride;
+	return true;
+}
+
 static bool import_layout(struct import *import)
 {
 	const struct dl_tensor *dl = import->dl;
-	Py_ssize_t stride;
 
 	import->itemsize = dl->dtype.bits * dl->dtype.lanes / 8;
 	import->shape = PyMem_Calloc(2 * (size_t)dl->ndim + 1, sizeof(*import->shape));
@@ -399,31 +453,41 @@ static bool import_layout(struct import *import)
 		return false;
 	}
 	import->strides = import->shape + dl->ndim;
-	stride = import->itemsize;
-	for (int i = dl->ndim - 1; i >= 0; i--) {
-		import->shape[i] = (Py_ssize_t)dl->shape[i];
-		import->strides[i] = dl->strides ? (Py_ssize_t)dl->strides[i] * import->itemsize :
-						   stride;
-		stride *= import->shape[i];
-	}
-	return true;
+	if (import_numbers(import))
+		return true;
+	PyErr_SetString(PyExc_BufferError, "the shape or the strides of the tensor are no valid numbers");
+	return false;
+}
+
+static PyObject *import_new(PyObject *method)
+{
+	struct import *import = (struct import *)object_new(tensor_type);
+
+	if (!import)
+		return NULL;
+	import->capsule = ask_for_capsule(method);
+	if (import->capsule && take_tensor(import) && can_import(import->dl) && import_layout(import))
+		return (PyObject *)import;
+	Py_DECREF((PyObject *)import);
+	return NULL;
 }
 
 PyObject *tensor_buffer(PyObject *object)
 {
-	struct import *import;
+	PyObject *method, *result;
 
-	if (PyObject_CheckBuffer(object) || !PyObject_HasAttrString(object, "__dlpack__"))
+	if (PyObject_CheckBuffer(object))
 		return Py_NewRef(object);
-	import = (struct import *)object_new(tensor_type);
-	if (!import)
+	method = PyObject_GetAttrString(object, "__dlpack__");
+	if (method) {
+		result = import_new(method);
+		Py_DECREF(method);
+		return result;
+	}
+	if (!PyErr_ExceptionMatches(PyExc_AttributeError))
 		return NULL;
-	import->capsule = ask_for_capsule(object);
-	import->dl = import->capsule ? capsule_open(import->capsule, &import->read_only) : NULL;
-	if (import->dl && can_import(import->dl) && import_layout(import))
-		return (PyObject *)import;
-	Py_DECREF((PyObject *)import);
-	return NULL;
+	PyErr_Clear();
+	return Py_NewRef(object);
 }
 
 int buffer_get(PyObject *object, Py_buffer *view, int flags)

@@ -3,7 +3,7 @@
 #ifndef ACCEL_PYTHON_DLPACK_H
 #define ACCEL_PYTHON_DLPACK_H
 
-#include "memory.h"
+#include "module.h"
 
 PyObject *memory_dlpack(PyObject *self, PyObject *args, PyObject *words);
 PyObject *memory_dlpack_device(PyObject *self, PyObject *unused);
@@ -13,7 +13,7 @@ int tensor_init(PyObject *module);
  * object itself. NULL with an exception.
  */
 PyObject *tensor_buffer(PyObject *object);
-/* PyObject_GetBuffer() of that. */
+/* PyObject_GetBuffer() of what tensor_buffer() returns. */
 int buffer_get(PyObject *object, Py_buffer *view, int flags);
 
 #endif

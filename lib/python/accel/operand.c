@@ -42,7 +42,7 @@ static bool get_shape(struct operand *operand, const char *name)
 	}
 	PyErr_Format(PyExc_BufferError,
 		     "the %s is not C-contiguous, and its first dimension is not the only one with "
-		     "gaps: make a copy that is, as numpy.ascontiguousarray() does",
+		     "gaps: make a copy that is, as numpy.ascontiguousarray() and Tensor.contiguous() do",
 		     name);
 	return false;
 }

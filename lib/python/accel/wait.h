@@ -7,7 +7,7 @@
 
 /* CLOCK_MONOTONIC in ns; None is never. false with an exception. */
 bool wait_deadline(PyObject *timeout, uint64_t *deadline);
-/* 0 or a negative errno of libaccel; 1 with an exception, that of a signal. Gives up the GIL. */
+/* 0 or a negative errno of libaccel; 1 with an exception, that of a signal. Releases the GIL. */
 int wait_stream(struct accel_stream *stream, uint64_t deadline);
 int wait_event(struct accel_event *event, uint64_t deadline);
 int wait_device(struct accel_device *device);

@@ -47,7 +47,7 @@ def nothing_left():
 
 
 def unused():
-    """By this process. What it has freed may be cleared later."""
+    """Bytes that this process does not use."""
     stats = CARD.stats()
     return stats["total"] - stats["mine"]
 

@@ -670,7 +670,17 @@ class Views(mock.Card):
 
 
 class Tensor:
-    """An object that has DLPack only. before_1: it does not know max_version."""
+    """An object that has DLPack only. before_1: it does not know max_version. `freed` counts the tensors that
+    destructors of capsules have freed, and `given` the capsules."""
+
+    freed = given = 0
+
+    @staticmethod
+    @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+    def _destructor(capsule):
+        get_name = ctypes.pythonapi.PyCapsule_GetName
+        get_name.restype, get_name.argtypes = ctypes.c_char_p, (ctypes.c_void_p,)
+        Tensor.freed += get_name(capsule) in (b"dltensor", b"dltensor_versioned")
 
     def __init__(self, shape, dtype=(1, 8, 1), device=(1, 0), *, before_1=False, strides=None, offset=0, flags=0,
                  data=None, major=1):
@@ -688,7 +698,9 @@ class Tensor:
             raise TypeError("unknown argument")
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-        return new(ctypes.addressof(self.managed), b"dltensor" if self.before_1 else b"dltensor_versioned", None)
+        Tensor.given += 1
+        return new(ctypes.addressof(self.managed), b"dltensor" if self.before_1 else b"dltensor_versioned",
+                   ctypes.cast(self._destructor, ctypes.c_void_p))
 
 
 class Tensors(mock.Card):
@@ -698,6 +710,11 @@ class Tensors(mock.Card):
         super().setUp()
         self.device = self.card
         self.memory = self.device.allocate(24)
+        Tensor.freed = Tensor.given = 0
+
+    def tearDown(self):
+        self.assertEqual(Tensor.freed, Tensor.given)
+        super().tearDown()
 
     def test_copies(self):
         for before_1 in (False, True):
@@ -713,6 +730,7 @@ class Tensors(mock.Card):
                 ((), (2, 64, 1), None, 3, range(3, 11)),
                 ((3, 4), (0, 16, 1), None, 0, range(24)),
                 ((3, 4), (0, 16, 1), (4, 1), 1, range(1, 25)),
+                ((3, 1, 4), (1, 8, 1), (4, 99, 1), 5, range(5, 17)),
                 ((2, 3), (2, 16, 2), None, 0, range(24)),
                 ((3, 2, 4), (4, 8, 1), (40, 4, 1), 2, [*range(2, 10), *range(42, 50), *range(82, 90)])):
             with self.subTest(shape=shape, strides=strides):
@@ -725,27 +743,75 @@ class Tensors(mock.Card):
         for tensor, reason in ((Tensor((24,), device=(2, 3)), r"device (2, 3) of DLPack"),
                                (Tensor((24,), device=(12, 0)), "the processor has to"),
                                (Tensor((24,), (4, 4, 1)), "4 bits"), (Tensor((24,), (4, 0, 1)), "0 bits"),
-                               (Tensor((1,) * 65), "65 dimensions"), (Tensor((24,), major=2), "DLPack 2")):
+                               (Tensor((1,) * 65), "65 dimensions"), (Tensor((24,), major=2), "DLPack 2"),
+                               (Tensor((24,), flags=4), "padded"), (Tensor((-24,)), "valid numbers"),
+                               (Tensor((-2, -12)), "valid numbers"), (Tensor((1 << 62, 4)), "valid numbers"),
+                               (Tensor((3 << 62, 8)), "valid numbers"), (Tensor((0, 1 << 62), (0, 64, 1)), "valid"),
+                               (Tensor((3, 8), (0, 64, 1), strides=(1 << 61, 1)), "valid numbers")):
             self.refuses(BufferError, reason, self.memory.copy_from, tensor)
-        read_only = Tensor((24,), flags=1)
-        self.memory.copy_from(read_only)
-        self.refuses(BufferError, "read-only", self.memory.copy_to, read_only)
-        self.refuses(BufferError, "read-only", self.device.register, read_only)
-        self.device.register(read_only, True).free()
+            self.refuses(BufferError, reason, self.device.register, tensor)
+        for flag, reason in ((1, "read-only"), (2, "a copy")):
+            tensor = Tensor((24,), flags=flag)
+            self.memory.copy_from(tensor)
+            self.refuses(BufferError, reason, self.memory.copy_to, tensor)
+            self.refuses(BufferError, reason, self.device.register, tensor)
+            self.device.register(tensor, True).free()
+        self.refuses(ValueError, "empty", self.device.register, Tensor((0, 3)))
+        self.memory[:0].copy_from(Tensor((3, 0)))
         self.refuses(BufferError, "not C-contiguous", self.device.register, Tensor((6, 4), strides=(8, 1)))
         self.refuses(ValueError, "bytes", self.memory.copy_from, Tensor((25,)))
         for result in (None, 3, "capsule"):
-            tensor.__class__ = type("Wrong", (), {"__dlpack__": lambda self, result=result, **words: result})
-            self.assertRaises((ValueError, TypeError), self.memory.copy_from, tensor)
-        self.assertRaises(TypeError, self.memory.copy_from, object())
+            wrong = type("Wrong", (), {"__dlpack__": lambda self, result=result, **words: result})()
+            self.refuses(TypeError, "no unused capsule", self.memory.copy_from, wrong)
+        self.refuses(TypeError, "bytes-like", self.memory.copy_from, object())
+
+    def test_taken_once(self):
+        """A capsule is marked as taken until the end of the copy."""
+        tensor = Tensor((24,))
+        capsule = tensor.__dlpack__()
+        cached = type("Cached", (), {"__dlpack__": lambda self, **words: capsule})()
+        with self.device.register(cached):
+            self.refuses(TypeError, "no unused capsule", self.memory.copy_from, cached)
+        self.memory.copy_from(cached)
+        taken = Capsule(capsule)
+        self.refuses(TypeError, "no unused capsule", self.memory.copy_from, cached)
+        # The capsule has its name from there.
+        del cached, capsule
+        gc.collect()
+        self.assertEqual((Tensor.freed, taken.tensor.shape[0]), (0, 24))
+        Tensor.freed += 1
+
+    def test_flags_of_buffers(self):
+        buffer = accel._accel.tensor_buffer  # pylint: disable=protected-access
+        get = ctypes.pythonapi.PyObject_GetBuffer
+        get.argtypes = (ctypes.py_object, ctypes.c_void_p, ctypes.c_int)
+        release = ctypes.pythonapi.PyBuffer_Release
+        release.argtypes = (ctypes.c_void_p,)
+        view = ctypes.create_string_buffer(200)
+        tensors = {"C": Tensor((6, 4)), "F": Tensor((6, 4), strides=(1, 6)), "none": Tensor((6, 2), strides=(4, 2))}
+        for order, simple, strided, is_c, is_f, is_any in (("C", 1, 1, 1, 0, 1), ("F", 0, 1, 0, 1, 1),
+                                                           ("none", 0, 1, 0, 0, 0)):
+            for flags, given in ((0, simple), (8, simple), (0x18, strided), (0x38, is_c), (0x58, is_f),
+                                 (0x98, is_any)):
+                with self.subTest(order=order, flags=flags):
+                    if given:
+                        get(buffer(tensors[order]), view, flags)
+                        release(view)
+                    else:
+                        self.refuses(BufferError, "contiguous", get, buffer(tensors[order]), view, flags)
 
     def test_error_of_the_producer(self):
         class Refusing:
             def __dlpack__(self, **words):
                 raise BufferError("it requires a gradient")
 
-        self.refuses(BufferError, "a gradient", self.memory.copy_from, Refusing())
-        self.refuses(BufferError, "a gradient", self.device.register, Refusing())
+        class Broken:
+            def __getattr__(self, name):
+                raise RuntimeError("it is broken")
+
+        for function in (self.memory.copy_from, self.device.register):
+            self.refuses(BufferError, "a gradient", function, Refusing())
+            self.refuses(RuntimeError, "broken", function, Broken())
 
     def test_held_until_the_end(self):
         """A queued copy holds a tensor over page-locked memory."""
@@ -753,14 +819,11 @@ class Tensors(mock.Card):
         weak = weakref.ref(host)
         tensor = type("Other", (), {"__dlpack__": lambda self, host=host, **words: host.__dlpack__(**words)})()
         del host
-        lib.mock_hold(0)
-        with self.device.stream() as stream:
+        with self.device.stream() as stream, mock.held():
             self.memory.copy_from(tensor, stream)
             del tensor
             gc.collect()
             self.assertIsNotNone(weak())
-            lib.mock_release(0)
-            stream.synchronize()
         self.memory.copy_from(bytes(24))
         gc.collect()
         self.assertIsNone(weak())
@@ -776,9 +839,12 @@ class Tensors(mock.Card):
         view = self.memory.view("int16", (3, 4))
         view[:] = Tensor((3, 4), (0, 16, 1))
         self.assertEqual(self.memory.tobytes(), bytes(range(24)))
-        view[:, :2] = Tensor((3, 2), (0, 16, 1), strides=(4, 1))
-        self.assertEqual(view[1].tolist(), [0x0908, 0x0b0a, 0x0d0c, 0x0f0e])
-        self.refuses(ValueError, "int16", view.copy_from, Tensor((3, 4), (1, 16, 1)))
+        view[:, :2] = Tensor((3, 2), (0, 16, 1), strides=(4, 1), offset=100)
+        wanted = bytearray(range(24))
+        for row in range(3):
+            wanted[8 * row:8 * row + 4] = range(100 + 8 * row, 104 + 8 * row)
+        self.assertEqual(self.memory.tobytes(), wanted)
+        self.refuses(ValueError, "uint16", view.copy_from, Tensor((3, 4), (1, 16, 1)))
         self.refuses(BufferError, "no format", view.copy_from, Tensor((3, 4), (4, 16, 1)))
         tensor = Tensor((3, 4), (0, 16, 1), data=bytearray(24))
         view.copy_to(tensor)
@@ -787,7 +853,9 @@ class Tensors(mock.Card):
                       "float32", "float64"):
             code = 6 if dtype == "bool" else 2 if dtype[0] == "f" else dtype[0] == "u"
             one = self.memory[:8].view(dtype)
-            one.copy_from(Tensor((len(one),), (int(code), 8 * one.itemsize, 1)))
+            one.copy_from(Tensor((len(one),), (int(code), 8 * one.itemsize, 1), offset=60))
+            self.assertEqual(self.memory[:8].tobytes(), bytes(range(60, 68)))
+            self.memory.fill(0)
 
     @unittest.skipUnless(importlib.util.find_spec("numpy"), "numpy is not there")
     def test_numpy(self):
