@@ -187,9 +187,11 @@ JOBS = [
     kselftest("full", "full", "--card ring,mem=1G,engines=4 --mem 1G", "full"),
     kselftest("suspend", "full", f"{BOTH_KINDS} {SWAP}", "suspend"),
     # The same where KASAN and lockdep see how the driver recovers.
+    # Half of their time they wait for time limits.
     kselftest("faults-debug", "full", "--kernel debug --card ring,mem=16M,engines=1 --mem 1G",
-              "faults-one silence", skips=1),
-    kselftest("faults-4-debug", "full", "--kernel debug --card ring,mem=16M,engines=4 --mem 1G", "faults"),
+              "faults-one silence", skips=1, load=1),
+    kselftest("faults-4-debug", "full", "--kernel debug --card ring,mem=16M,engines=4 --mem 1G", "faults",
+              load=1),
     # The stock job has the card of 1 GiB; its 10^5 pieces take a debug kernel minutes.
     kselftest("full-debug", "full", "--kernel debug --card ring,mem=256M,engines=4 --mem 1G", "full"),
     kselftest("peers-debug", "full", f"--kernel debug {PEERS} --mem 1G", "peers"),

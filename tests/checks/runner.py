@@ -35,8 +35,9 @@ class Outcome:
 
 class Runner:
     """Takes jobs in order until there is none; several threads do so at once. A job starts as soon
-    as there is room for its load, and, where the run has to be over at `until`, only if it can be
-    expected to end before."""
+    as there is room for its load; one for which there is none lets later ones pass. Where the run has
+    to be over at `until` none passes, as the order is one of priority, and a job starts only if it can
+    be expected to end before."""
 
     def __init__(self, jobs, expected, until=None):
         self.waiting = list(jobs)
@@ -65,18 +66,22 @@ class Runner:
     def _has_time(self, job):
         return self.until is None or time.time() + self.expected(job) < self.until
 
+    def _first_that_fits(self):
+        candidates = self.waiting if self.until is None else self.waiting[:1]
+        return next((job for job in candidates if job.load <= self.room), None)
+
     def _take(self):
-        """The first job in the queue as soon as there is room for it, or None."""
+        """A job as soon as there is room for one; None if there is no job."""
         with self.changed:
             while True:
                 while self.waiting and not self._has_time(self.waiting[0]):
                     self.finished.put(Outcome(self.waiting.pop(0), started=False))
                 if not self.waiting:
                     return None
-                if self.waiting[0].load <= self.room:
+                if job := self._first_that_fits():
                     break
                 self.changed.wait()
-            job = self.waiting.pop(0)
+            self.waiting.remove(job)
             self.room -= job.load
             return job
 

@@ -236,6 +236,20 @@ def test_room_for_jobs():
     equal([found[name].code for name in "ab"], [0, 0])
 
 
+def test_a_job_without_room_lets_others_pass(tmp_path):
+    """But not where time is limited: then the order is one of priority."""
+    wait = f"until [ -e {tmp_path}/small ]; do sleep 0.01; done"
+    for until, passes in ((None, True), (time.time() + 100, False)):
+        first = shell("first", wait if passes else "true", load=3, limit=60)
+        large = shell("large", f"[ -e {tmp_path}/small ] || touch {tmp_path}/large", load=4)
+        small = shell("small", f"touch {tmp_path}/small", load=1)
+        found, _ = outcomes_of([first, large, small], until)
+        equal([found[name].code for name in ("first", "large", "small")], [0, 0, 0])
+        equal((tmp_path / "large").exists(), not passes)
+        for path in tmp_path.iterdir():
+            path.unlink()
+
+
 def test_how_long_a_job_took_is_remembered():
     with tempfile.TemporaryDirectory() as cache:
         kept = os.environ.get("XDG_CACHE_HOME")
