@@ -260,8 +260,8 @@ JOBS = [
 
     # --- by name only, as the targets of `make` that have their names --------------------------
     *[clients(name, "named", name) for name in ("sundials", "rmm", "python", "acl")],
-    paddle("3.0.0", "named", skips=10),
-    paddle("2.6.2", "named", skips=13),
+    paddle("3.0.0", "named", skips=11),
+    paddle("2.6.2", "named", skips=14),
     guest("torch", "named",
           "--disk torch-2.7.1 --card ring,mem=64M,engines=4,cards=2 --mem 2G --timeout 1500",
           "tests/clients/torch/guest tests/clients/torch/card.py", suite="torch", load=2),
