@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 #include "core/device.h"
+#include "core/lock.h"
 #include "core/memory.h"
 #include "core/operand.h"
 #include "core/range.h"
@@ -399,6 +400,36 @@ static void test_synchronize_while_streams_end(void)
 	expect(accel_device_close(dev), 0);
 }
 
+static struct lock counting;
+static unsigned int counted; /* under that lock */
+
+static void *takes_the_lock(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		lock_take(&counting);
+		counted++;
+		lock_give(&counting);
+	}
+	return arg;
+}
+
+/* It is held until the others wait for the wake-up. */
+static void test_lock_that_is_held_long(void)
+{
+	pthread_t threads[THREADS];
+
+	lock_take(&counting);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, takes_the_lock, NULL);
+	while (__atomic_load_n(&counting.state, __ATOMIC_RELAXED) != 2)
+		sched_yield();
+	ok(!counted);
+	lock_give(&counting);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ok(counted == THREADS * ROUNDS);
+}
+
 int main(void)
 {
 	RUN(test_one_card);
@@ -412,5 +443,6 @@ int main(void)
 	RUN(test_last_close_while_a_copy_runs);
 	RUN(test_one_of_many_frees_wins);
 	RUN(test_synchronize_while_streams_end);
+	RUN(test_lock_that_is_held_long);
 	return tap_end();
 }
