@@ -382,6 +382,31 @@ def two_cards():
     other.close()
 
 
+# --- the module accel --------------------------------------------------------------------------
+
+@check
+def tensors_of_accel():
+    """the module accel copies and registers tensors of the CPU, which have DLPack and no buffer protocol"""
+    sys.path.append(os.path.join(os.environ.get("BUILD") or "build", "lib/python"))
+    import accel  # pylint: disable=import-outside-toplevel
+    raises(TypeError, lambda: memoryview(torch.zeros(1)))
+    with accel.open(0) as device:
+        table, back = random(4, 12), torch.zeros(4, 6)
+        memory = device.allocate(96)
+        memory.copy_from(table[:, 3:9])
+        memory.copy_to(back)
+        same(back, table[:, 3:9])
+        memory.view("float32", (4, 6))[:, 1:3] = torch.ones(4, 2)
+        with device.register(back) as registered, device.stream() as stream:
+            registered.copy_from(memory, stream)
+        same(back[:, 1:3], torch.ones(4, 2))
+        for kind in TYPES:
+            memory[:16].copy_from(torch.ones(16 // kind.itemsize, dtype=kind))
+        raises(BufferError, lambda: memory.copy_from(back.to("npu")))
+        raises(BufferError, lambda: memory.copy_from(table.t()[:6]))
+        raises(RuntimeError, lambda: memory.copy_from(torch.zeros(24, requires_grad=True)))
+
+
 # --- what does not work ------------------------------------------------------------------------
 
 @check
