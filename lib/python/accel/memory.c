@@ -14,6 +14,7 @@
 #include "pending.h"
 #include "pool.h"
 #include "stream.h"
+#include "tensor.h"
 #include "wait.h"
 
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "callback.h"
 #include "copy.h"
 #include "device.h"
-#include "dlpack.h"
 #include "error.h"
 #include "event.h"
 #include "info.h"
@@ -15,6 +14,7 @@
 #include "module.h"
 #include "pool.h"
 #include "stream.h"
+#include "tensor.h"
 
 #include <unistd.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* What copies are given: device memory, or anything with the buffer protocol or DLPack. */
 
-#include "dlpack.h"
 #include "memory.h"
 #include "operand.h"
+#include "tensor.h"
 
 /* Arrays whose rows are whole but do not touch; how far apart they are, or 0. */
 static size_t row_pitch(const Py_buffer *view, size_t *width)
