@@ -7,6 +7,7 @@
  * it in the order of the stream, so the number of signals tells which callbacks are due. The eventfd
  * and the number outlive the reader: signals of callbacks that were dropped still come.
  */
+#include "callback.h"
 #include "handle.h"
 #include "report.h"
 #include "state.h"

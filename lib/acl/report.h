@@ -48,8 +48,6 @@ void callback_end(struct callback *callback);
 void callback_put(struct callback *callback);
 /* The stream has come to it: its reader wakes. */
 void callback_due(struct callback *callback);
-/* Calls a function that a stream waits for. */
-void call_awaited(void (*fn)(void *data), void *data);
 
 /* ---- For other files ---- */
 
