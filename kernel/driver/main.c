@@ -71,3 +71,4 @@ module_init(paccel_init);
 module_exit(paccel_exit_module);
 MODULE_DESCRIPTION("PCIe accelerators: device memory and DMA for many programs");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(PACCEL_VERSION);
