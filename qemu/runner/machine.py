@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from . import RunnerError, disk, tsc
+from . import RunnerError, disk, kvm, tsc
 from .child import stay_with_parent
 from .ring import RingProcess
 from .room import Room
@@ -24,13 +24,7 @@ CHANNEL_TIMEOUT = 60
 
 
 def kvm_usable():
-    """/dev/kvm may exist and not work; without these flags it does not."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            flags = next((line for line in file if line.startswith("flags")), "").split()
-    except OSError:
-        return False
-    return ("vmx" in flags or "svm" in flags) and os.access("/dev/kvm", os.R_OK | os.W_OK)
+    return kvm.obstacle() is None
 
 
 def clock_of(options):
@@ -38,7 +32,7 @@ def clock_of(options):
     return "real" if kvm_usable() else options.clock
 
 
-def accelerator(clock, kvm):
+def accelerator(clock, with_kvm):
     """
     In virtual time an instruction takes 1 ns, and when all CPUs are idle the clock jumps to the next
     timer. Time does not pass while the host has other things to do, so that a busy host changes
@@ -46,7 +40,7 @@ def accelerator(clock, kvm):
     all CPUs, cmpxchg16b of QEMU 7.2 now and then leaves another register's value in EFLAGS (seen in
     kmem_cache_alloc(): a debug trap for TF), so these CPUs do not have it.
     """
-    if kvm:
+    if with_kvm:
         return ["-accel", "kvm", "-cpu", "host"]
     if clock == "virtual":
         return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off",
@@ -236,16 +230,15 @@ class Machine:
         return process
 
     def _command_line(self, options, kernel):
-        kvm = kvm_usable()
         machine = "q35,memory-backend=ram"
-        if kvm and options.iommu:
+        if kvm_usable() and options.iommu:
             machine += ",kernel-irqchip=split"
         words = [QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                  "-name", "debug-threads=on",
                  "-machine", machine, "-smp", str(options.smp), "-m", f"{options.mem}M",
                  # Memory that the host need not have until the guest touches it.
                  "-object", f"{self._memory()},id=ram,size={options.mem}M,reserve=off"]
-        words += accelerator(options.clock, kvm)
+        words += accelerator(options.clock, kvm_usable())
         if options.iommu:
             words += ["-device", "intel-iommu"]  # before all that it translates for
         words += ["-kernel", kernel.image, "-initrd", f"/proc/self/fd/{self.initrd}",
