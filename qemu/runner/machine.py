@@ -16,7 +16,6 @@ from .child import stay_with_parent
 from .ring import RingProcess
 from .room import Room
 
-QEMU = "qemu-system-x86_64"
 # A guest takes 6 s of its own time to let go of a card; on a host with much else to do, a minute.
 DELETE_TIMEOUT = 120
 # After the card is gone, QEMU still has to let go of the channel to its process.
@@ -25,6 +24,12 @@ CHANNEL_TIMEOUT = 60
 
 def kvm_usable():
     return kvm.obstacle() is None
+
+
+def describe(options):
+    """The emulator and the accelerator, in words."""
+    obstacle = kvm.obstacle()
+    return f"{options.emulator} with " + (f"TCG, not KVM: {obstacle}" if obstacle else "KVM")
 
 
 def clock_of(options):
@@ -219,7 +224,7 @@ class Machine:
                 stderr=subprocess.STDOUT, pass_fds=fds, start_new_session=True,
                 preexec_fn=stay_with_parent)
         except FileNotFoundError:
-            raise RunnerError(f"there is no {QEMU}: run qemu/setup packages run") from None
+            raise RunnerError(f"there is no {self.command[0]}: run qemu/setup packages run") from None
         finally:
             for channel in self.channels.values():
                 channel.theirs.close()
@@ -233,7 +238,7 @@ class Machine:
         machine = "q35,memory-backend=ram"
         if kvm_usable() and options.iommu:
             machine += ",kernel-irqchip=split"
-        words = [QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        words = [options.emulator.program, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                  "-name", "debug-threads=on",
                  "-machine", machine, "-smp", str(options.smp), "-m", f"{options.mem}M",
                  # Memory that the host need not have until the guest touches it.

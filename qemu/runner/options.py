@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 
-from . import BadOption, RunnerError, disk
+from . import BadOption, RunnerError, disk, emulator
 from .kernel import TOP
 
 DEFAULT_TIMEOUT = 120
@@ -162,6 +162,10 @@ def make_parser():
     parser.add_argument("--module", default="", metavar="ARGS",
                         help="parameters of paccel.ko; 'none': do not load it")
     parser.add_argument("--qemu", default="", metavar="ARGS", help="more arguments for QEMU")
+    parser.add_argument("--qemu-version", default="", metavar="VERSION",
+                        help="the QEMU of qemu/setup qemu VERSION: 10 or 11. Default: this machine's")
+    parser.add_argument("--print-qemu", action="store_true",
+                        help="only print the version of QEMU, whether it uses KVM, and why not")
     parser.add_argument("--timeout", type=positive, default=None, metavar="S",
                         help=f"time limit in seconds ({DEFAULT_TIMEOUT}; 0: none); a kernel full "
                              "of checkers gets a multiple of it")
@@ -211,7 +215,8 @@ def parse(argv):
     else:
         own, command = argv, []
     options = make_parser().parse_args(own)
-    if not command:
+    options.emulator = emulator.find(options.qemu_version)
+    if not command and not options.print_qemu:
         raise RunnerError("no COMMAND: qemu/run [option...] -- COMMAND [ARG...]")
     if options.smp < 1:
         raise RunnerError("--smp: a guest needs a CPU")

@@ -13,7 +13,11 @@ refresh_lists() {
 	[ -z "${lists_are_fresh:-}" ] || return 1
 	lists_are_fresh=1
 	say "refreshing apt's package lists"
-	quietly as_root apt-get "${archive_options[@]}" update -q
+	if [ ${#archive_options[@]} -eq 0 ]; then
+		quietly as_root apt-get update -q
+	else
+		quietly apt-get "${archive_options[@]}" update -q
+	fi
 }
 
 own_release() { sed -n 's/^VERSION_CODENAME=//p' /etc/os-release; }
@@ -30,10 +34,15 @@ archive_parts() {
 # The mirror of the release itself.
 archive_mirror() { archive_parts | awk 'NF == 1 { print $1; exit }'; }
 
-# The same parts of another release, as apt's sources.list names them.
+# The same parts of another release, as apt's sources.list names them; CODENAME-backports adds that one.
 release_sources() { # codename
-	archive_parts | while read -r mirror part; do
-		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $1$part main"
+	local mirror part suite
+	{
+		archive_parts
+		[ "$1" = "${1%-backports}" ] || echo "$(archive_mirror) -backports"
+	} | while read -r mirror part; do
+		suite=${1%-backports}$part
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main"
 	done
 }
 

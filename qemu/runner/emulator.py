@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The QEMU of a guest: this machine's, or a version that qemu/setup has unpacked."""
+
+import functools
+import os
+import re
+import subprocess
+
+from . import RunnerError
+from .kernel import cache_dir
+
+PROGRAM = "qemu-system-x86_64"
+
+
+class Emulator:
+    """program, and `version` of it: three numbers."""
+
+    def __init__(self, program):
+        self.program = program
+
+    @functools.cached_property
+    def version(self):
+        try:
+            said = subprocess.run([self.program, "--version"], capture_output=True, text=True, check=False).stdout
+        except FileNotFoundError:
+            raise RunnerError(f"there is no {self.program}: run qemu/setup packages run") from None
+        match = re.match(r"QEMU emulator version (\d+)\.(\d+)\.(\d+)", said)
+        if not match:
+            raise RunnerError(f"{self.program} --version prints no version: {said[:100]!r}")
+        return tuple(map(int, match.groups()))
+
+    def __str__(self):
+        return "QEMU " + ".".join(map(str, self.version))
+
+
+def find(name):
+    """For `--qemu-version NAME`; without a name this machine's."""
+    if not name:
+        return Emulator(PROGRAM)
+    home = os.path.join(cache_dir(), "qemu", name)
+    if "/" in name or not os.path.exists(os.path.join(home, ".complete")):
+        raise RunnerError(f"QEMU {name} is not set up: run qemu/setup qemu {name}")
+    return Emulator(os.path.join(os.path.realpath(home), PROGRAM))
