@@ -54,6 +54,8 @@ def guest(name, tier, options, command, **more):
     setup = list(more.pop("setup", ())) + [f"kernel {kernel}"]
     if disk:
         setup.append(" ".join(disk.split("-", 1)))
+    if version := option(words, "--qemu-version", ""):
+        setup.append(f"qemu {version}")
     builds = [f"{BUILD}/kernel/{kernel}/paccel.ko", "lib", "tools", *more.pop("builds", ())]
     if "ring," in options:
         builds.append("ringdev")
@@ -71,6 +73,15 @@ def guest(name, tier, options, command, **more):
 def kselftest(name, tier, options, programs="", **more):
     command = f"tests/kselftest/run {programs}"
     return guest(name, tier, options, command, builds=("kselftest",), **more)
+
+
+def with_qemu(version):
+    """The suite on the QEMU of another release than this machine's."""
+    options = f"--qemu-version {version}"
+    return [kselftest(f"kselftest-6.12-edu-qemu-{version}", "full", f"{options} {TWO_CARDS} {IOMEM}", "all smoke",
+                      skips=2),
+            kselftest(f"kselftest-6.12-ring-qemu-{version}", "full", f"{options} {RING_CARDS} {IOMEM}",
+                      "device smoke", skips=1)]
 
 
 def smoke(shape, options, expected, **more):
@@ -163,6 +174,8 @@ JOBS = [
     kselftest("kselftest-6.1-ring", "full", f"--kernel 6.1 {RING_CARDS} {IOMEM}", "device"),
     kselftest("races-debug", "full", f"--kernel debug --clock real {TWO_CARDS} --mem 1G",
               "cycles=20 races"),
+    *with_qemu(10),
+    *with_qemu(11),
     unit("gcc-tsan", "full"),
     host("static-module", "full", "tests/static/run module", setup=("clang-tree", "kernel 6.12")),
     # Two devices of one process, which reach each other's memory.
