@@ -45,7 +45,7 @@ int error_init(PyObject *module)
 		PyExc_OSError, NULL);
 	if (!error_type || PyModule_AddObjectRef(module, "Error", error_type))
 		return -1;
-	for (size_t i = 0; i < Py_ARRAY_LENGTH(kinds); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
 		if (kind_init(module, &kinds[i]))
 			return -1;
 	return 0;
@@ -53,7 +53,7 @@ int error_init(PyObject *module)
 
 static PyObject *error_type_of(int number)
 {
-	for (size_t i = 0; i < Py_ARRAY_LENGTH(kinds); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
 		if (number == kinds[i].numbers[0] || number == kinds[i].numbers[1])
 			return kinds[i].type;
 	return error_type;

@@ -29,7 +29,7 @@ static PyStructSequence_Desc info_desc = {
 	.name = "accel.DeviceInfo",
 	.doc = "What a device is.",
 	.fields = info_fields,
-	.n_in_sequence = Py_ARRAY_LENGTH(info_fields) - 1,
+	.n_in_sequence = ARRAY_LENGTH(info_fields) - 1,
 };
 
 static PyStructSequence_Field stats_fields[] = {
@@ -58,7 +58,7 @@ static PyStructSequence_Desc stats_desc = {
 	.name = "accel.MemoryStats",
 	.doc = "The memory of a device, and what was done with it, by all processes.",
 	.fields = stats_fields,
-	.n_in_sequence = Py_ARRAY_LENGTH(stats_fields) - 1,
+	.n_in_sequence = ARRAY_LENGTH(stats_fields) - 1,
 };
 
 int info_init(PyObject *module)
@@ -112,7 +112,7 @@ PyObject *info_of_device(struct device *device, PyObject *args, PyObject *words)
 		return NULL;
 	info_put(tuple, &at, PyUnicode_FromString(info.name));
 	info_put(tuple, &at, PyUnicode_FromString(info.bus_address));
-	info_put_numbers(tuple, &at, numbers, Py_ARRAY_LENGTH(numbers));
+	info_put_numbers(tuple, &at, numbers, ARRAY_LENGTH(numbers));
 	return info_whole(tuple);
 }
 
@@ -136,6 +136,6 @@ PyObject *info_of_memory(struct device *device, PyObject *args, PyObject *words)
 	tuple = PyStructSequence_New(stats_type);
 	if (!tuple)
 		return NULL;
-	info_put_numbers(tuple, &at, numbers, Py_ARRAY_LENGTH(numbers));
+	info_put_numbers(tuple, &at, numbers, ARRAY_LENGTH(numbers));
 	return info_whole(tuple);
 }

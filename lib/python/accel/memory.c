@@ -39,7 +39,7 @@ bool memory_kind(const char *name, enum accel_memory_kind *kind)
 	static const enum accel_memory_kind kinds[] = { ACCEL_MEMORY_DEVICE, ACCEL_MEMORY_HOST,
 							ACCEL_MEMORY_UNIFIED };
 
-	for (size_t i = 0; i < Py_ARRAY_LENGTH(kinds); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
 		if (!strcmp(name, kind_names[kinds[i]])) {
 			*kind = kinds[i];
 			return true;

@@ -23,6 +23,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Py_ARRAY_LENGTH() of Python 3.13 is no constant expression: an initializer cannot use it. */
+#define ARRAY_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
 /* A type of which programs make no objects themselves, in the module. */
 PyTypeObject *type_add(PyObject *module, PyType_Spec *spec);
 /*

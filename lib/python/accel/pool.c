@@ -45,7 +45,7 @@ static PyStructSequence_Desc stats_desc = {
 	.name = "accel.PoolStats",
 	.doc = "What a pool has, and what was done with it.",
 	.fields = stats_fields,
-	.n_in_sequence = Py_ARRAY_LENGTH(stats_fields) - 1,
+	.n_in_sequence = ARRAY_LENGTH(stats_fields) - 1,
 };
 
 static bool pool_enter(struct pool *pool)
@@ -133,7 +133,7 @@ PyObject *pool_new(struct device *device, PyObject *args, PyObject *words)
 		sizes[4] = PyLong_AsSsize_t(threshold);
 	if (PyErr_Occurred())
 		return NULL;
-	for (size_t i = 0; i < Py_ARRAY_LENGTH(sizes); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(sizes); i++)
 		if (sizes[i] < 0)
 			return PyErr_Format(PyExc_ValueError, "%s is %zd: it is in bytes, from 0",
 					    names[i], sizes[i]);
@@ -190,7 +190,7 @@ static PyObject *pool_stats(PyObject *self, PyObject *unused)
 	if (!pool_enter(pool))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
-	_Static_assert(Py_ARRAY_LENGTH(stats_fields) - 1 ==
+	_Static_assert(ARRAY_LENGTH(stats_fields) - 1 ==
 		       offsetof(struct accel_pool_stats, fragmentation) / sizeof(uint64_t) + 1,
 		       "a name for each number");
 	rc = accel_pool_get_stats(pool->handle, &stats);

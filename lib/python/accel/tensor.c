@@ -59,7 +59,7 @@ static const char *type_format(struct dl_type type)
 		{ { DL_INT, 64, 1 }, "q" }, { { DL_UINT, 64, 1 }, "Q" }, { { DL_FLOAT, 64, 1 }, "d" },
 	};
 
-	for (size_t i = 0; i < Py_ARRAY_LENGTH(formats); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(formats); i++)
 		if (!memcmp(&formats[i].type, &type, sizeof(type)))
 			return formats[i].format;
 	return NULL;
