@@ -42,7 +42,7 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 GOALS := $(filter-out help clean,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
 RUN_GOALS := all lib tools ringdev man run shell install install-module run-paddle check-paddle check-paddle-all check-torch $(MODULE)
-OWN_SETS := check-quick check-full coverage fuzz bench
+OWN_SETS := check-quick check-full coverage fuzz bench html
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
 	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
 export PACKAGE_SETS
@@ -58,7 +58,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 	@qemu/setup packages $*
 	@echo '# the packages are there' >$@
 
-.PHONY: all help setup kernel lib tools ringdev examples tests unit docs man run demo shell check-quick check \
+.PHONY: all help setup kernel lib tools ringdev examples tests unit docs html man run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian check-upstream \
 	run-paddle bench bench-pool coverage install install-module clean FORCE
 
@@ -106,6 +106,7 @@ unit: ## runs the unit tests
 lib tools ringdev examples tests man:
 	@:
 docs: ## the reference of the interfaces, from the headers, in build/docs
+html: ## the manual as a site, in build/html: open build/html/index.html
 
 -include lib/rules.mk lib/drm/rules.mk lib/paddle/rules.mk lib/sundials/rules.mk lib/rmm/rules.mk lib/acl/rules.mk \
 	lib/acl/torch/rules.mk lib/python/rules.mk

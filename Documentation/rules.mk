@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 #
-# The reference of the interfaces, which is in the comments of the headers, and the
-# programs that stand in the pages. Included by the Makefile at the top.
+# The reference of the interfaces, which is in the comments of the headers, the site, and
+# the programs that stand in the pages. Included by the Makefile at the top.
 
 DOCS_OUT := $(BUILD)/docs
 
-.PHONY: docs docs-programs
+.PHONY: docs docs-programs html
 docs: $(DOCS_OUT)/uapi.rst $(DOCS_OUT)/accel.rst $(DOCS_OUT)/resource.rst $(DOCS_OUT)/pool.rst \
 	$(DOCS_OUT)/buffer.rst $(DOCS_OUT)/drm.rst $(DOCS_OUT)/sundials.rst \
 	$(DOCS_OUT)/acl.rst $(DOCS_OUT)/acl_rt.rst $(DOCS_OUT)/hw.rst
@@ -26,6 +26,19 @@ $(DOCS_OUT)/%.rst:
 	@mkdir -p $(@D)
 	@qemu/setup source
 	$(call step,DOC)perl "$$(qemu/setup print source)/scripts/kernel-doc" -Wall -Werror -sphinx-version 3.0 -rst $^ >$@
+
+CPP_HEADERS := $(addprefix include/accel/,error.hpp stream.hpp memory_resource.hpp device_buffer.hpp)
+
+$(DOCS_OUT)/cpp/xml/index.xml: $(CPP_HEADERS) $(addprefix Documentation/sphinx/,Doxyfile doxygen.sed)
+	@rm -rf $(DOCS_OUT)/cpp && mkdir -p $(DOCS_OUT)/cpp
+	$(call step,DOC)(cat Documentation/sphinx/Doxyfile && echo INPUT=$(CPP_HEADERS) && \
+		echo OUTPUT_DIRECTORY=$(DOCS_OUT)/cpp) | doxygen -
+
+# The modules for Python are imported, to read their docstrings.
+HTML_OUT := $(BUILD)/html
+html: docs lib $(DOCS_OUT)/cpp/xml/index.xml
+	@printf '  %-7s %s\n' HTML $(HTML_OUT)/index.html
+	$(Q)$(PYTHON) -m sphinx -q -W --keep-going -b html -d $(DOCS_OUT)/doctrees Documentation $(HTML_OUT)
 
 # Compiled here, because a guest has few CPUs; run there by tests/docs/run-readme.
 tests: docs-programs

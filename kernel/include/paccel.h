@@ -209,7 +209,7 @@ struct paccel_hw_ops {
  * @ids: PCI IDs of its devices, terminated by an empty entry, or NULL. An administrator can bind
  *	other devices with driver_override or new_id
  * @driver: filled in and used by the core only
- * @driver_name: filled in and used by the core only: "paccel_", then the name in @ops
+ * @driver_name: filled in and used by the core only: ``paccel_``, then the name in @ops
  */
 struct paccel_backend {
 	const struct paccel_hw_ops *ops;

@@ -21,6 +21,9 @@ declare -A package_sets=(
 	[pytest]='python3-jsonschema python3-numpy python3-pytest python3-pytest-xdist'
 	[static]='clang cpio git perl shellcheck sparse'
 
+	[html]='@module @tool @programs doxygen furo graphviz mandoc python3-breathe python3-myst-parser python3-sphinx'
+	[site]='@html chromium chromium-driver @pytest python3-selenium'
+
 	[run]='@guest @module @tool'
 	[check-quick]='@run @programs @unit @static @client'
 	[check]='@check-quick @clang-tree @disk'
@@ -35,7 +38,10 @@ declare -A package_sets=(
 declare -A package_signs=(
 	[busybox-static]=busybox
 	[ca-certificates]=/etc/ssl/certs/ca-certificates.crt
+	[chromium-driver]=chromedriver
 	[erofs-utils]=mkfs.erofs
+	[furo]=/usr/lib/python3/dist-packages/furo/__init__.py
+	[graphviz]=dot
 	[kmod]=modprobe
 	[libc6-dev]=/usr/include/stdlib.h
 	[libclang-rt-dev]=clang
@@ -44,12 +50,16 @@ declare -A package_signs=(
 	[libjson-c-dev]=/usr/include/json-c/json.h
 	[libssl-dev]=/usr/include/openssl/ssl.h
 	[liburing-dev]=/usr/include/liburing.h
+	[python3-breathe]=/usr/lib/python3/dist-packages/breathe/__init__.py
 	[python3-dev]=python3-config
 	[python3-jsonschema]=/usr/lib/python3/dist-packages/jsonschema/__init__.py
+	[python3-myst-parser]=/usr/lib/python3/dist-packages/myst_parser/__init__.py
 	[python3-numpy]=/usr/lib/python3/dist-packages/numpy/__init__.py
 	[python3-pip]=pip3
 	[python3-pytest]=pytest-3
 	[python3-pytest-xdist]=/usr/lib/python3/dist-packages/xdist/__init__.py
+	[python3-selenium]=/usr/lib/python3/dist-packages/selenium/__init__.py
+	[python3-sphinx]=/usr/lib/python3/dist-packages/sphinx/__init__.py
 	[qemu-system-x86]=qemu-system-x86_64
 	[xz-utils]=xz
 )
