@@ -123,7 +123,7 @@ PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 run: ## boots a guest with a card and copies a file through it: FILE=path CARD=edu
 	@$(MAKE) --no-print-directory $(PARALLEL) $(MODULE) tools $(CARD_NEEDS)
-	@qemu/demo $(CARD) $(FILE)
+	@qemu/demo $(CARD) $${FILE:+"$$FILE"}
 
 shell: $(MODULE) lib tools $(CARD_NEEDS) ## a shell in a guest with a card: CARD=ring,mem=256M,engines=4
 	@qemu/run --card $(CARD) --tty -- /bin/bash

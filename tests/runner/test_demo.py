@@ -35,8 +35,8 @@ def test_demo():
 
 def test_demo_of_a_file_on_a_ring_device(tmp_path):
     data = os.urandom(3000001)
-    (tmp_path / "file").write_bytes(data)
-    result = make_run("CARD=ring,mem=16M,engines=2", f"FILE={tmp_path}/file")
+    (tmp_path / "a file").write_bytes(data)
+    result = make_run("CARD=ring,mem=16M,engines=2", f"FILE={tmp_path}/a file")
     ended(result, 0)
     assert last_line(result) == all_came_back(data)
 
