@@ -62,9 +62,8 @@ static void show_stats(const struct job *job)
 			       field->label, before, unit, after, unit, (int64_t)(after - before),
 			       unit);
 	}
-	printf("The check of the fill is %zu B of what was filled, and of what was copied from the "
-	       "device.\n",
-	       job->block_size);
+	printf("The test of the fill filled %zu B and copied %zu B from the device.\n",
+	       job->block_size, job->block_size);
 }
 
 static void draw_progress(const struct job *job, double seconds)

@@ -621,7 +621,7 @@ check 'copy shows the statistics' prints '^copied inside the device +0 B +2017 B
 	one_card "$tool" copy "$work/2017.bin"
 check 'copy that frees its memory has changed nothing' prints '^available +4032 B +4032 B +\+0 B$' \
 	one_card "$tool" copy "$work/2017.bin"
-check 'copy says which bytes are those of the fill' prints '^The check of the fill is 4032 B ' \
+check 'copy says which bytes are those of the fill' prints '^The test of the fill filled 4032 B and copied 4032 B ' \
 	one_card "$tool" copy "$work/2017.bin"
 check 'copy --json' json copy 'd["ok"] and d["bytes"] == 2017 and d["piece"] == 2016 and d["different"] == 0' \
 	one_card "$tool" copy --json "$work/2017.bin"
