@@ -60,7 +60,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs html man run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian check-upstream \
-	run-paddle bench bench-pool coverage install install-module clean FORCE
+	run-paddle bench bench-pool coverage abi install install-module clean FORCE
 
 all: $(MODULE) lib tools ringdev man ## driver for 6.12, library, tools and man pages
 
@@ -167,6 +167,9 @@ check-upstream: $(MODULE) lib tools ringdev ## SUNDIALS' own tests of memory hel
 	@tests/clients/sundials/build-7.1 upstream
 	@echo "not run, because no package has them: RMM's tests, SUNDIALS' data node and adjoint tests"
 	@tests/check upstream
+
+abi: ## renews the records of the binary interfaces in tests/abi
+	@tests/abi/run --renew
 
 # A build of its own, with all instrumented for gcov.
 coverage: ## lines and branches of driver and libraries that tests reach: build/coverage/index.html

@@ -26,7 +26,7 @@ declare -A package_sets=(
 
 	[run]='@guest @module @tool'
 	[check-quick]='@run @programs @unit @static @client'
-	[check]='@check-quick @clang-tree @disk'
+	[check]='@check-quick @clang-tree @disk abigail-tools'
 	[check-full]='@check @root'
 	[coverage]='@check gcovr'
 	[fuzz]='@run @programs @kernel'
@@ -36,6 +36,7 @@ declare -A package_sets=(
 # A file or a command by which another distribution's equivalent is recognised, where it is not the
 # command of the package's name.
 declare -A package_signs=(
+	[abigail-tools]=abidiff
 	[busybox-static]=busybox
 	[ca-certificates]=/etc/ssl/certs/ca-certificates.crt
 	[chromium-driver]=chromedriver

@@ -163,6 +163,7 @@ JOBS = [
           builds=("guest-programs", "examples")),
     # And compiles the programs that only the next tiers run, for a tree that does not build is not green.
     host("static-cxx", "check", "tests/static/run cxx", builds=("bench-programs", "ringdev-programs")),
+    host("abi", "check", "tests/abi/run"),
     host("fuzz-test", "check", "make -s fuzz-test"),
     host("docs", "check", "pytest-3 tests/docs/test_pages.py", **DOCS),
     guest("docs-programs", "check", "--card edu", "tests/docs/run-readme", suite="docs-programs",

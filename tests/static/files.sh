@@ -36,7 +36,7 @@ licence_of() { # file
 # Prose and data have no licence line of their own.
 has_no_licence_line() { # file
 	case $1 in
-	*.md | *.rst | *.txt | *.json | *.csv | *.png | *.svg | LICENSE* | lib/python/LICENSES | \
+	*.md | *.rst | *.txt | *.json | *.csv | *.png | *.svg | *.abi | LICENSE* | lib/python/LICENSES | \
 		*.gitignore | .gitattributes | Documentation/*) return 0 ;;
 	esac
 	return 1
