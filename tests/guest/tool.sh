@@ -160,6 +160,7 @@ edu) card=edu memory=4032 shown='4032 B' granule=64 block=4032 quota_piece=126 ;
 ring) card=ring memory=15728640 shown='15\.0 MiB' granule=4096 block=8388608 quota_piece=8192 ;;
 esac
 head -c 2500 /dev/urandom > "$work/file"
+check 'the driver has the version of the tool' [ "accelctl $(cat /sys/module/paccel/version)" = "$(accelctl --version)" ]
 check 'list' prints "^1 +/dev/paccel[0-9]+ +$card +[0-9a-f:.]+ +$shown +$shown$" accelctl list
 check 'list of a device' [ "$(accelctl list 1 | cut -d ' ' -f 1 | xargs)" = 'DEVICE 1' ]
 check 'info' prints "^  memory +$memory bytes$" accelctl info
