@@ -14,8 +14,8 @@ copyright = author = "the authors of paccel"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "breathe", "references", "links"]
 exclude_patterns = ["README.md", "ABI", "man", "sphinx"]
 nitpicky = True
-# Types of the kernel, of libc, of C++ and of Python, which are described elsewhere.
-nitpick_ignore_regex = [("c:.*", ".*"), ("cpp:.*", ".*"), ("py:.*", ".*")]
+# Types in declarations: of the kernel, of libc, of SUNDIALS, and those that a header only names.
+nitpick_ignore_regex = [("(c|cpp):identifier", ".*")]
 
 myst_heading_anchors = 4
 c_id_attributes = ["ACL_FUNC_VISIBILITY", "__user", "__rcu", "__iomem", "ACL_DEPRECATED"]
@@ -25,9 +25,11 @@ breathe_default_project = "paccel"
 autodoc_default_options = {"members": True, "undoc-members": True, "special-members":
                            "__enter__,__exit__,__await__,__getitem__,__setitem__,__len__,__dlpack__"}
 
-html_theme = "furo"
+html_theme = "sphinx_rtd_theme"
+html_theme_options = {"navigation_depth": 3}
 html_title = "paccel"
-html_copy_source = False
+html_show_sourcelink = html_copy_source = html_show_sphinx = False
 html_static_path = ["sphinx/static"]
 html_css_files = ["paccel.css"]
 html_favicon = "sphinx/static/icon.svg"
+html_domain_indices = False

@@ -34,11 +34,13 @@ $(DOCS_OUT)/cpp/xml/index.xml: $(CPP_HEADERS) $(addprefix Documentation/sphinx/,
 	$(call step,DOC)(cat Documentation/sphinx/Doxyfile && echo INPUT=$(CPP_HEADERS) && \
 		echo OUTPUT_DIRECTORY=$(DOCS_OUT)/cpp) | doxygen -
 
-# The modules for Python are imported, to read their docstrings.
+# The modules for Python are imported, to read their docstrings. Nothing is taken from an earlier run: it would
+# hide warnings, and leave pages that have gone.
 HTML_OUT := $(BUILD)/html
 html: docs lib $(DOCS_OUT)/cpp/xml/index.xml
 	@printf '  %-7s %s\n' HTML $(HTML_OUT)/index.html
-	$(Q)$(PYTHON) -m sphinx -q -W --keep-going -b html -d $(DOCS_OUT)/doctrees Documentation $(HTML_OUT)
+	@rm -rf $(HTML_OUT)
+	$(Q)$(PYTHON) -m sphinx -q -W -E --keep-going -b html -d $(DOCS_OUT)/doctrees Documentation $(HTML_OUT)
 
 # Compiled here, because a guest has few CPUs; run there by tests/docs/run-readme.
 tests: docs-programs

@@ -17,11 +17,12 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
 LITERAL = re.compile(r"(?:(?:struct|enum|union) )?([A-Za-z_][\w.:]*)(?:\(\))?\Z")
-CALL = re.compile(r"\b((?:accel|acl|paccel|SUN)\w*)\(\)")
+IN_TEXT = re.compile(r"\b((?:accel|acl|paccel|SUN)\w*)\(\)|\b(?:struct|enum|union) (\w+)")
 KINDS = ("function", "macro", "struct", "enum", "union", "class", "method", "exception")
 
 # Pages of the tree that others take the place of.
-INSTEAD = {"Documentation/README.md": "index", "CHANGELOG.md": "changelog"}
+INSTEAD = {"Documentation/README.md": "index", "Documentation/ABI/testing": "reference/sysfs",
+           "CHANGELOG.md": "changelog"}
 
 
 # --- files of the tree ---------------------------------------------------------------------------
@@ -32,16 +33,21 @@ class TreeLinks(SphinxTransform):
     default_priority = 300
 
     def apply(self, **_):
+        page = os.path.dirname(self.env.doc2path(self.env.docname))
         for node in list(self.document.findall(addnodes.download_reference)) + \
                 list(self.document.findall(addnodes.pending_xref)):
-            if not node.get("refdomain") and node["reftype"] in ("myst", "download"):
-                self.replace(node, node["reftarget"].partition("#")[0])
+            target = node["reftarget"].partition("#")[0]
+            # A page, for MyST 4: relative to the sources, and without its suffix.
+            if node.get("refdomain") == "doc" and node["reftype"] == "myst":
+                self.replace(node, os.path.join(self.env.srcdir, target + ".md"))
+            elif not node.get("refdomain") and target:
+                self.replace(node, os.path.join(page, target))
 
     def replace(self, node, target):
         top = os.path.dirname(self.env.srcdir)
-        path = os.path.normpath(os.path.join("Documentation", os.path.dirname(self.env.docname), target))
-        docname = os.path.splitext(os.path.relpath(path, "Documentation"))[0]
-        if not target or not os.path.exists(os.path.join(top, path)):
+        path = os.path.relpath(target, top)
+        docname = os.path.splitext(os.path.relpath(target, self.env.srcdir))[0]
+        if not os.path.exists(target):
             return
         if path in INSTEAD and INSTEAD[path] in self.env.found_docs:
             page = INSTEAD[path]
@@ -113,8 +119,8 @@ class NameLinks(SphinxPostTransform):
             if found and self.is_plain(node) and found[1] in self.objects:
                 node.replace_self(self.link(found[1], node.deepcopy()))
         for node in list(self.document.findall(nodes.Text)):
-            if CALL.search(node) and self.is_plain(node):
-                self.link_calls(node)
+            if IN_TEXT.search(node) and self.is_plain(node):
+                self.link_text(node)
 
     @staticmethod
     def is_plain(node):
@@ -128,12 +134,13 @@ class NameLinks(SphinxPostTransform):
         docname, anchor = self.objects[name]
         return make_refnode(self.app.builder, self.env.docname, docname, anchor, child)
 
-    def link_calls(self, node):
+    def link_text(self, node):
         parts, end = [], 0
-        for call in CALL.finditer(node):
-            if call[1] in self.objects:
-                parts += [nodes.Text(node[end:call.start()]), self.link(call[1], nodes.literal("", call[0]))]
-                end = call.end()
+        for found in IN_TEXT.finditer(node):
+            name = found[1] or found[2]
+            if name in self.objects:
+                parts += [nodes.Text(node[end:found.start()]), self.link(name, nodes.literal("", found[0]))]
+                end = found.end()
         if parts:
             node.parent.replace(node, parts + [nodes.Text(node[end:])])
 

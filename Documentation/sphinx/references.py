@@ -90,19 +90,19 @@ class Cpp(SphinxDirective):
 
 
 class Sysfs(_File):
-    """A file of Documentation/ABI: a section for each What."""
+    """A file of Documentation/ABI: a section for each What, all in one for their folder."""
 
     folder = "ABI/testing"
 
     def run(self):
-        return [self.entry(*found.groups()) for found in ENTRY.finditer(self.read())]
-
-    def entry(self, what, text):
-        section = self.section(what, what)
-        text = text.partition("Description:\n")[2]
-        for part in re.split(r"\n\s*\n", text.strip()):
-            section += nodes.paragraph("", " ".join(part.split()))
-        return section
+        entries = ENTRY.findall(self.read())
+        folder = os.path.dirname(os.path.commonprefix([what for what, _ in entries]))
+        section = self.section(folder, folder)
+        for what, text in entries:
+            section += self.section(what[len(folder) + 1:], what)
+            for part in re.split(r"\n\s*\n", text.partition("Description:\n")[2].strip()):
+                section[-1] += nodes.paragraph("", " ".join(part.split()))
+        return [section]
 
 
 class Manual(_File):

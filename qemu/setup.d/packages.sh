@@ -21,7 +21,7 @@ declare -A package_sets=(
 	[pytest]='python3-jsonschema python3-numpy python3-pytest python3-pytest-xdist'
 	[static]='clang cpio git perl shellcheck sparse'
 
-	[html]='@module @tool @programs doxygen furo graphviz mandoc python3-breathe python3-myst-parser python3-sphinx'
+	[html]='@module @tool @programs doxygen graphviz mandoc python3-breathe python3-myst-parser python3-sphinx python3-sphinx-rtd-theme'
 	[site]='@html chromium chromium-driver @pytest python3-selenium'
 
 	[run]='@guest @module @tool'
@@ -41,7 +41,6 @@ declare -A package_signs=(
 	[ca-certificates]=/etc/ssl/certs/ca-certificates.crt
 	[chromium-driver]=chromedriver
 	[erofs-utils]=mkfs.erofs
-	[furo]=/usr/lib/python3/dist-packages/furo/__init__.py
 	[graphviz]=dot
 	[kmod]=modprobe
 	[libc6-dev]=/usr/include/stdlib.h
@@ -61,6 +60,7 @@ declare -A package_signs=(
 	[python3-pytest-xdist]=/usr/lib/python3/dist-packages/xdist/__init__.py
 	[python3-selenium]=/usr/lib/python3/dist-packages/selenium/__init__.py
 	[python3-sphinx]=/usr/lib/python3/dist-packages/sphinx/__init__.py
+	[python3-sphinx-rtd-theme]=/usr/lib/python3/dist-packages/sphinx_rtd_theme/__init__.py
 	[qemu-system-x86]=qemu-system-x86_64
 	[xz-utils]=xz
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The memory of PCIe accelerators: a small interface over libaccel.
+"""The memory of PCIe accelerators: a small interface over libaccel::
 
     import accel
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""AscendCL on PCIe accelerators, by the names of pyACL: outputs first, ret last.
+"""AscendCL on PCIe accelerators, by the names of pyACL: outputs first, ret last::
 
     import acl
 
