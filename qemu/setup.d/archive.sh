@@ -46,14 +46,17 @@ release_sources() { # codename
 	done
 }
 
-# From here on packages are those of another release of Debian, from the same mirrors. The machine's own
-# lists stay as they are.
-use_release() { # codename
-	local dir=$cache/apt/$1
+# From here on packages are those of another release of Debian or of another architecture, from the same
+# mirrors. The machine's own lists stay as they are. Of a foreign architecture, packages of this machine's
+# have to be named PACKAGE:ARCHITECTURE.
+use_release() { # codename, architecture or nothing
+	local dir=$cache/apt/$1${2:+-$2}
 	mkdir -p "$dir/lists/partial" "$dir/cache"
 	release_sources "$1" >"$dir/sources.list"
 	archive_options=(-o "Dir::Etc::SourceList=$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null
 		-o "Dir::State::Lists=$dir/lists" -o "Dir::Cache=$dir/cache" -o APT::Sandbox::User=root)
+	[ -z "${2:-}" ] || archive_options+=(-o "APT::Architecture=$2" -o "APT::Architectures::=$2"
+		-o "APT::Architectures::=$(dpkg --print-architecture)")
 	lists_are_fresh=''
 }
 
@@ -71,4 +74,13 @@ download() { # directory, package...
 	local dir=$1
 	shift
 	(cd "$dir" && quietly apt-get "${archive_options[@]}" download -q -o APT::Sandbox::User=root "$@")
+}
+
+# With all that they depend on: nothing is installed, says the status.
+download_closure() { # directory, package...
+	local dir=$1
+	shift
+	mkdir -p "$dir/partial"
+	quietly apt-get "${archive_options[@]}" -o Dir::State::Status=/dev/null -o "Dir::Cache::Archives=$dir" \
+		-o Debug::NoLocking=1 install -q -y --download-only --no-install-recommends "$@"
 }

@@ -5,13 +5,15 @@
 : "${here?}" "${cache?}"
 
 stock_kernels=(6.1 6.12)
+# Of another architecture: guests of theirs have a user space of their own.
+foreign_kernels=(6.12-arm64 6.12-arm64-16k)
 # Those of `make check` and `make check-full`; what else is in configs/ is built for who names it.
 # shellcheck disable=SC2034 # used by qemu/setup
-check_kernels=("${stock_kernels[@]}" debug)
+check_kernels=("${stock_kernels[@]}" debug 6.12-arm64)
 
 all_kernels() {
 	local config
-	printf '%s\n' "${stock_kernels[@]}"
+	printf '%s\n' "${stock_kernels[@]}" "${foreign_kernels[@]}"
 	for config in "$here"/configs/*.config; do
 		config=$(basename "$config" .config)
 		[ "$config" = base ] || echo "$config"
@@ -19,9 +21,11 @@ all_kernels() {
 }
 
 setup_kernel() { # name
-	local stock
-	for stock in "${stock_kernels[@]}"; do
+	local stock architecture
+	for stock in "${stock_kernels[@]}" "${foreign_kernels[@]}"; do
 		if [ "$1" = "$stock" ]; then
+			architecture=$(foreign_architecture "$1")
+			[ -z "$architecture" ] || with_lock "userland-$architecture" setup_userland "$architecture"
 			setup_stock "$1"
 			return
 		fi

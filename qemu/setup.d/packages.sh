@@ -9,6 +9,8 @@
 # the Makefile names; a program that only some targets use does not belong in `run`.
 declare -A package_sets=(
 	[guest]='busybox-static kmod python3 qemu-system-x86'
+	[guest-arm64]='qemu-system-arm'
+	[cross-arm64]='gcc-aarch64-linux-gnu libc6-dev-arm64-cross'
 	[module]='gcc libc6-dev make pahole perl'
 	[tool]='libjson-c-dev pkg-config'
 	[programs]='g++ libdrm-dev liburing-dev python3-dev xz-utils'
@@ -26,8 +28,9 @@ declare -A package_sets=(
 
 	[run]='@guest @module @tool'
 	[check-quick]='@run @programs @unit @static @client'
-	[check]='@check-quick @clang-tree @disk abigail-tools'
-	[check-full]='@check @root'
+	[arm64]='@run @programs @cross-arm64 @guest-arm64'
+	[check]='@check-quick @clang-tree @disk @cross-arm64 abigail-tools'
+	[check-full]='@check @root @arm64'
 	[coverage]='@check gcovr'
 	[fuzz]='@run @programs @kernel'
 	[bench]='@run @programs @disk'
@@ -41,9 +44,11 @@ declare -A package_signs=(
 	[ca-certificates]=/etc/ssl/certs/ca-certificates.crt
 	[chromium-driver]=chromedriver
 	[erofs-utils]=mkfs.erofs
+	[gcc-aarch64-linux-gnu]=aarch64-linux-gnu-gcc
 	[graphviz]=dot
 	[kmod]=modprobe
 	[libc6-dev]=/usr/include/stdlib.h
+	[libc6-dev-arm64-cross]=/usr/aarch64-linux-gnu/include/stdlib.h
 	[libclang-rt-dev]=clang
 	[libdrm-dev]=/usr/include/libdrm/drm.h
 	[libelf-dev]=/usr/include/libelf.h
@@ -61,6 +66,7 @@ declare -A package_signs=(
 	[python3-selenium]=/usr/lib/python3/dist-packages/selenium/__init__.py
 	[python3-sphinx]=/usr/lib/python3/dist-packages/sphinx/__init__.py
 	[python3-sphinx-rtd-theme]=/usr/lib/python3/dist-packages/sphinx_rtd_theme/__init__.py
+	[qemu-system-arm]=qemu-system-aarch64
 	[qemu-system-x86]=qemu-system-x86_64
 	[xz-utils]=xz
 )

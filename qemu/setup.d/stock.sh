@@ -11,10 +11,31 @@
 # The release of Debian whose archive has a series that the machine's own has not.
 declare -A series_release=([6.1]=bookworm)
 
-# The header packages a kernel's headers are made of, from their own Depends.
+# A kernel is called after its series, and after its flavour where that is not amd64: 6.12-arm64-16k.
+kernel_series() { echo "${1%%-*}"; } # name
+
+kernel_flavour() { # name
+	case $1 in
+	*-*) echo "${1#*-}" ;;
+	*) echo amd64 ;;
+	esac
+}
+
+# Nothing for this machine's own architecture.
+foreign_architecture() { # name
+	case $1 in
+	*-arm64 | *-arm64-*) echo arm64 ;;
+	esac
+}
+
+# The header packages a kernel's headers are made of, from their own Depends. The tools of linux-kbuild run
+# on this machine.
 header_packages() { # abi
+	local host=''
+	[ -z "$(foreign_architecture "$1")" ] || host=:$(dpkg --print-architecture)
 	echo "linux-headers-$1"
-	package_depends "linux-headers-$1" | grep -E '^linux-(headers|kbuild)-'
+	package_depends "linux-headers-$1" | grep -E '^linux-(headers|kbuild)-' |
+		sed "/^linux-kbuild-/s/\$/$host/"
 }
 
 # The package that tells the version of a kernel, and is downloaded with what it is made of.
@@ -33,11 +54,12 @@ image_packages() { # abi
 	package_depends "$package" | grep -E '^linux-(base|binary|modules)-[0-9]' || true
 }
 
-# The newest ABI of a series that has an image and headers; rt, cloud and dbg flavours do not match.
-newest_abi() { # series
-	local abi
-	apt_cache pkgnames "linux-image-$1." |
-		sed -nE 's/^linux-image-([0-9.+~-]*(deb[0-9]*)?-amd64)(-unsigned)?$/\1/p' | sort -rVu |
+# The newest ABI of a series and flavour that has an image and headers; other flavours do not match.
+newest_abi() { # name
+	local abi flavour
+	flavour=$(kernel_flavour "$1")
+	apt_cache pkgnames "linux-image-$(kernel_series "$1")." |
+		sed -nE "s/^linux-image-([0-9.+~-]*(deb[0-9]*)?-$flavour)(-unsigned)?\$/\1/p" | sort -rVu |
 		while read -r abi; do
 			[ -n "$(candidate_version "linux-headers-$abi")" ] || continue
 			image_package "$abi" >/dev/null || continue
@@ -72,10 +94,11 @@ place_modules() { # scratch, abi
 # Headers name where they are when they are installed, and the compiler that the kernel was built with,
 # which another release need not have.
 adapt_headers() { # headers, where usr/src will be
-	local compiler
+	local compiler prefix
 	sed -i -E "s,(^include |^KBUILD_OUTPUT=)/usr/src/,\\1$2/," "$1/Makefile"
 	compiler=$(sed -nE 's/^CC *=.*(gcc-[0-9]+)$/\1/p' "$1/.kernelvariables")
-	command -v "$(uname -m)-linux-gnu-$compiler" >/dev/null ||
+	prefix=$(sed -nE 's/^(override )?CROSS_COMPILE *= *//p' "$1/.kernelvariables")
+	command -v "$prefix$compiler" >/dev/null ||
 		sed -i -E '/^CC *=/s/gcc-[0-9]+$/gcc/' "$1/.kernelvariables"
 }
 
@@ -128,7 +151,7 @@ install_stock() { # scratch, name, abi
 use_cached_stock() { # name
 	complete "$cache/kernel/$1" || {
 		refuse_to_fetch "kernel $1"
-		cannot_have "the archive has no linux-image-$1.*-amd64 with headers, and none is in $cache"
+		cannot_have "the archive has no linux-image-$(kernel_series "$1").*-$(kernel_flavour "$1") with headers, and none is in $cache"
 	}
 	say "kernel $1: using $(cat "$cache/kernel/$1/version") from the cache"
 }
@@ -144,12 +167,14 @@ setup_stock() { # name
 }
 
 find_stock() { # name
-	local name=$1 abi='' key scratch
+	local name=$1 abi='' key scratch release architecture
+	release=${series_release[$(kernel_series "$name")]:-}
+	architecture=$(foreign_architecture "$name")
 	if is_debian; then
+		[ -z "$architecture" ] || use_release "$(own_release)" "$architecture"
 		abi=$(newest_abi "$name")
-		if [ -z "$abi" ] && [ -n "${series_release[$name]:-}" ] &&
-			[ "${series_release[$name]}" != "$(own_release)" ]; then
-			use_release "${series_release[$name]}"
+		if [ -z "$abi" ] && [ -n "$release" ] && [ "$release" != "$(own_release)" ]; then
+			use_release "$release" "$architecture"
 			abi=$(newest_abi "$name")
 		fi
 		[ -n "$abi" ] || [ -n "$no_install" ] || ! refresh_lists || abi=$(newest_abi "$name")

@@ -75,6 +75,7 @@ class Archive:
         for path in (self.debs, self.programs, self.cache):
             os.mkdir(path)
         stand_in(self.programs, "apt-cache", f"""cd {self.debs}
+            while [ "$1" = -o ]; do shift 2; done
             case $1 in
             pkgnames) ls | sed -n 's/.deb$//p' | grep "^$2" ;;
             policy) [ ! -e "$2.deb" ] || echo '  Candidate: 1' ;;
@@ -82,7 +83,12 @@ class Archive:
             esac
             """)
         stand_in(self.programs, "apt-get", f"""
-            for word; do [ ! -e "{self.debs}/$word.deb" ] || cp "{self.debs}/$word.deb" .; done
+            to=.
+            for word; do
+                case $word in Dir::Cache::Archives=*) to=${{word#*=}} ;; esac
+                word=${{word%:$(dpkg --print-architecture)}}
+                [ ! -e "{self.debs}/$word.deb" ] || cp "{self.debs}/$word.deb" "$to"
+            done
             """)
 
     def add(self, name, files=None, depends=""):
@@ -102,15 +108,15 @@ class Archive:
             subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, f"{self.debs}/{name}.deb"],
                            check=True, stdout=subprocess.DEVNULL)
 
-    def add_headers(self, abi, makefile):
-        version = abi.removesuffix("-amd64")
+    def add_headers(self, abi, makefile, variables=""):
+        version = abi.partition("-")[0]
         src = f"usr/src/linux-headers-{abi}"
         self.add(f"linux-headers-{version}-common")
         self.add(f"linux-kbuild-{version}")
         self.add(f"linux-headers-{abi}", depends=f"Depends: linux-headers-{version}-common (= 1), "
                                                  f"linux-kbuild-{version}, gcc-99\n",
                  files={f"{src}/Makefile": makefile,
-                        f"{src}/.kernelvariables": "CC = $(CROSS_COMPILE)gcc-99\n"})
+                        f"{src}/.kernelvariables": f"CC = $(CROSS_COMPILE)gcc-99\n{variables}"})
 
     def setup(self, *words):
         return setup(self.cache, *words, NO_INSTALL="",
@@ -189,6 +195,55 @@ def test_setup_a_kernel_as_debian_13_packs_it():
 
 def test_setup_a_kernel_as_6_19_and_later_are_packed():
     newest_kernel_is_found(add_6_19_and_later)
+
+
+USERLAND = {
+    "base-passwd": {"usr/share/base-passwd/passwd.master": "root\n",
+                    "usr/share/base-passwd/group.master": "root\n"},
+    "base-files": {"etc/debian_version": "12\n", "bin/of-an-old-tree": ""},
+    "dash": {"usr/bin/dash": "", "usr/share/doc/dash/changelog": ""}, "libc6": {"lib/libc.so.6": ""},
+}
+
+
+def add_arm64(archive, *abis):
+    for abi in abis:
+        archive.add(f"linux-image-{abi}-unsigned",
+                    {f"boot/vmlinuz-{abi}": abi, **modules_below("lib/modules", abi)})
+        archive.add_headers(abi, "", "override CROSS_COMPILE = aarch64-linux-gnu-\n")
+    for name, files in USERLAND.items():
+        archive.add(name, files)
+
+
+@pytest.mark.parametrize("name, abi", [("6.12-arm64", "6.12.10-arm64"),
+                                       ("6.12-arm64-16k", "6.12.9-arm64-16k")])
+def test_setup_a_kernel_of_another_architecture(name, abi):
+    """Of its own flavour; with tools of linux-kbuild for this machine, and with a user space."""
+    with tempfile.TemporaryDirectory() as directory:
+        archive = Archive(directory)
+        add_arm64(archive, "6.12.9-arm64", "6.12.10-arm64", "6.12.9-arm64-16k", "6.12.11-rt-arm64")
+        result = archive.setup("kernel", name)
+        assert result.returncode == 0, result.stderr
+        equal(archive.printed(name, "version"), abi)
+        equal(read_text(archive.printed(name, "image")), abi)
+        headers = archive.printed(name, "kdir")
+        equal(read_text(f"{headers}/.kernelvariables"),
+              "CC = $(CROSS_COMPILE)gcc\noverride CROSS_COMPILE = aarch64-linux-gnu-\n")
+        root = archive.printed("userland", "arm64")
+        equal(read_text(f"{root}/etc/passwd"), "root\n")
+        equal(os.readlink(f"{root}/bin"), "usr/bin")
+        for path in ("usr/bin/of-an-old-tree", "usr/lib/libc.so.6", "bin/sh"):
+            assert os.path.exists(f"{root}/{path}"), path
+        assert not os.path.exists(f"{root}/usr/share/doc")
+
+
+def test_setup_a_user_space_that_cannot_be_had():
+    with tempfile.TemporaryDirectory() as directory:
+        archive = Archive(directory)
+        stand_in(archive.programs, "apt-get", 'case "$*" in *install*) exit 1 ;; esac\n')
+        result = archive.setup("userland", "arm64")
+        equal(result.returncode, 1)
+        contains(result.stderr, "the packages of the user space of arm64 guests could not be had")
+        assert not os.path.exists(f"{archive.cache}/paccel/userland/arm64")
 
 
 def test_setup_a_kernel_without_an_image():
@@ -287,7 +342,8 @@ def test_setup_a_target_gets_what_it_uses():
     for name in ("clang", "sparse", "shellcheck", "python3-numpy"):
         assert name not in demo, name
     for less, more in (("run", "check-quick"), ("check-quick", "check"), ("check", "check-full"),
-                       ("run", "fuzz"), ("run", "bench"), ("check", "coverage")):
+                       ("run", "fuzz"), ("run", "bench"), ("check", "coverage"),
+                       ("run", "arm64"), ("cross-arm64", "check"), ("arm64", "check-full")):
         assert set(package_set(less)) <= set(package_set(more)), (less, more)
 
 
