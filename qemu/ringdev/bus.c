@@ -21,6 +21,9 @@ uint8_t *bus_ram_at(struct ring_card *card, uint64_t address, uint64_t len)
 
 	if (!ram || !ram->base)
 		return NULL;
+	if (ram->start)
+		return inside(address, len, ram->start, ram->start + ram->size) ?
+		       ram->base + (address - ram->start) : NULL;
 	if (inside(address, len, 0, ram->low < HOLE_START ? ram->low : HOLE_START) ||
 	    inside(address, len, HOLE_END, ram->low))
 		return ram->base + address;

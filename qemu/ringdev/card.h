@@ -17,11 +17,15 @@
 
 struct ring_card;
 
-/* RAM of a guest. Bus addresses below `low` are offsets; from 4 GiB on the rest follows. */
+/*
+ * RAM of a guest. With `start` it is one piece, from that bus address on. Without, as on a PC: bus
+ * addresses below `low` are offsets; from 4 GiB on the rest follows.
+ */
 struct ring_ram {
 	uint8_t *base;
 	uint64_t size;
 	uint64_t low;
+	uint64_t start;
 };
 
 struct ring_ops {

@@ -36,6 +36,7 @@ static bool map(struct guest_ram *file, int fd)
 	file->ram.base = base;
 	file->ram.size = (uint64_t)status.st_size;
 	file->ram.low = low_part(file, file->ram.size);
+	file->ram.start = file->start;
 	return true;
 }
 

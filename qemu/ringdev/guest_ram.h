@@ -9,6 +9,7 @@ struct guest_ram {
 	const char *path;	/* NULL: `fd` has been inherited */
 	int fd;
 	uint64_t low;		/* 0: as QEMU's machine q35 has it */
+	uint64_t start;		/* bus address of its first byte if it is one piece; 0: as on a PC */
 	unsigned int users;
 	struct ring_ram ram;
 };

@@ -14,8 +14,8 @@
 #define MAX_NAME	100
 
 enum {
-	OPTION_SOCKET = 256, OPTION_CONTROL, OPTION_RAM, OPTION_RAM_LOW, OPTION_MEM, OPTION_ENGINES,
-	OPTION_CARDS, OPTION_RATE, OPTION_LATENCY, OPTION_SEED, OPTION_STORM, OPTION_HELP,
+	OPTION_SOCKET = 256, OPTION_CONTROL, OPTION_RAM, OPTION_RAM_LOW, OPTION_RAM_START, OPTION_MEM,
+	OPTION_ENGINES, OPTION_CARDS, OPTION_RATE, OPTION_LATENCY, OPTION_SEED, OPTION_STORM, OPTION_HELP,
 };
 
 static const struct option names[] = {
@@ -23,6 +23,7 @@ static const struct option names[] = {
 	{ "control", required_argument, NULL, OPTION_CONTROL },
 	{ "ram", required_argument, NULL, OPTION_RAM },
 	{ "ram-low", required_argument, NULL, OPTION_RAM_LOW },
+	{ "ram-start", required_argument, NULL, OPTION_RAM_START },
 	{ "mem", required_argument, NULL, OPTION_MEM },
 	{ "engines", required_argument, NULL, OPTION_ENGINES },
 	{ "cards", required_argument, NULL, OPTION_CARDS },
@@ -44,6 +45,9 @@ static const char usage[] =
 	"  --ram FILE      RAM of the guest: the mem-path given to QEMU, or fd:N; again: of the\n"
 	"                  next card\n"
 	"  --ram-low SIZE  how much of it is below 4 GiB (as QEMU's q35 has it)\n"
+	"  --ram-start ADDRESS\n"
+	"                  bus address of its first byte where it is one piece: 1G on QEMU's virt\n"
+	"                  of arm64 (0: the machine is a PC)\n"
 	"  --mem SIZE      BAR 2 of a card: a power of two from 16M to 4G (256M)\n"
 	"  --engines N     1 to 8 (4)\n"
 	"  --cards N       1 to 8 (1)\n"
@@ -137,6 +141,8 @@ static int take(struct options *o, int option, const char *text)
 		return take_ram(o, text);
 	case OPTION_RAM_LOW:
 		return take_number("ram-low", text, 1 << 20, 1ull << 32, &o->ram_low);
+	case OPTION_RAM_START:
+		return take_number("ram-start", text, 0, 1ull << 48, &o->ram_start);
 	case OPTION_MEM:
 		return take_memory(o, text);
 	case OPTION_ENGINES:
@@ -171,8 +177,10 @@ static int complete(struct options *o)
 		snprintf(o->sockets[i], sizeof(o->sockets[i]), "%s.%u", o->socket, i);
 	if (o->cards == 1)
 		strcpy(o->sockets[0], o->socket);
-	for (unsigned int i = 0; i < o->ram_count; i++)
+	for (unsigned int i = 0; i < o->ram_count; i++) {
 		o->rams[i].low = o->ram_low;
+		o->rams[i].start = o->ram_start;
+	}
 	return -1;
 }
 

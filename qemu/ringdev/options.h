@@ -12,6 +12,7 @@ struct options {
 	struct guest_ram rams[RING_MAX_CARDS];
 	unsigned int ram_count;
 	uint64_t ram_low;
+	uint64_t ram_start;
 	uint64_t memory;
 	unsigned int engines;
 	unsigned int cards;

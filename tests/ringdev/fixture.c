@@ -62,7 +62,7 @@ static void make_world(void)
 	memset(&w, 0, sizeof(w));
 	w.now = 1000;
 	w.cookie = 0x1000;
-	w.ram = (struct ring_ram){ aligned_alloc(4096, RAM_SIZE), RAM_SIZE, RAM_SIZE };
+	w.ram = (struct ring_ram){ aligned_alloc(4096, RAM_SIZE), RAM_SIZE, RAM_SIZE, 0 };
 	memset(w.ram.base, 0, RAM_SIZE);
 	for (unsigned int i = 0; i < CARDS; i++)
 		add_card(i);

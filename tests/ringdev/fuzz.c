@@ -258,6 +258,7 @@ static void act(struct input *in)
 		break;
 	case RAM_SPLIT:
 		ram.low = take32(in) % (RAM_SIZE + 1);
+		ram.start = (uint64_t)(take8(in) % 4) << 12;
 		break;
 	}
 }
@@ -290,6 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	ram.size = RAM_SIZE;
 	ram.low = RAM_SIZE;
+	ram.start = 0;
 	memset(ram.base, 0, RAM_SIZE);
 	now = 1;
 	for (unsigned int i = 0; i < CARDS; i++)

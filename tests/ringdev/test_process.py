@@ -437,6 +437,7 @@ def test_bad_options():
             ("--ram fd:999", "--ram fd:999: fd:N, with the number of an open file"),
             ("--ram-low 5", "--ram-low 5: a number from 1048576 to 4294967296"),
             ("--ram-low 4294967297", "a number from 1048576 to 4294967296"),
+            ("--ram-start 281474976710657", "a number from 0 to 281474976710656"),
             ("--socket " + "x" * 101, ": 1 to 100 characters"),
             ("--socket=", "--socket : 1 to 100 characters"),
             ("--control " + "x" * 101, ": 1 to 100 characters"),

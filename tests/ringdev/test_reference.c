@@ -182,7 +182,7 @@ static unsigned int shared_mappings(void)
 /* RAM that is a shared mapping, as that of a guest is: its pages become one piece. */
 static void pages_are_mapped_together(void)
 {
-	struct ring_ram ram = { NULL, RAM_SIZE, RAM_SIZE };
+	struct ring_ram ram = { NULL, RAM_SIZE, RAM_SIZE, 0 };
 	uint8_t data[3 * PAGE];
 
 	ram.base = mmap(NULL, RAM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

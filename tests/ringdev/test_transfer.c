@@ -305,6 +305,23 @@ static void memory_above_4_gib(void)
 	check_eq(carry(h2d(0, high - 1, 2)).status, RING_BAD_HOST_ADDRESS);
 }
 
+/* RAM in one piece that starts at a bus address, where nothing is below it, the legacy hole included. */
+static void memory_that_starts_at_1_gib(void)
+{
+	const uint64_t start = 1ull << 30;
+
+	w.ram.start = start;
+	fill_random(host(0), RAM_SIZE, 12);
+	check_eq(carry(h2d(0, start + 0xa0005, 1000)).status, RING_OK);
+	check(!memcmp(mem(0), host(0xa0005), 1000));
+	check_eq(carry(h2d(0, start + RAM_SIZE - 10, 10)).status, RING_OK);
+	check(!memcmp(mem(0), host(RAM_SIZE - 10), 10));
+	check_eq(carry(h2d(0, start + RAM_SIZE - 9, 10)).status, RING_BAD_HOST_ADDRESS);
+	check_eq(carry(h2d(0, start - 1, 2)).status, RING_BAD_HOST_ADDRESS);
+	check_eq(carry(h2d(0, 0, 10)).status, RING_BAD_HOST_ADDRESS);
+	check_eq(carry(h2d(0, 1ull << 32, 10)).status, RING_BAD_HOST_ADDRESS);
+}
+
 /* The ring goes round several times, in batches of every size, and stays in order. */
 static void rings_wrap(void)
 {
@@ -376,6 +393,7 @@ int main(void)
 	RUN(read_from_a_peer);
 	RUN(write_to_a_peer);
 	RUN(memory_above_4_gib);
+	RUN(memory_that_starts_at_1_gib);
 	RUN(rings_wrap);
 	RUN(indices_wrap);
 	RUN(engines_side_by_side);
