@@ -9,8 +9,6 @@ import subprocess
 from . import RunnerError
 from .kernel import cache_dir
 
-PROGRAM = "qemu-system-x86_64"
-
 
 class Emulator:
     """program, and `version` of it: three numbers."""
@@ -33,11 +31,14 @@ class Emulator:
         return "QEMU " + ".".join(map(str, self.version))
 
 
-def find(name):
+def find(name, architecture):
     """For `--qemu-version NAME`; without a name this machine's."""
     if not name:
-        return Emulator(PROGRAM)
+        return Emulator(architecture.qemu)
     home = os.path.join(cache_dir(), "qemu", name)
     if "/" in name or not os.path.exists(os.path.join(home, ".complete")):
         raise RunnerError(f"QEMU {name} is not set up: run qemu/setup qemu {name}")
-    return Emulator(os.path.join(os.path.realpath(home), PROGRAM))
+    program = os.path.join(os.path.realpath(home), architecture.qemu)
+    if not os.path.exists(program):
+        raise RunnerError(f"QEMU {name} is set up for other guests than those of {architecture.name}")
+    return Emulator(program)

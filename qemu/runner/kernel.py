@@ -32,10 +32,13 @@ def build_dir():
 
 
 class Kernel:
-    """image, version, modules (a directory, or None), config (lines), slowdown, paccel_ko."""
+    """image, version, modules (a directory, or None), config (lines), slowdown, paccel_ko, architecture,
+    busybox."""
 
-    def __init__(self, name):
+    def __init__(self, name, architecture):
         self.name = name
+        self.architecture = architecture
+        self.busybox = find_busybox(architecture)
         if "/" in name:
             self._from_path(os.path.abspath(name))
         else:
@@ -63,7 +66,7 @@ class Kernel:
         self.config = set()
         self.image = path
         if os.path.isdir(path):
-            self.image = os.path.join(path, "arch/x86/boot/bzImage")
+            self.image = os.path.join(path, self.architecture.image)
             self.config = read_config(os.path.join(path, ".config"))
         if not os.path.isfile(self.image):
             raise RunnerError(f"--kernel {self.name}: {self.image} does not exist")
@@ -78,10 +81,22 @@ def read_config(path):
         return set()
 
 
+def find_busybox(architecture):
+    """The host's, or that of the guest's user space."""
+    userland = architecture.userland()
+    busybox = os.path.join(userland, "usr/bin/busybox") if userland else shutil.which("busybox")
+    if not busybox:
+        raise RunnerError("there is no busybox: run qemu/setup packages run")
+    return busybox
+
+
 def image_version(image):
-    """The boot protocol has it: a pointer at 0x20e, relative to 0x200."""
+    """The boot protocol of a bzImage has it: a pointer at 0x20e, relative to 0x200. An Image of arm64 has
+    the text that the kernel prints."""
     with open(image, "rb") as file:
-        head = file.read(0x10000)
+        head = file.read()
+    if head[56:60] == b"ARM\x64":
+        return re.search(rb"Linux version (\S+)", head)[1].decode("ascii", "replace")
     if head[0x202:0x206] != b"HdrS":
         raise RunnerError(f"{image} is not a bzImage")
     start = int.from_bytes(head[0x20e:0x210], "little") + 0x200
@@ -141,13 +156,10 @@ def boot_modules(kernel):
 
 
 def build_base(kernel):
-    busybox = shutil.which("busybox")
-    if not busybox:
-        raise RunnerError("there is no busybox: run qemu/setup packages run")
     cpio = Cpio()
     for name in ("bin", "dev", "host", "layer", "modules", "newroot", "paccel", "proc", "sys"):
         cpio.directory(name)
-    cpio.file("bin/busybox", read(busybox), 0o755)
+    cpio.file("bin/busybox", read(kernel.busybox), 0o755)
     cpio.file("init", read(os.path.join(QEMU_DIR, "guest/init")), 0o755)
     names = []
     for path in boot_modules(kernel):
@@ -166,9 +178,8 @@ def base_initramfs(kernel):
     if not kernel.home:
         return build_base(kernel)
     key = hashlib.sha256()
-    for path in (__file__, os.path.join(QEMU_DIR, "guest/init"), shutil.which("busybox") or ""):
-        if path:
-            key.update(read(path))
+    for path in (__file__, os.path.join(QEMU_DIR, "guest/init"), kernel.busybox):
+        key.update(read(path))
     path = os.path.join(kernel.home, f"initramfs-{key.hexdigest()[:16]}")
     try:
         return read(path)

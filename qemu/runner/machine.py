@@ -22,35 +22,40 @@ DELETE_TIMEOUT = 120
 CHANNEL_TIMEOUT = 60
 
 
-def kvm_usable():
-    return kvm.obstacle() is None
+def kvm_obstacle(options):
+    """Why this guest cannot use KVM, or None."""
+    if not options.architecture.is_host():
+        return f"the guest is {options.architecture.name}"
+    return kvm.obstacle()
+
+
+def runs_by_kvm(options):
+    return kvm_obstacle(options) is None
 
 
 def describe(options):
     """The emulator and the accelerator, in words."""
-    obstacle = kvm.obstacle()
+    obstacle = kvm_obstacle(options)
     return f"{options.emulator} with " + (f"TCG, not KVM: {obstacle}" if obstacle else "KVM")
 
 
 def clock_of(options):
     """KVM does not count instructions, so the clock of its guests is always the host's."""
-    return "real" if kvm_usable() else options.clock
+    return "real" if runs_by_kvm(options) else options.clock
 
 
-def accelerator(clock, with_kvm):
+def accelerator(options):
     """
     In virtual time an instruction takes 1 ns, and when all CPUs are idle the clock jumps to the next
     timer. Time does not pass while the host has other things to do, so that a busy host changes
-    neither the order of the guest's timers nor what happens between two of them. Where one thread runs
-    all CPUs, cmpxchg16b of QEMU 7.2 now and then leaves another register's value in EFLAGS (seen in
-    kmem_cache_alloc(): a debug trap for TF), so these CPUs do not have it.
+    neither the order of the guest's timers nor what happens between two of them.
     """
-    if with_kvm:
+    if runs_by_kvm(options):
         return ["-accel", "kvm", "-cpu", "host"]
-    if clock == "virtual":
-        return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off",
-                "-cpu", "max,-cx16"]
-    return ["-accel", "tcg,thread=multi", "-cpu", "max"]
+    cpu = ["-cpu", options.architecture.cpus[options.clock]]
+    if options.clock == "virtual":
+        return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"] + cpu
+    return ["-accel", "tcg,thread=multi"] + cpu
 
 
 # The kernel waits 10 ms for room in the FIFO of its serial port, and then overwrites it. QEMU empties that into
@@ -187,7 +192,7 @@ class Machine:
         try:
             self._start_rings(options)
             self.command = self._command_line(options, kernel)
-            self.process = self._start()
+            self.process = self._start(options.architecture)
         except BaseException:
             self._end_rings()
             raise
@@ -203,7 +208,7 @@ class Machine:
         os.ftruncate(self.ram, options.mem << 20)
         self.quiet = os.eventfd(0)
         for group in options.rings:
-            ring = RingProcess(group, self.ram)
+            ring = RingProcess(group, self.ram, options.architecture.ram_start)
             self.rings.append(ring)
             for number, card in enumerate(group.cards):
                 card.socket = ring.socket_of(number)
@@ -213,7 +218,7 @@ class Machine:
         for ring in self.rings:
             ring.end()
 
-    def _start(self):
+    def _start(self, architecture):
         fds = [channel.theirs.fileno() for channel in self.channels.values()] + [self.initrd]
         fds += [self.ram, self.quiet] if self.rings else []
         try:
@@ -224,7 +229,8 @@ class Machine:
                 stderr=subprocess.STDOUT, pass_fds=fds, start_new_session=True,
                 preexec_fn=stay_with_parent)
         except FileNotFoundError:
-            raise RunnerError(f"there is no {self.command[0]}: run qemu/setup packages run") from None
+            raise RunnerError(f"there is no {self.command[0]}: run qemu/setup packages "
+                              f"{architecture.package_set}") from None
         finally:
             for channel in self.channels.values():
                 channel.theirs.close()
@@ -235,17 +241,18 @@ class Machine:
         return process
 
     def _command_line(self, options, kernel):
-        machine = "q35,memory-backend=ram"
-        if kvm_usable() and options.iommu:
-            machine += ",kernel-irqchip=split"
+        architecture = options.architecture
+        machine = architecture.machine + ",memory-backend=ram"
+        if options.iommu:
+            machine += architecture.iommu_machine + (",kernel-irqchip=split" if runs_by_kvm(options) else "")
         words = [options.emulator.program, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                  "-name", "debug-threads=on",
                  "-machine", machine, "-smp", str(options.smp), "-m", f"{options.mem}M",
                  # Memory that the host need not have until the guest touches it.
                  "-object", f"{self._memory()},id=ram,size={options.mem}M,reserve=off"]
-        words += accelerator(options.clock, kvm_usable())
+        words += accelerator(options)
         if options.iommu:
-            words += ["-device", "intel-iommu"]  # before all that it translates for
+            words += architecture.iommu_device  # before all that it translates for
         words += ["-kernel", kernel.image, "-initrd", f"/proc/self/fd/{self.initrd}",
                   "-append", kernel_command_line(options)]
         words += self._channel_arguments()
@@ -297,14 +304,15 @@ class Machine:
 
 
 def kernel_command_line(options):
-    words = ["console=ttyS0", "loglevel=7", "panic=-1", "oops=panic", "random.trust_cpu=on",
-             "tsc=reliable", "no_timer_check",
+    architecture = options.architecture
+    words = [f"console={architecture.console}", "loglevel=7", "panic=-1", "oops=panic",
+             *architecture.kernel_words,
              # KASAN reports each error, not the first alone.
              "kasan_multi_shot"]
     # KVM passes the frequency to its guest.
-    khz = None if kvm_usable() else tsc.khz(options.clock)
+    khz = tsc.khz(options.clock) if architecture.tsc and not runs_by_kvm(options) else None
     if khz:
         words.append(f"tsc_early_khz={khz}")
     if options.iommu:
-        words.append("intel_iommu=on")
+        words += architecture.iommu_words
     return " ".join(words + [options.append])

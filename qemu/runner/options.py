@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 
-from . import BadOption, RunnerError, disk, emulator
+from . import BadOption, RunnerError, architecture, disk, emulator
 from .kernel import TOP
 
 DEFAULT_TIMEOUT = 120
@@ -87,10 +87,16 @@ def card_properties(spec, properties):
     return found
 
 
-def make_cards(specs):
+def edu_properties(options):
+    """What an edu needs to reach the RAM of this machine. An IOMMU gives it addresses that it has."""
+    bits = options.architecture.edu_dma_bits
+    return {"dma_mask": hex((1 << bits) - 1)} if bits and not options.iommu else {}
+
+
+def make_cards(options):
     """All cards, and the groups of ring cards."""
     cards, rings = [], []
-    for spec in specs:
+    for spec in options.card:
         kind, _, rest = spec.partition(",")
         if kind not in KINDS:
             raise RunnerError(f"--card {spec}: there is no card '{kind}', "
@@ -100,7 +106,7 @@ def make_cards(specs):
             rings.append(RingGroup(spec, properties))
             cards += rings[-1].add_cards(len(cards))
         else:
-            cards.append(Card(len(cards), kind, properties))
+            cards.append(Card(len(cards), kind, {**edu_properties(options), **properties}))
     if len(cards) > MAX_CARDS:
         raise RunnerError(f"--card: at most {MAX_CARDS} cards")
     return cards, rings
@@ -143,8 +149,8 @@ def make_parser():
         epilog="Exit status: the command's; 124 at the time limit; 2 for a value of a ring card "
                "that is out of range; 125 for any other failure of the guest or of the runner.")
     parser.add_argument("--kernel", default="6.12", metavar="NAME",
-                        help="6.1, 6.12 (default), debug, kcsan, latency, or the path of a kernel: an "
-                             "image with all built in, or a build tree")
+                        help="6.1, 6.12 (default), debug, kcsan, latency, 6.12-arm64, 6.12-arm64-16k, or the "
+                             "path of a kernel: an image with all built in, or a build tree")
     parser.add_argument("--card", action="append", default=[], metavar="KIND[,NAME=VALUE...]",
                         help="a card on a root port of its own; up to eight. edu, with QEMU's "
                              "properties; or ring, with mem=256M, engines=4, cards=1 (so many in "
@@ -156,7 +162,7 @@ def make_parser():
     parser.add_argument("--smp", type=positive, default=2, metavar="N", help="CPUs (2)")
     parser.add_argument("--mem", type=memory_size, default=512, metavar="SIZE",
                         help="memory, such as 256M or 5G (512M)")
-    parser.add_argument("--iommu", action="store_true", help="with an Intel IOMMU that translates")
+    parser.add_argument("--iommu", action="store_true", help="with an IOMMU that translates, of Intel or ARM")
     parser.add_argument("--append", default="", metavar="ARGS",
                         help="more words for the kernel's command line")
     parser.add_argument("--module", default="", metavar="ARGS",
@@ -215,7 +221,8 @@ def parse(argv):
     else:
         own, command = argv, []
     options = make_parser().parse_args(own)
-    options.emulator = emulator.find(options.qemu_version)
+    options.architecture = architecture.of_kernel(options.kernel)
+    options.emulator = emulator.find(options.qemu_version, options.architecture)
     if not command and not options.print_qemu:
         raise RunnerError("no COMMAND: qemu/run [option...] -- COMMAND [ARG...]")
     if options.smp < 1:
@@ -224,7 +231,10 @@ def parse(argv):
     if folder := os.environ.get("PACCEL_COVERAGE"):
         collect_coverage(options, folder)
     options.boots_once = False
-    options.cards, options.rings = make_cards(options.card)
+    options.cards, options.rings = make_cards(options)
+    if options.module != "none" and edu_properties(options):
+        # The last one counts.
+        options.module = f"edu_dma_bits={options.architecture.edu_dma_bits} {options.module}"
     options.clock = choose_clock(options)
     options.disks = [disk.find(name) for name in options.disk]
     if options.rings and options.iommu:

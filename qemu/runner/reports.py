@@ -18,8 +18,11 @@ REPORTS = {
     "panic": r"Kernel panic",
     # The scheduler, lockdep, KASAN, KFENCE, KCSAN, the page allocator, page faults; mm/slub.c; lib/bug.c.
     "BUG": r"\bBUG: |\bBUG [a-z0-9_-]+ \(|[Kk]ernel BUG at",
-    # arch/x86/kernel/dumpstack.c: "TRAP: ERROR [#N]" on 6.1, "Oops: TRAP: ERROR [#N]" on 6.12.
-    "oops": r": [0-9a-f]{4} \[#\d+\]",
+    # arch/x86/kernel/dumpstack.c: "TRAP: ERROR [#N]" on 6.1, "Oops: TRAP: ERROR [#N]" on 6.12. The ERROR of
+    # arch/arm64/kernel/traps.c has 16 digits.
+    "oops": r": ([0-9a-f]{4}|[0-9a-f]{16}) \[#\d+\]",
+    # arch/arm64/kernel/traps.c.
+    "SError": r"SError Interrupt on CPU|Bad mode in ",
     # arch/x86/kernel/cpu/mce, drivers/ras, drivers/acpi/apei.
     "machine check": r"\[Hardware Error\]: ",
     "NMI": r"Uhhuh\. NMI received|NMI: (PCI system|IOCK) error",
@@ -65,4 +68,4 @@ REPORT = re.compile("|".join(f"(?:{pattern})" for pattern in REPORTS.values()))
 
 # The rest of a report. It counts as a report where no heading precedes it: the heading may be missing
 # in the table.
-TRACE = re.compile(r"(\] |^)(RIP: |Call Trace:)|\] ---\[ end trace")
+TRACE = re.compile(r"(\] |^)(RIP: |Call [Tt]race:)|\] ---\[ end trace")

@@ -21,8 +21,9 @@ class RingProcess:
     """A ringdev, with the cards of one --card. Its sockets have abstract names: there is no
     file that could be left behind."""
 
-    def __init__(self, group, ram):
+    def __init__(self, group, ram, ram_start):
         self.group = group
+        self.ram_start = ram_start
         # Of our own, for a process that comes later.
         self.ram = os.dup(ram)
         self.name = "paccel-ring-" + secrets.token_hex(8)
@@ -31,7 +32,7 @@ class RingProcess:
 
     def _start(self):
         words = [self.binary, "--socket", "@" + self.name, "--control", f"@{self.name}.control",
-                 "--ram", f"fd:{self.ram}"]
+                 "--ram", f"fd:{self.ram}", "--ram-start", str(self.ram_start)]
         for name, value in self.group.options.items():
             words += [f"--{name}", value]
         errors = os.memfd_create("errors")

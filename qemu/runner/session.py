@@ -56,10 +56,13 @@ def hidden(path):
 
 
 def shares(options, kernel):
-    """Host paths under the guest's own directories that the run cannot do without."""
+    """Host paths that the run cannot do without: those under the guest's own directories, or all where the
+    guest has a user space of its own."""
     wanted = [TOP, os.getcwd(), kernel.modules, os.path.dirname(kernel.paccel_ko)]
+    own = {path for path in wanted if path and path != "/"} if kernel.architecture.userland() else set()
     wanted += [os.path.abspath(word) for word in options.command if "/" in word]
-    found = {path for path in wanted if path and hidden(path) and os.path.exists(path)}
+    found = own | {path for path in wanted if path and hidden(path)}
+    found = {path for path in found if os.path.exists(path)}
     # A directory brings what is below it.
     return sorted(path for path in found
                   if not any(path.startswith(other + "/") for other in found))
@@ -95,11 +98,12 @@ def guest_files(options, kernel, nonce):
     none = options.module == "none"
     env = {
         "NONCE": nonce, "KVER": kernel.version, "MODULES_DIR": kernel.modules or "",
-        "PACCEL_KO": module_path(options, kernel), "MODULE": "none" if none else "load",
+        "USERLAND": kernel.architecture.userland(), "PACCEL_KO": module_path(options, kernel), "MODULE": "none" if none else "load",
         "MODULE_ARGS": "" if none else options.module,
         "ON_TERMINAL": "yes" if options.tty else "", "ROWS": rows, "COLUMNS": columns,
     }
     build = os.path.dirname(os.path.dirname(os.path.dirname(kernel.paccel_ko)))
+    build = os.path.join(build, kernel.architecture.build).rstrip("/")
     exported = {
         "PATH": ":".join([f"{build}/tools", "/run/paccel", "/usr/local/sbin", "/usr/local/bin",
                           "/usr/sbin", "/usr/bin", "/sbin", "/bin"]),
@@ -173,7 +177,7 @@ class Session:
 
     def __init__(self, options):
         self.options = options
-        self.kernel = Kernel(options.kernel)
+        self.kernel = Kernel(options.kernel, options.architecture)
         self.nonce = secrets.token_hex(16)
         self.events = queue.Queue()
         self.log = bytearray()

@@ -63,6 +63,7 @@ STATES = {
 }
 
 UNPROVOKED = {
+    "SError": "of arm64 only: an error that a bus reports, which the buses of QEMU do not",
     "lockup": "no kernel here has a detector but that of performance counters, which TCG lacks",
     "stack depot": "its pool is larger than the guest's memory",
 }

@@ -47,7 +47,10 @@ Oops: 0002 [#1] PREEMPT SMP NOPTI
 invalid opcode: 0000 [#1] PREEMPT SMP NOPTI
 stack segment: 0070 [#12] PREEMPT SMP NOPTI
 segment not present: 0070 [#1] SMP
+Internal error: Oops: 0000000096000004 [#1] SMP
+Internal error: Oops - BUG: 00000000f2000800 [#2] PREEMPT SMP
 """,
+    "SError": "SError Interrupt on CPU1, code 0x00000000bf000002 -- SError",
     "machine check": "mce: [Hardware Error]: CPU 0: Machine Check Exception: 5 Bank 0: be0000000000011c",
     "NMI": """
 Uhhuh. NMI received for unknown reason 30 on CPU 0.
