@@ -28,7 +28,8 @@ int paccel_page_alloc(struct paccel_ctx *ctx)
 	spin_lock(&ctx->work_lock);
 	if (!ctx->page) {
 		page->state = ctx->page_state;
-		WRITE_ONCE(ctx->page, page);
+		/* Pairs with the address dependency of those who read ctx->page without the lock. */
+		smp_store_release(&ctx->page, page);
 		page = NULL;
 	}
 	spin_unlock(&ctx->work_lock);

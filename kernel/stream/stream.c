@@ -197,7 +197,12 @@ static void stream_job_write(struct paccel_stream_job *job, u64 value)
 	u64 off = job->base.dst.start;
 	u64 *to = kmap_local_page(job->base.pages->pages[off >> PAGE_SHIFT]) + offset_in_page(off);
 
-	WRITE_ONCE(*to, value);
+	/*
+	 * Pairs with a load-acquire in the process: a thread that has loaded the value sees what
+	 * earlier operations of the stream have written, other WRITE operations included. The data
+	 * of DMA requests was ordered when their completion was read.
+	 */
+	smp_store_release(to, value);
 	kunmap_local(to);
 }
 
