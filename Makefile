@@ -12,9 +12,18 @@ MAKEFLAGS += --no-builtin-rules
 BUILD     ?= build
 PREFIX    ?= /usr/local
 DESTDIR   ?=
+# Of user space, such as aarch64-linux-gnu-. Kernels have their own.
+CROSS_COMPILE ?=
 ifeq ($(origin CC),default)
-CC        := gcc
+CC        := $(CROSS_COMPILE)gcc
 endif
+ifeq ($(origin AR),default)
+AR        := $(CROSS_COMPILE)ar
+endif
+ifeq ($(origin LD),default)
+LD        := $(CROSS_COMPILE)ld
+endif
+OBJCOPY   := $(CROSS_COMPILE)objcopy
 CFLAGS    ?= -O2 -g
 NO_INSTALL ?=
 # A prefix, or none; see lib/sundials/rules.mk.
@@ -26,6 +35,7 @@ CARD_NEEDS := $(if $(filter ring%,$(CARD)),ringdev)
 FUZZ_SECONDS ?= 30
 
 KERNELS   := 6.1 6.12 debug
+KERNELS_ARM64 := 6.12-arm64 6.12-arm64-16k
 MODULE    := $(BUILD)/kernel/6.12/paccel.ko
 
 # What is given on the command line is ours; Kbuild, which has variables of the same
@@ -33,7 +43,7 @@ MODULE    := $(BUILD)/kernel/6.12/paccel.ko
 MAKEOVERRIDES :=
 UNTIL ?=
 # The jobs run make, too.
-unexport UNTIL
+unexport UNTIL CROSS_COMPILE
 export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 
 # The sets of packages that the goals need (qemu/setup.d/packages.sh): `run` for what the demo is made of,
@@ -42,7 +52,7 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 GOALS := $(filter-out help clean,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
 RUN_GOALS := all lib tools ringdev man run shell install install-module run-paddle check-paddle check-paddle-all check-torch $(MODULE)
-OWN_SETS := check-quick check-full coverage fuzz bench html
+OWN_SETS := check-quick check-full coverage fuzz bench html arm64
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
 	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
 export PACKAGE_SETS
@@ -65,7 +75,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 all: $(MODULE) lib tools ringdev man ## driver for 6.12, library, tools and man pages
 
 help: ## this list
-	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(":.*", "", $$1); printf "%-21s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' ## ' '/^[a-z0-9-]+:.* ## / { sub(":.*", "", $$1); printf "%-21s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'NO_INSTALL=1 installs nothing and fetches nothing, it only names what is missing.'
 	@echo 'SUNDIALS=PREFIX builds libaccel_sundials for the SUNDIALS there, SUNDIALS=none for 7.3 and later.'
@@ -79,7 +89,7 @@ setup: ## packages, kernels, kernel source, PaddlePaddle: all that is outside of
 
 kernel: $(KERNELS:%=$(BUILD)/kernel/%/paccel.ko) ## paccel.ko for every kernel
 
-SETUP_KERNELS := $(patsubst %,setup-%,$(KERNELS) kcsan latency)
+SETUP_KERNELS := $(patsubst %,setup-%,$(KERNELS) $(KERNELS_ARM64) kcsan latency)
 .PHONY: $(SETUP_KERNELS)
 $(SETUP_KERNELS): setup-%:
 	@qemu/setup kernel $*
@@ -101,6 +111,7 @@ ringdev: ## the process that is the ring card
 examples: lib ## the example programs
 tests: lib tools examples ## the test programs
 man: ## the man pages, from the headers, in build/man: man -M build/man accel
+arm64: ## driver, library, tools and test programs for arm64 guests, cross-built: build/arm64
 unit: ## runs the unit tests
 # A command that does nothing: make says nothing where all is up to date.
 lib tools ringdev examples tests man:
@@ -115,6 +126,19 @@ html: ## the manual as a site, in build/html: open build/html/index.html
 -include tests/ringdev/rules.mk tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk \
 	tests/fuzz/rules.mk tests/runner/rules.mk
 -include Documentation/rules.mk
+
+# --- another architecture ------------------------------------------------------------
+# libaccel_drm and the Python modules are left out: they need libdrm and Python of that architecture, and no
+# test in its guests uses them.
+
+ARM64_FILES = $(patsubst $(BUILD)/%,$(BUILD)/arm64/%,$(LIB_FILES) $(ACL_FILES) $(PADDLE_PLUGIN))
+
+.PHONY: arm64
+arm64: $(BUILD)/kernel/6.12-arm64/paccel.ko
+	@root=$$(qemu/setup print userland arm64) && \
+	PKG_CONFIG_SYSROOT_DIR=$$root PKG_CONFIG_LIBDIR=$$root/usr/lib/aarch64-linux-gnu/pkgconfig \
+	$(MAKE) --no-print-directory BUILD=$(BUILD)/arm64 CROSS_COMPILE=aarch64-linux-gnu- \
+		CC=aarch64-linux-gnu-gcc DRM= $(ARM64_FILES) tools ringdev kselftest
 
 # --- guests ------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 
 BUILD ?= build
 CFLAGS ?= -O2 -g
+OBJCOPY ?= objcopy
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
@@ -55,7 +56,7 @@ $(BUILD)/lib/libaccel.so: $(BUILD)/lib/$(LIB_SONAME)
 # One object with the inner names made local, so that a program's own cannot clash with them.
 $(BUILD)/lib/libaccel.a: $(LIB_OBJ)
 	$(call step,AR)$(LD) -r -o $(BUILD)/lib/accel-all.o $(LIB_OBJ)
-	$(Q)objcopy --localize-hidden $(BUILD)/lib/accel-all.o
+	$(Q)$(OBJCOPY) --localize-hidden $(BUILD)/lib/accel-all.o
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(BUILD)/lib/accel-all.o
 

@@ -128,7 +128,10 @@ static int heap_dmabuf(size_t bytes)
 
 enum maker { VGEM, UDMABUF, HEAP, MAKERS };
 
-/* Debian's 6.1 has neither udmabuf nor heaps; from 6.12 on they must be there. */
+/*
+ * Debian's 6.1 has neither udmabuf nor heaps; from 6.12 on they must be there, but for heaps on
+ * arm64.
+ */
 static inline enum maker makers(void)
 {
 	struct utsname name;
@@ -136,7 +139,9 @@ static inline enum maker makers(void)
 
 	if (uname(&name) || sscanf(name.release, "%d.%d", &major, &minor) != 2)
 		abort();
-	return major > 6 || (major == 6 && minor >= 12) ? MAKERS : UDMABUF;
+	if (major < 6 || (major == 6 && minor < 12))
+		return UDMABUF;
+	return strcmp(name.machine, "aarch64") ? MAKERS : HEAP;
 }
 
 static inline int foreign_dmabuf(enum maker maker, size_t bytes)
