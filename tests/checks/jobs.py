@@ -56,7 +56,8 @@ def guest(name, tier, options, command, **more):
         setup.append(" ".join(disk.split("-", 1)))
     if version := option(words, "--qemu-version", ""):
         setup.append(f"qemu {version}")
-    builds = [f"{BUILD}/kernel/{kernel}/paccel.ko", "lib", "tools", *more.pop("builds", ())]
+    programs = ["lib", "tools", *more.pop("builds", ())]
+    builds = [f"{BUILD}/kernel/{kernel}/paccel.ko", *(["arm64"] if "arm64" in kernel else programs)]
     if "ring," in options:
         builds.append("ringdev")
     more.setdefault("suite", "kselftest")
@@ -164,6 +165,8 @@ JOBS = [
     # And compiles the programs that only the next tiers run, for a tree that does not build is not green.
     host("static-cxx", "check", "tests/static/run cxx", builds=("bench-programs", "ringdev-programs")),
     host("abi", "check", "tests/abi/run"),
+    # For guests of the next tier.
+    host("build-arm64", "check", "make -s arm64", setup=("kernel 6.12-arm64", "source")),
     host("fuzz-test", "check", "make -s fuzz-test"),
     host("docs", "check", "pytest-3 tests/docs/test_pages.py", **DOCS),
     guest("docs-programs", "check", "--card edu", "tests/docs/run-readme", suite="docs-programs",
@@ -185,6 +188,16 @@ JOBS = [
           builds=("guest-programs",)),
     guest("p2p-staged", "full", PEERS.replace("force", "auto"), "tests/guest/run-p2p",
           suite="p2p", builds=("guest-programs",)),
+    # Another architecture, and pages of 16 KiB; the SMMU has the addresses that an edu has by itself.
+    kselftest("kselftest-ring-arm64", "full", f"--kernel 6.12-arm64 {RING_CARDS} {IOMEM} --timeout 1200",
+              "device smoke", skips=2),
+    kselftest("kselftest-edu-arm64", "full", f"--kernel 6.12-arm64 {TWO_CARDS} {IOMEM} --timeout 1200",
+              "all smoke"),
+    kselftest("races-arm64", "full", f"--kernel 6.12-arm64 --clock real {TWO_CARDS}", "races"),
+    kselftest("ring-16k-arm64", "full", f"--kernel 6.12-arm64-16k {RING_CARDS}",
+              "smoke copy streams unplug map share"),
+    kselftest("iommu-16k-arm64", "full", "--kernel 6.12-arm64-16k --card edu --iommu",
+              "dma=direct smoke copy streams"),
     # Programs that know the structs of now, with a driver whose structs have grown.
     guest("grown", "full", "--module none --card edu",
           f"sh -c 'insmod {GROWN} && PACCEL_KO={GROWN} tests/kselftest/run submit streams wait copy fill host alloc'",
