@@ -89,19 +89,19 @@ setup: ## packages, kernels, kernel source, PaddlePaddle: all that is outside of
 
 kernel: $(KERNELS:%=$(BUILD)/kernel/%/paccel.ko) ## paccel.ko for every kernel
 
-SETUP_KERNELS := $(patsubst %,setup-%,$(KERNELS) $(KERNELS_ARM64) kcsan latency)
+SETUP_KERNELS := $(patsubst %,setup-%,$(KERNELS) $(KERNELS_ARM64) newest kcsan latency)
 .PHONY: $(SETUP_KERNELS)
 $(SETUP_KERNELS): setup-%:
 	@qemu/setup kernel $*
 
-KBUILD_ARGS = $(if $(Q),-s,V=1) --no-print-directory -C "$$(qemu/setup print $* kdir)" W=1 KCFLAGS=-Werror
+KBUILD = qemu/kbuild $* $(if $(Q),-s,V=1) --no-print-directory W=1 KCFLAGS=-Werror
 
 # The modules for the tests need its symbols, so they are built after it.
 $(BUILD)/kernel/%/paccel.ko: setup-% FORCE
 	@qemu/link-sources kernel $(@D)
-	$(call step,MODULE)$(MAKE) $(KBUILD_ARGS) M=$(abspath $(@D)) modules
+	+$(call step,MODULE)$(KBUILD) M=$(abspath $(@D)) modules
 	@qemu/link-sources tests/module $(BUILD)/tests/module/$*
-	$(Q)$(MAKE) $(KBUILD_ARGS) M=$(abspath $(BUILD)/tests/module/$*) PACCEL=$(abspath $(@D)) modules
+	+$(Q)$(KBUILD) M=$(abspath $(BUILD)/tests/module/$*) PACCEL=$(abspath $(@D)) modules
 
 # --- user space --------------------------------------------------------------------
 

@@ -149,8 +149,8 @@ def make_parser():
         epilog="Exit status: the command's; 124 at the time limit; 2 for a value of a ring card "
                "that is out of range; 125 for any other failure of the guest or of the runner.")
     parser.add_argument("--kernel", default="6.12", metavar="NAME",
-                        help="6.1, 6.12 (default), debug, kcsan, latency, 6.12-arm64, 6.12-arm64-16k, or the "
-                             "path of a kernel: an image with all built in, or a build tree")
+                        help="6.1, 6.12 (default), newest, debug, kcsan, latency, 6.12-arm64, 6.12-arm64-16k, or "
+                             "the path of a kernel: an image with all built in, or a build tree")
     parser.add_argument("--card", action="append", default=[], metavar="KIND[,NAME=VALUE...]",
                         help="a card on a root port of its own; up to eight. edu, with QEMU's "
                              "properties; or ring, with mem=256M, engines=4, cards=1 (so many in "

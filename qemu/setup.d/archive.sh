@@ -3,7 +3,7 @@
 # Debian's archive: packages that are unpacked, not installed. Sourced by qemu/setup, which sets what is
 # named here.
 
-: "${cache?}"
+: "${cache?}" "${no_install?}"
 
 # Options of apt: none for the package lists of this machine, else those of another release.
 archive_options=()
@@ -35,12 +35,14 @@ archive_parts() {
 archive_mirror() { archive_parts | awk 'NF == 1 { print $1; exit }'; }
 
 # The same parts of another release, as apt's sources.list names them; CODENAME-backports adds that one.
+# Unstable has neither updates nor security updates.
 release_sources() { # codename
 	local mirror part suite
 	{
 		archive_parts
 		[ "$1" = "${1%-backports}" ] || echo "$(archive_mirror) -backports"
 	} | while read -r mirror part; do
+		[ "$1" != sid ] || [ -z "$part" ] || continue
 		suite=${1%-backports}$part
 		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main"
 	done
@@ -51,6 +53,7 @@ release_sources() { # codename
 # have to be named PACKAGE:ARCHITECTURE.
 use_release() { # codename, architecture or nothing
 	local dir=$cache/apt/$1${2:+-$2}
+	[ -n "$no_install" ] || [ -n "$(archive_mirror)" ] || refresh_lists || true
 	mkdir -p "$dir/lists/partial" "$dir/cache"
 	release_sources "$1" >"$dir/sources.list"
 	archive_options=(-o "Dir::Etc::SourceList=$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Clean installations of a Debian release, for tests/setup. Sourced by qemu/setup, which sets what is
-# named here.
+# Clean installations of a Debian release: for tests/setup, and to build modules in that this machine
+# cannot build. Sourced by qemu/setup, which sets what is named here.
 
 : "${here?}" "${cache?}" "${no_install?}"
 
 # debootstrap mounts things in what it makes; with its mount namespace these vanish, even when it is
 # killed.
-build_root() { # release, scratch, mirror
+bootstrap() { # release, directory, mirror, packages
 	quietly as_root setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
-		debootstrap --variant=minbase --include=ca-certificates,make "$1" "$2/root" "$3" &&
+		debootstrap --variant=minbase "--include=$4" "$1" "$2" "$3"
+}
+
+build_root() { # release, scratch, mirror
+	bootstrap "$1" "$2/root" "$3" ca-certificates,make &&
 		release_sources "$1" | as_root tee "$2/root/etc/apt/sources.list" >/dev/null &&
 		as_root tar -C "$2/root" --one-file-system -cf "$2/root.tar" . &&
 		as_root rm -rf "$2/root"
@@ -20,19 +24,43 @@ fresh_root() { # release
 	complete "$cache/root/$1" && [ -n "$(find "$cache/root/$1/.complete" -mtime -30)" ]
 }
 
-setup_root() { # release
-	local scratch mirror
-	[ "$(id -u)" -eq 0 ] || cannot_have "a clean Debian $1 is made and entered by root only"
-	! fresh_root "$1" || return 0
-	refuse_to_fetch "a clean Debian $1"
+# Sets `mirror`, the one to install from.
+prepare_bootstrap() { # what
+	refuse_to_fetch "$1"
 	command -v debootstrap >/dev/null || with_lock packages setup_packages root
 	mirror=$(archive_mirror)
 	[ -n "$mirror" ] || ! refresh_lists || mirror=$(archive_mirror)
 	[ -n "$mirror" ] || die "apt's package lists name no mirror of Debian: run apt-get update"
+}
+
+setup_root() { # release
+	local scratch mirror
+	[ "$(id -u)" -eq 0 ] || cannot_have "a clean Debian $1 is made and entered by root only"
+	! fresh_root "$1" || return 0
+	prepare_bootstrap "a clean Debian $1"
 	say "Debian $1: downloading and installing its smallest system"
 	scratch=$(scratch_dir "root-$1")
 	build_root "$1" "$scratch" "$mirror" || die "debootstrap could not install Debian $1 from $mirror"
 	publish "$scratch" "$cache/root/$1"
+}
+
+# A system in a folder, with what the headers of a kernel need. Builds may run in it at any time, so it is not
+# replaced by a newer one.
+setup_builder() { # release
+	local scratch mirror
+	[ "$(id -u)" -eq 0 ] || cannot_have "modules that a Debian $1 has to build are built by root only"
+	! complete "$cache/builder/$1" || return 0
+	prepare_bootstrap "a Debian $1 that builds modules"
+	say "Debian $1: downloading and installing its compiler"
+	scratch=$(scratch_dir "builder-$1")
+	bootstrap "$1" "$scratch/root" "$mirror" gcc,kmod,libc6-dev,libelf-dev,make,pahole,perl ||
+		die "debootstrap could not install Debian $1 from $mirror"
+	publish "$scratch" "$cache/builder/$1"
+}
+
+print_builder() { # release
+	complete "$cache/builder/$1" || die "Debian $1 cannot build modules yet: run qemu/setup kernel newest"
+	echo "$cache/builder/$1/root"
 }
 
 print_root() { # release

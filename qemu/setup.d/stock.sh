@@ -8,8 +8,9 @@
 
 : "${cache?}" "${no_install?}"
 
-# The release of Debian whose archive has a series that the machine's own has not.
-declare -A series_release=([6.1]=bookworm)
+# The release of Debian whose archive has a series that the machine's own has not, and the one that has the
+# newest kernel.
+declare -A series_release=([6.1]=bookworm [newest]=trixie-backports)
 
 # A kernel is called after its series, and after its flavour where that is not amd64: 6.12-arm64-16k.
 kernel_series() { echo "${1%%-*}"; } # name
@@ -54,11 +55,14 @@ image_packages() { # abi
 	package_depends "$package" | grep -E '^linux-(base|binary|modules)-[0-9]' || true
 }
 
-# The newest ABI of a series and flavour that has an image and headers; other flavours do not match.
+# The newest ABI of a series, or of all, and of a flavour that has an image and headers; other flavours do not
+# match.
 newest_abi() { # name
-	local abi flavour
+	local abi flavour prefix
 	flavour=$(kernel_flavour "$1")
-	apt_cache pkgnames "linux-image-$(kernel_series "$1")." |
+	prefix=$(kernel_series "$1").
+	[ "$1" != newest ] || prefix=''
+	apt_cache pkgnames "linux-image-$prefix" |
 		sed -nE "s/^linux-image-([0-9.+~-]*(deb[0-9]*)?-$flavour)(-unsigned)?\$/\1/p" | sort -rVu |
 		while read -r abi; do
 			[ -n "$(candidate_version "linux-headers-$abi")" ] || continue
@@ -166,12 +170,20 @@ setup_stock() { # name
 	touch "$cache/kernel/.asked-$1"
 }
 
+# From here on packages are those of the release that has the newest kernel. Its lists are refreshed: old ones
+# name an older kernel.
+use_newest_release() {
+	use_release "${series_release[newest]}"
+	[ -n "$no_install" ] || refresh_lists || true
+}
+
 find_stock() { # name
 	local name=$1 abi='' key scratch release architecture
 	release=${series_release[$(kernel_series "$name")]:-}
 	architecture=$(foreign_architecture "$name")
 	if is_debian; then
 		[ -z "$architecture" ] || use_release "$(own_release)" "$architecture"
+		[ "$name" != newest ] || use_newest_release
 		abi=$(newest_abi "$name")
 		if [ -z "$abi" ] && [ -n "$release" ] && [ "$release" != "$(own_release)" ]; then
 			use_release "$release" "$architecture"

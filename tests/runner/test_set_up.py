@@ -68,6 +68,8 @@ def test_setup_a_killed_download():
 class Archive:
     """A stand-in for Debian's archive, with small packages; those are real ones."""
 
+    MIRROR = "http://127.0.0.1:9/debian/"
+
     def __init__(self, directory):
         self.debs = os.path.join(directory, "debs")
         self.programs = os.path.join(directory, "programs")
@@ -83,6 +85,8 @@ class Archive:
             esac
             """)
         stand_in(self.programs, "apt-get", f"""
+            [ "$1" != indextargets ] || . /etc/os-release
+            [ "$1" != indextargets ] || echo "Debian main $VERSION_CODENAME {self.MIRROR}"
             to=.
             for word; do
                 case $word in Dir::Cache::Archives=*) to=${{word#*=}} ;; esac
@@ -246,6 +250,24 @@ def test_setup_a_user_space_that_cannot_be_had():
         assert not os.path.exists(f"{archive.cache}/paccel/userland/arm64")
 
 
+def test_setup_the_newest_kernel():
+    """Of all series, by the lists of the release that has it."""
+    with tempfile.TemporaryDirectory() as directory:
+        archive = Archive(directory)
+        add_debian_13(archive, "6.12.10-amd64")
+        add_6_19_and_later(archive, "7.9.1-amd64")
+        add_6_19_and_later(archive, "7.10.0-amd64")
+        archive.add("linux-image-7.11.0-rt-amd64")
+        result = archive.setup("kernel", "newest")
+        assert result.returncode == 0, result.stderr
+        equal(archive.printed("newest", "version"), "7.10.0-amd64")
+        # These headers have no program that this machine could not run.
+        equal(archive.printed("newest", "builder"), "")
+        sources = read_text(os.path.join(archive.cache, "paccel/apt/trixie-backports/sources.list"))
+        equal([line.split("]")[1] for line in sources.splitlines()],
+              [f" {archive.MIRROR} {suite} main" for suite in ("trixie", "trixie-backports")])
+
+
 def test_setup_a_kernel_without_an_image():
     with tempfile.TemporaryDirectory() as directory:
         archive = Archive(directory)
@@ -334,6 +356,23 @@ def test_setup_a_killed_root_leaves_nothing():
         process.kill()
     wait_until(lambda: gone(inside[0]), "what runs in it ends")
     equal(read_text("/proc/mounts"), before)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its root")
+def test_setup_folders_of_this_machine_in_a_root(tmp_path):
+    """They have the same paths there, and are not seen afterwards."""
+    root, folder = tmp_path / "root", tmp_path / "a folder"
+    for path in (root / "proc", root / "dev", root / "bin", folder):
+        path.mkdir(parents=True)
+    shutil.copy(shutil.which("busybox"), root / "bin/busybox")
+    script = f"echo word >'{folder}/file' && ls / && test -c /dev/null"
+    result = subprocess.run([os.path.join(TOP, "tests/setup/in-root"), "--bind", folder, root,
+                             "/bin/busybox", "sh", "-c", f"PATH=; alias ls='busybox ls'; {script}"],
+                            capture_output=True, text=True, check=False)
+    equal((result.returncode, result.stderr), (0, ""))
+    equal(read_text(folder / "file"), "word\n")
+    contains(result.stdout, "bin\ndev\nproc\n")
+    equal(os.listdir(f"{root}{folder}"), [])
 
 
 def test_setup_a_target_gets_what_it_uses():
