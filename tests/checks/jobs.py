@@ -176,6 +176,10 @@ JOBS = [
     kselftest("kselftest-6.1-edu", "full", f"--kernel 6.1 {TWO_CARDS} {IOMEM}", skips=7),
     kselftest("races-6.1", "full", f"--kernel 6.1 --clock real {TWO_CARDS}", "races"),
     kselftest("kselftest-6.1-ring", "full", f"--kernel 6.1 {RING_CARDS} {IOMEM}", "device"),
+    # The newest kernel of Debian 13's backports.
+    kselftest("kselftest-newest-edu", "full", f"--kernel newest {TWO_CARDS} {IOMEM}", "all smoke", skips=2),
+    kselftest("kselftest-newest-ring", "full", f"--kernel newest {RING_CARDS} {IOMEM}", "device smoke", skips=1),
+    kselftest("races-newest", "full", f"--kernel newest --clock real {TWO_CARDS}", "races"),
     kselftest("races-debug", "full", f"--kernel debug --clock real {TWO_CARDS} --mem 1G",
               "cycles=20 races"),
     *with_qemu(10),
@@ -244,6 +248,8 @@ JOBS = [
     kselftest("share-256M", "full", "--kernel 6.1 --card edu --mem 256M", "share"),
     guest("library-6.1", "full", f"--kernel 6.1 {TWO_CARDS}", "tests/guest/run", suite="library",
           builds=("guest-programs", "examples")),
+    guest("library-newest", "full", f"--kernel newest {TWO_CARDS}", "tests/guest/run", suite="library",
+          builds=("guest-programs", "examples")),
     guest("library-ring", "full", f"--card {SLOW_RING} --card {SLOW_RING}", "tests/guest/run",
           suite="library", builds=("guest-programs", "examples")),
     guest("library-debug", "full", f"--kernel debug {TWO_CARDS}", "tests/guest/run",
@@ -266,7 +272,9 @@ JOBS = [
     host("fresh-debian-13", "full", "tests/setup/fresh-debian trixie", setup=("root trixie",)),
     # Needs Python's package index.
     host("python-packages", "full", "tests/setup/python-packages"),
-    host("newest-kernel", "full", "tests/setup/newest-kernel", setup=("root trixie",)),
+    # The modules, with each series of kernels that a release and its backports have.
+    *[host(f"headers-{release}", "full", f"tests/setup/headers {release}", setup=(f"root {release}",), limit=3600)
+      for release in ("bookworm", "trixie", "sid")],
     host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1",),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs")),
     host("docs-mutations", "full", "pytest-3 tests/docs/test_proof.py", **DOCS),
