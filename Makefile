@@ -49,7 +49,7 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 # The sets of packages that the goals need (qemu/setup.d/packages.sh): `run` for what the demo is made of,
 # the set of its own name for a target that has one, `check` for all else; what check-full runs in parts
 # needs its set. A make that is called by this one has no other needs.
-GOALS := $(filter-out help clean,$(or $(MAKECMDGOALS),all))
+GOALS := $(filter-out help clean versions,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
 RUN_GOALS := all lib tools ringdev man run shell install install-module run-paddle check-paddle check-paddle-all check-torch $(MODULE)
 OWN_SETS := check-quick check-full coverage fuzz bench html arm64
@@ -70,7 +70,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs html man run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian check-upstream \
-	run-paddle bench bench-pool coverage abi install install-module clean FORCE
+	versions run-paddle bench bench-pool coverage abi install install-module clean FORCE
 
 all: $(MODULE) lib tools ringdev man ## driver for 6.12, library, tools and man pages
 
@@ -170,6 +170,9 @@ check-full: ## every kernel, compiler, machine shape and fuzzer
 
 check-rest: ## what check-full has and check has not, until UNTIL (seconds since the epoch)
 	@tests/check --rest full $(if $(UNTIL),--until $(UNTIL))
+
+versions: ## which kernels, QEMUs and architectures the last jobs ran on: Documentation/versions.md
+	@tests/versions Documentation/versions.md
 
 check-long: ## data races (KCSAN), the long storm, longer fuzzing
 	@tests/check --tier long

@@ -99,6 +99,7 @@ class Qmp:
         self.room = Room(self, process.pid)
         self.replies = queue.Queue()
         self.deleted = queue.Queue()
+        self.version = {}
         threading.Thread(target=self._read, daemon=True).start()
         self._reply_to({"execute": "qmp_capabilities"})
 
@@ -107,6 +108,7 @@ class Qmp:
             try:
                 for line in lines:
                     message = json.loads(line)
+                    self.version = message.get("QMP", {}).get("version", self.version)
                     if "return" in message or "error" in message:
                         self.replies.put(message)
                     elif message.get("event") == "DEVICE_DELETED":
@@ -125,6 +127,12 @@ class Qmp:
 
     def execute(self, name, arguments=None, fds=()):
         return self._reply_to({"execute": name, "arguments": arguments or {}}, fds)
+
+    def about(self):
+        """The version of QEMU and its machine's architecture, in words."""
+        number = "{major}.{minor}.{micro}".format(**self.version["qemu"])
+        package = self.version["package"] or "no package"
+        return f"QEMU {number} ({package}), {self.execute('query-target')['arch']}"
 
     def device_del(self, card, slowdown):
         """Returns when the guest has let go of the card and it is gone."""
@@ -189,6 +197,7 @@ class Machine:
         self.quiet = None
         self.rings = []
         self.qmp = None
+        self.about = ""
         try:
             self._start_rings(options)
             self.command = self._command_line(options, kernel)
@@ -285,6 +294,7 @@ class Machine:
 
     def connect_qmp(self):
         self.qmp = Qmp(self.channels["qmp"], self.process)
+        self.about = self.qmp.about()
         if self.rings:
             self.qmp.take_in(self.rings)
             self.qmp.execute("cont")

@@ -438,6 +438,8 @@ class Session:
             leave_raw_mode(saved)
             if log_file:
                 self._join_threads()
+                if self.machine and self.machine.about:
+                    log_file.write(f"\nqemu/run: {self.machine.about}\n".encode())
                 log_file.close()
 
     def _show_log(self, saved):

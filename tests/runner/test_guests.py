@@ -6,6 +6,7 @@ import os
 import pty
 import queue
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -300,7 +301,10 @@ def test_the_end_of_the_log_is_kept():
         log = os.path.join(directory, "log")
         ended(run("echo 'a last word' >/dev/kmsg", "--log", log), 0)
         with open(log, encoding="utf-8", errors="replace") as file:
-            contains(file.read(), "a last word")
+            text = file.read()
+        contains(text, "a last word")
+        # tests/versions reads it.
+        assert re.search(r"\nqemu/run: QEMU [0-9.]+ \(.*\), x86_64\n$", text), text[-200:]
 
 
 def test_a_command_that_does_not_exist():
