@@ -242,9 +242,9 @@ def check_licences(top):
         folders[:] = [name for name in folders if name not in (".git", "build", "__pycache__")]
         for name in files:
             with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                found = re.search(r"SPDX-License-Identifier: ([\w. -]+?)(?: \*/)?$",
+                found = re.search(r"SPDX-License-[I]dentifier: ([\w. -]+?)(?: \*/)?$",
                                   file.read(400), re.M)
             if found:
                 named |= set(re.split(r" (?:WITH|OR|AND) ", found.group(1)))
-    return difference(named, set(os.listdir(f"{top}/LICENSES")),
+    return difference(named, {name.removesuffix(".txt") for name in os.listdir(f"{top}/LICENSES")},
                       "not in LICENSES", "no file has this licence")

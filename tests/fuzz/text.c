@@ -168,7 +168,7 @@ static void print_program_c(FILE *to, const struct program *p, unsigned int numb
 }
 
 static const char beginning[] =
-	"// SPDX-License-Identifier: MIT\n"
+	"// SPDX-License-" "Identifier: MIT\n"
 	"/*\n"
 	" * Written by tests/fuzz: what each process was doing. In the top folder:\n"
 	" *\n"

@@ -46,7 +46,7 @@ check_licences() {
 	local file line wrong=0
 	while read -r file; do
 		has_no_licence_line "$file" && continue
-		line=$(head -n 5 "$file" | sed -n 's/.*SPDX-License-Identifier: //p' | sed 's, *\*/$,,; s, *-->$,,')
+		line=$(head -n 5 "$file" | sed -n 's/.*SPDX-License-[I]dentifier: //p' | sed 's, *\*/$,,; s, *-->$,,')
 		[ "$line" = "$(licence_of "$file")" ] && continue
 		echo "$file: '$line' instead of '$(licence_of "$file")'"
 		wrong=1
