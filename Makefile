@@ -51,7 +51,7 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 # needs its set. A make that is called by this one has no other needs.
 GOALS := $(filter-out help clean versions,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
-RUN_GOALS := all lib tools ringdev man run shell install install-module run-paddle check-paddle check-paddle-all check-torch $(MODULE)
+RUN_GOALS := all lib tools ringdev man run shell install install-module sbom run-paddle check-paddle check-paddle-all check-torch $(MODULE)
 OWN_SETS := check-quick check-full coverage fuzz bench html arm64
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
 	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
@@ -70,7 +70,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs html man run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian check-upstream \
-	versions run-paddle bench bench-pool coverage abi install install-module clean FORCE
+	versions run-paddle bench bench-pool coverage abi sbom install install-module clean FORCE
 
 all: $(MODULE) lib tools ringdev man ## driver for 6.12, library, tools and man pages
 
@@ -197,6 +197,10 @@ check-upstream: $(MODULE) lib tools ringdev ## SUNDIALS' own tests of memory hel
 
 abi: ## renews the records of the binary interfaces in tests/abi
 	@tests/abi/run --renew
+
+sbom: $(MODULE) lib tools ## what the build is made of and needs at run time, in SPDX: build/sbom.spdx.json
+	@packaging/make-sbom $(BUILD)/lib/libaccel*.so.$(LIB_SOVERSION) $(BUILD)/tools/accelctl $(MODULE) \
+		>$(BUILD)/sbom.spdx.json
 
 # A build of its own, with all instrumented for gcov.
 coverage: ## lines and branches of driver and libraries that tests reach: build/coverage/index.html
