@@ -275,6 +275,8 @@ JOBS = [
     # The modules, with each series of kernels that a release and its backports have.
     *[host(f"headers-{release}", "full", f"tests/setup/headers {release}", setup=(f"root {release}",), limit=3600)
       for release in ("bookworm", "trixie", "sid")],
+    host("project-files", "full", "tests/setup/project-files", setup=("kernel 6.12",),
+         builds=(f"{BUILD}/kernel/6.12/paccel.ko", "lib", "tools")),
     host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1",),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs")),
     host("docs-mutations", "full", "pytest-3 tests/docs/test_proof.py", **DOCS),
