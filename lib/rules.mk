@@ -21,6 +21,11 @@ Q := @
 step = @$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,printf '  %-7s %s\n' $(1) $(@:$(BUILD)/%=%);)
 endif
 
+# Where a library or program looks for libaccel: relative to itself, so that a tree that is installed can be moved.
+# With RPATH=no: where the system has its libraries, as packages of distributions do.
+RPATH ?=
+rpath = $(if $(filter no,$(RPATH)),,-Wl,--enable-new-dtags -Wl,-rpath,'$(1)')
+
 USER_WARNINGS := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow \
 	-Wformat=2 -Wwrite-strings -Wcast-function-type
 USER_CFLAGS := -std=gnu11 $(USER_WARNINGS) -D_FILE_OFFSET_BITS=64 -Iinclude

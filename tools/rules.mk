@@ -22,7 +22,7 @@ $(TOOL_OBJ): $(BUILD)/%.o: %.c tools/rules.mk $(DRM_FILES)
 
 # The library beside it, in the build tree as where it is installed.
 $(BUILD)/tools/accelctl: $(TOOL_OBJ) $(LIB_FILES) $(DRM_FILES)
-	$(call step,LD)$(CC) -o $@ $(TOOL_OBJ) -L$(BUILD)/lib $(TOOL_LIBS) -laccel -Wl,--enable-new-dtags \
-		-Wl,-rpath,'$$ORIGIN/../lib' $(LDFLAGS)
+	$(call step,LD)$(CC) -o $@ $(TOOL_OBJ) -L$(BUILD)/lib $(TOOL_LIBS) -laccel \
+		$(call rpath,$$ORIGIN/../lib) $(LDFLAGS)
 
 -include $(TOOL_OBJ:.o=.d)

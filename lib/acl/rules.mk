@@ -28,7 +28,7 @@ $(ACL_OBJ): $(BUILD)/%.o: %.c lib/acl/rules.mk
 $(ACL_SO): $(ACL_OBJ) $(LIB_FILES) $(ACL_MAP)
 	$(call step,LD)$(CC) -shared -o $@ $(ACL_OBJ) -Wl,-soname,$(ACL_SONAME) \
 		-Wl,--version-script=$(ACL_MAP) -L$(BUILD)/lib -laccel \
-		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' \
+		$(call rpath,$$ORIGIN:$$ORIGIN/..) \
 		-Wl,-z,defs -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
 
 $(BUILD)/lib/libaccel_acl.so: $(ACL_SO)

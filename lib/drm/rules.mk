@@ -26,7 +26,7 @@ $(DRM_OBJ): $(BUILD)/%.o: %.c lib/drm/rules.mk
 $(BUILD)/lib/$(DRM_SONAME): $(DRM_OBJ) $(LIB_FILES) lib/drm/libaccel_drm.map
 	$(call step,LD)$(CC) -shared -o $@ $(DRM_OBJ) -Wl,-soname,$(DRM_SONAME) \
 		-Wl,--version-script=lib/drm/libaccel_drm.map -L$(BUILD)/lib -laccel $(DRM_LIBS) \
-		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN' \
+		$(call rpath,$$ORIGIN) \
 		-Wl,-z,defs -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
 
 $(BUILD)/lib/libaccel_drm.so: $(BUILD)/lib/$(DRM_SONAME)

@@ -23,7 +23,7 @@ $(PADDLE_PLUGIN): $(PADDLE_OBJ) $(LIB_FILES) lib/paddle/libpaddle_accel.map
 	@mkdir -p $(@D)
 	$(call step,LD)$(CC) -shared -o $@ $(PADDLE_OBJ) -Wl,-soname,$(@F) \
 		-Wl,--version-script=lib/paddle/libpaddle_accel.map -L$(BUILD)/lib -laccel \
-		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' \
+		$(call rpath,$$ORIGIN:$$ORIGIN/..) \
 		-Wl,-z,defs -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
 
 install-paddle: lib

@@ -20,7 +20,7 @@ PYTHON_CFLAGS = $(filter-out -Wwrite-strings,$(USER_CFLAGS)) $(ACL_CFLAGS) \
 PYTHON_LIBS_accel := -laccel
 PYTHON_LIBS_acl := -laccel_acl -laccel
 # In a package the libraries are in accel.libs beside the modules, else two folders above.
-PYTHON_LDFLAGS := -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../accel.libs:$$ORIGIN/../..' \
+PYTHON_LDFLAGS := $(call rpath,$$ORIGIN/../accel.libs:$$ORIGIN/../..) \
 	-Wl,-z,relro -Wl,-z,now
 
 PYTHON_OBJ := $(patsubst lib/python/%.c,$(PYTHON_OUT).obj/%.o,$(sort $(wildcard lib/python/*/*.c)))

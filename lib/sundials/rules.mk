@@ -43,7 +43,7 @@ $(SUNDIALS_OBJ): $(BUILD)/%.o: %.c lib/sundials/rules.mk $(SUNDIALS_FOUND)
 $(SUNDIALS_SO): $(SUNDIALS_OBJ) $(LIB_FILES) $(SUNDIALS_MAP)
 	$(call step,LD)$(CC) -shared -o $@ $(SUNDIALS_OBJ) -Wl,-soname,$(SUNDIALS_SONAME) \
 		-Wl,--version-script=$(SUNDIALS_MAP) -L$(BUILD)/lib -laccel $(SUNDIALS_LIBS) \
-		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN' \
+		$(call rpath,$$ORIGIN) \
 		$(SUNDIALS_DEFS) -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
 
 $(BUILD)/lib/libaccel_sundials.so: $(SUNDIALS_SO)

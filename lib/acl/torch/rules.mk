@@ -7,8 +7,8 @@ ACL_TORCH_OUT := $(BUILD)/lib/ascendcl
 ACL_TORCH_EMPTY := $(patsubst %,$(ACL_TORCH_OUT)/lib%.so,hccl acl_op_compiler graph acl_tdt_channel)
 ACL_TORCH_FILES := $(ACL_TORCH_OUT)/libge_runner.so $(ACL_TORCH_EMPTY)
 # What looks for a function in one of them finds that of libaccel_acl.
-ACL_TORCH_LDFLAGS := -Wl,--no-as-needed -L$(BUILD)/lib -laccel_acl -Wl,--enable-new-dtags \
-	-Wl,-rpath,'$$ORIGIN/..' -Wl,-rpath-link,$(BUILD)/lib -Wl,-z,defs -Wl,-z,relro -Wl,-z,now
+ACL_TORCH_LDFLAGS := -Wl,--no-as-needed -L$(BUILD)/lib -laccel_acl $(call rpath,$$ORIGIN/..) \
+	-Wl,-rpath-link,$(BUILD)/lib -Wl,-z,defs -Wl,-z,relro -Wl,-z,now
 
 .PHONY: install-acl-torch
 lib: $(ACL_TORCH_FILES)
