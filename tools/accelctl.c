@@ -141,9 +141,10 @@ static int print_overview(void)
 			printf("  %-8s %s\n", command->name, command->summary);
 	puts("\n"
 	     "DEVICE, also as -d DEVICE, is the node number of a device (0, as the column DEVICE\n"
-	     "shows it), its node (/dev/paccel0) or its PCI address (0000:01:00.0). The node number\n"
-	     "does not change when another device is removed. It is not the index that\n"
-	     "accel_device_open() takes: that is a position among the devices that are present.\n"
+	     "shows it), its node (/dev/paccel0, or a link to it) or its PCI address (0000:01:00.0).\n"
+	     "The node number does not change when another device is removed. It is not the\n"
+	     "index that accel_device_open() takes: that is a position among the devices that are\n"
+	     "present.\n"
 	     "Without DEVICE, health, list, monitor, quota, top and topo show all devices, and other\n"
 	     "subcommands use the one with the lowest node number.\n"
 	     "\n"

@@ -188,12 +188,22 @@ bool device_parse_node(const char *path, unsigned int *number)
 	return !strncmp(path, "/dev/", 5) && parse_name(path + 5, number);
 }
 
+/* A link to a node, such as those in /dev/paccel/by-path. */
+static bool parse_link(const char *text, unsigned int *number)
+{
+	char *node = strchr(text, '/') ? realpath(text, NULL) : NULL;
+	bool found = node && device_parse_node(node, number);
+
+	free(node);
+	return found;
+}
+
 bool device_parse(const char *command, const char *text, unsigned int *number)
 {
 	const char *name = strncmp(text, "/dev/", 5) ? text : text + 5;
 	char address[16];
 
-	if (parse_number(text, number) || parse_name(name, number))
+	if (parse_number(text, number) || parse_name(name, number) || parse_link(text, number))
 		return true;
 	if (parse_address(text, address))
 		return find_address(command, address, number);
