@@ -52,7 +52,7 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 GOALS := $(filter-out help clean versions,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
 RUN_GOALS := all lib tools ringdev man run shell install install-module sbom run-paddle check-paddle check-paddle-all check-torch $(MODULE)
-OWN_SETS := check-quick check-full coverage fuzz bench html arm64
+OWN_SETS := check-quick check-full coverage fuzz bench html arm64 deb rpm
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
 	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
 export PACKAGE_SETS
@@ -70,7 +70,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs html man run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian check-upstream \
-	versions run-paddle bench bench-pool coverage abi sbom install install-module clean FORCE
+	versions run-paddle bench bench-pool coverage abi sbom install install-module deb rpm clean FORCE
 
 all: $(MODULE) lib tools ringdev man ## driver for 6.12, library, tools and man pages
 
@@ -216,6 +216,12 @@ install: install-lib ## library, headers and tools: make install DESTDIR= PREFIX
 
 install-module: $(BUILD)/kernel/$(or $(KERNEL),6.12)/paccel.ko ## paccel.ko, and the interface for backends: KERNEL=6.12 DESTDIR= PREFIX=
 	kernel/install-module $(<D) "$$(qemu/setup print $(or $(KERNEL),6.12) version)" "$(DESTDIR)" "$(PREFIX)"
+
+deb: ## Debian packages for this release of Debian, in build/deb
+	@packaging/deb
+
+rpm: ## RPM packages, in build/rpm
+	@packaging/rpm/build
 
 clean: ## removes all that was built
 	@rm -rf $(BUILD)

@@ -18,7 +18,7 @@ declare -A package_sets=(
 	[clang-tree]='@kernel clang'
 	[disk]='ca-certificates erofs-utils python3 python3-pip'
 	[client]='ca-certificates python3 python3-pip'
-	[root]='debootstrap'
+	[root]='debootstrap e2fsprogs'
 	[unit]='clang cmake libclang-rt-dev mandoc @pytest'
 	[pytest]='python3-jsonschema python3-numpy python3-pytest python3-pytest-xdist'
 	[static]='clang cpio git perl shellcheck sparse'
@@ -32,6 +32,8 @@ declare -A package_sets=(
 	[check]='@check-quick @clang-tree @disk @cross-arm64 abigail-tools'
 	[check-full]='@check @root @arm64 python3-venv'
 	[coverage]='@check gcovr'
+	[deb]='dpkg-dev git'
+	[rpm]='git libdrm-dev python3-dev rpm @module @tool'
 	[fuzz]='@run @programs @kernel'
 	[bench]='@run @programs @disk'
 )
@@ -43,6 +45,8 @@ declare -A package_signs=(
 	[busybox-static]=busybox
 	[ca-certificates]=/etc/ssl/certs/ca-certificates.crt
 	[chromium-driver]=chromedriver
+	[dpkg-dev]=dpkg-buildpackage
+	[e2fsprogs]=mkfs.ext4
 	[erofs-utils]=mkfs.erofs
 	[gcc-aarch64-linux-gnu]=aarch64-linux-gnu-gcc
 	[graphviz]=dot
@@ -69,6 +73,7 @@ declare -A package_signs=(
 	[python3-venv]=python3
 	[qemu-system-arm]=qemu-system-aarch64
 	[qemu-system-x86]=qemu-system-x86_64
+	[rpm]=rpmbuild
 	[xz-utils]=xz
 )
 
@@ -149,22 +154,40 @@ missing_packages() { # package...
 	done
 }
 
+# Ends the program where it may not or cannot install.
+check_install() { # packages
+	if ! is_debian; then
+		die "this is not Debian, install the equivalents of: $1"
+	elif [ -n "$no_install" ]; then
+		die "NO_INSTALL is set and these packages are missing: $1"
+	elif ! root_prefix >/dev/null; then
+		die "not root and no sudo without a password; please run: apt-get install $1"
+	fi
+}
+
+install_packages() { # names, then words for apt-get
+	say "installing: $1"
+	quietly as_root apt-get update -q || say "apt-get update failed, trying with the old lists"
+	quietly as_root apt-get "${@:2}" -q -y --no-install-recommends || die "apt-get could not install: $1"
+}
+
 setup_packages() { # set...
 	local wanted missing
 	wanted=$(print_packages "$@")
 	# shellcheck disable=SC2086 # a list of words
 	missing=$(missing_packages $wanted | xargs)
 	[ -n "$missing" ] || return 0
-	if ! is_debian; then
-		die "this is not Debian, install the equivalents of: $missing"
-	elif [ -n "$no_install" ]; then
-		die "NO_INSTALL is set and these packages are missing: $missing"
-	elif ! root_prefix >/dev/null; then
-		die "not root and no sudo without a password; please run: apt-get install $missing"
-	fi
-	say "installing: $missing"
-	quietly as_root apt-get update -q || say "apt-get update failed, trying with the old lists"
+	check_install "$missing"
 	# shellcheck disable=SC2086 # a list of words
-	quietly as_root apt-get install -q -y --no-install-recommends $missing ||
-		die "apt-get could not install: $missing"
+	install_packages "$missing" install $missing
+}
+
+# What a Debian source package in a folder needs to be built.
+setup_build_dependencies() { # folder, dpkg-buildpackage's --build-profiles=..., if any
+	local missing profiles=${2:-}
+	profiles=${profiles#--build-profiles=}
+	missing=$(cd "$1" && dpkg-checkbuilddeps ${profiles:+-P "$profiles"} 2>&1) && return
+	missing=${missing#*dependencies: }
+	check_install "$missing"
+	install_packages "$missing" build-dep ${profiles:+--build-profiles="$profiles"} "$1"
 }

@@ -38,6 +38,7 @@ has_no_licence_line() { # file
 	case $1 in
 	*.md | *.rst | *.txt | *.json | *.csv | *.png | *.svg | *.abi | LICENSE* | lib/python/LICENSES | \
 		*.gitignore | .gitattributes | Documentation/*) return 0 ;;
+	packaging/debian/copyright | packaging/debian/source/format) return 0 ;;
 	esac
 	return 1
 }
