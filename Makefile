@@ -52,7 +52,7 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 GOALS := $(filter-out help clean versions,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
 RUN_GOALS := all lib tools ringdev man run shell install install-module sbom run-paddle check-paddle check-paddle-all check-torch $(MODULE)
-OWN_SETS := check-quick check-full coverage fuzz bench html arm64 deb rpm
+OWN_SETS := check-quick check-full coverage fuzz bench html pictures record arm64 deb rpm
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
 	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
 export PACKAGE_SETS
@@ -68,7 +68,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 	@qemu/setup packages $*
 	@echo '# the packages are there' >$@
 
-.PHONY: all help setup kernel lib tools ringdev examples tests unit docs html man run demo shell check-quick check \
+.PHONY: all help setup kernel lib tools ringdev examples tests unit docs html pictures record man run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian check-upstream \
 	versions run-paddle bench bench-pool coverage abi sbom install install-module deb rpm clean FORCE
 
@@ -118,6 +118,8 @@ lib tools ringdev examples tests man:
 	@:
 docs: ## the reference of the interfaces, from the headers, in build/docs
 html: ## the manual as a site, in build/html: open build/html/index.html
+pictures: ## the pictures of the manual, from their sources in Documentation/pictures
+record: ## records the output of make run, for the picture in README.md
 
 -include lib/rules.mk lib/drm/rules.mk lib/paddle/rules.mk lib/sundials/rules.mk lib/rmm/rules.mk lib/acl/rules.mk \
 	lib/acl/torch/rules.mk lib/python/rules.mk

@@ -42,6 +42,8 @@ html: docs lib $(DOCS_OUT)/cpp/xml/index.xml
 	@rm -rf $(HTML_OUT)
 	$(Q)$(PYTHON) -m sphinx -q -W -E --keep-going -b html -d $(DOCS_OUT)/doctrees Documentation $(HTML_OUT)
 
+-include Documentation/pictures/rules.mk
+
 # Compiled here, because a guest has few CPUs; run there by tests/docs/run-readme.
 tests: docs-programs
 docs-programs: lib

@@ -36,6 +36,8 @@ declare -A package_sets=(
 	[rpm]='git libdrm-dev python3-dev rpm @module @tool'
 	[fuzz]='@run @programs @kernel'
 	[bench]='@run @programs @disk'
+	[pictures]='graphviz'
+	[record]='@run @pictures asciinema'
 )
 
 # A file or a command by which another distribution's equivalent is recognised, where it is not the
@@ -49,7 +51,7 @@ declare -A package_signs=(
 	[e2fsprogs]=mkfs.ext4
 	[erofs-utils]=mkfs.erofs
 	[gcc-aarch64-linux-gnu]=aarch64-linux-gnu-gcc
-	[graphviz]=dot
+	[graphviz]=neato
 	[kmod]=modprobe
 	[libc6-dev]=/usr/include/stdlib.h
 	[libc6-dev-arm64-cross]=/usr/aarch64-linux-gnu/include/stdlib.h
