@@ -170,7 +170,7 @@ JOBS = [
     host("fuzz-test", "check", "make -s fuzz-test"),
     host("docs", "check", "pytest-3 tests/docs/test_pages.py", **DOCS),
     guest("docs-programs", "check", "--card edu", "tests/docs/run-readme", suite="docs-programs",
-          builds=("docs-programs",)),
+          builds=("docs-programs", "examples", "python")),
 
     # --- full: the rest, by priority -----------------------------------------------------------
     kselftest("kselftest-6.1-edu", "full", f"--kernel 6.1 {TWO_CARDS} {IOMEM}", skips=7),
@@ -279,6 +279,9 @@ JOBS = [
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "lib", "tools")),
     host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1",),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs")),
+    # The pages' commands for the host, which boot guests.
+    host("docs-commands", "full", "tests/docs/run-readme host", setup=("kernel 6.12",),
+         builds=("all", "tools")),
     host("docs-mutations", "full", "pytest-3 tests/docs/test_proof.py", **DOCS),
 
     # --- long ----------------------------------------------------------------------------------

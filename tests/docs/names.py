@@ -98,7 +98,7 @@ class Commands:
 
     def problem(self, text):
         """What is wrong with a command line, or None."""
-        words = text.removeprefix("$ ").split(" # ")[0].split()
+        words = re.sub("^[$#] ", "", text).split(" # ")[0].split()
         while words and re.match(r"[A-Z_]+=|sudo$", words[0]):
             words = words[1:]
         if not words:
@@ -158,9 +158,10 @@ def check_names(top):
         found = [(line, _path_problem(top, page, text) or commands.problem(text))
                  for line, text in page.spans]
         for block in page.blocks:
-            if block.language in ("sh", ""):
+            if block.language in ("sh", "", "console"):
                 found += [(block.line + number, commands.problem(text))
-                          for number, text in enumerate(block.text.splitlines(), 1)]
+                          for number, text in enumerate(block.text.splitlines(), 1)
+                          if block.language != "console" or text.startswith(("$ ", "# "))]
         problems += [f"{page.at(line)}: {problem}" for line, problem in found if problem]
     return problems
 

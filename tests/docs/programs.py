@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The C programs that stand in the pages: taken out, compiled, run.
 
-A ```c block is a whole program. A ```text block after it, and before the next program,
-is what it prints. A ```c kernel block is the file of a card.
+A ```c block is a whole program; ```c build/NAME.c says where the page tells the reader to save it. A
+```text block after it, and before the next program, is what it prints, or the end of a ```console block
+that runs it. A ```c kernel block is the file of a card.
 """
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -23,6 +25,7 @@ class Program:
         self.page = page.path
         self.name = os.path.splitext(page.path)[0].replace("/", "-") + f"-{number}"
         self.text = block.text
+        self.path = block.language.partition(" ")[2]
         self.output = None
 
     def build(self, top, out):
@@ -41,6 +44,12 @@ class Program:
             return result.stderr or f"the compiler ended with {result.returncode}"
         return ""
 
+    def save(self, top):
+        """Saves it where the page says, if it says so."""
+        if self.path:
+            with open(os.path.join(top, self.path), "w", encoding="utf-8") as file:
+                file.write(self.text)
+
     def run(self, out):
         """
         Returns what is wrong with what it does, or an empty string. Without a limit of time: while
@@ -56,18 +65,28 @@ class Program:
         return ""
 
 
+def session_output(session, path):
+    """What a session prints whose last command runs the program without arguments, or None."""
+    before, _, last = session.rpartition("$ ")
+    command, _, output = last.partition("\n")
+    runs = path and before and command.endswith(" -- " + path.removesuffix(".c"))
+    return output if runs else None
+
+
 def programs(top):
     found = []
     for page in pages(top):
         last = None
         number = 0
         for block in page.blocks:
-            if block.language == "c":
+            if re.match(r"c( build/\w+\.c)?$", block.language):
                 number += 1
                 last = Program(page, block, number)
                 found.append(last)
             elif block.language == "text" and last and last.output is None:
                 last.output = block.text
+            elif block.language == "console" and last and last.output is None:
+                last.output = session_output(block.text, last.path)
     return found
 
 

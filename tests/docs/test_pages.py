@@ -8,10 +8,12 @@ import pytest
 import contract
 import manual
 import names
+import pictures
 import programs
+import sessions
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-CHECKS = [function for module in (names, contract, manual, programs)
+CHECKS = [function for module in (names, contract, manual, programs, pictures, sessions)
           for name, function in vars(module).items() if name.startswith("check_")]
 
 

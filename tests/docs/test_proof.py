@@ -13,7 +13,9 @@ import pytest
 import contract
 import manual
 import names
+import pictures
 import programs
+import sessions
 from markdown import Block, Page
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -73,6 +75,17 @@ BREAKS = [
      "accel_pool_trim.3: nothing under DESCRIPTION"),
     (manual.check_man_parts, "include/accel/pool.h", r"examples/pool\.c", "examples/no.c",
      "examples/no.c"),
+    (pictures.check_pictures, "Documentation/pictures/unplug.dot", r"signals all", "signals the", "newer"),
+    (pictures.check_pictures, "Documentation/pictures/unplug.svg", r"signals all", "signals the", "other texts"),
+    (pictures.check_pictures, "Documentation/pictures/unplug.svg", r'<polygon fill="white"', '<polygon fill="none"',
+     "background"),
+    (pictures.check_pictures, "Documentation/pictures/new.dot", r"\Z", 'graph { a [label="a"] }\n', "not drawn"),
+    (pictures.check_pictures, "Documentation/pictures/unplug.dot", r"driver/device\.c", "driver/no.c", "no.c"),
+    (pictures.check_recording, "Documentation/pictures/make-run.cast", r"came back", "come back", "not what"),
+    (pictures.check_recording, "Documentation/pictures/make-run.cast", r"came back", r"\u0007 back", "control code"),
+    (pictures.check_recording, "Documentation/pictures/cast-to-svg", r"LINE = 19", "LINE = 20", "not what"),
+    (names.check_names, "Documentation/quickstart.md", r"# accelctl list", "# accelctl no", "command no"),
+    (sessions.check_sessions, "Documentation/quickstart.md", r"# accelctl list", "accelctl list", "without"),
     (programs.check_programs, "README.md", r"#include <accel/accel.h>", "", "README.md"),
     (programs.check_programs, "Documentation/uapi.md", r"\.dir = ", ".direction = ", "uapi.md"),
     (programs.check_card, "kernel/include/paccel.h", r"\(\*poll\)\(struct paccel_hw \*hw",
@@ -167,3 +180,23 @@ def test_bad_output_is_found(tmp_path, script, output, good):
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     assert (program.run(tmp_path) == "") == good
+
+
+@pytest.mark.parametrize("output, good", [
+    ("5031 B/s  0:11 left\n", True), ("4 B/s  0:11 left\n", True), ("5031 B  0:11 left\n", False),
+    ("5031 B/s  0:11 left\nmore\n", False), ("", False)],
+    ids=["same", "speed", "other", "more", "nothing"])
+def test_bad_session_is_found(output, good):
+    command = sessions.Command("page.md:1", "echo '5031 B/s  0:11 left'")
+    command.output = output
+    assert (command.run(TOP) == "") == good
+
+
+def test_sessions_of_a_page(tmp_path):
+    (tmp_path / "Documentation").mkdir()
+    (tmp_path / "README.md").write_text("```console\n$ a\nb\nc\n# d\n$ e\nf\n```\n")
+    found = [(command.where, command.text, command.output)
+             for command in sessions.commands(str(tmp_path), sessions.HOST)]
+    assert found == [("README.md:2", "a", "b\nc\n"), ("README.md:6", "e", "f\n")]
+    found, = sessions.commands(str(tmp_path), sessions.GUEST)
+    assert (found.text, found.output) == ("d", "")
