@@ -138,12 +138,13 @@ static void ring_kick(struct paccel_hw *hw, unsigned int engine)
 
 	/* The last request always has a completion interrupt, even if it is quiet. */
 	writeq(re->last | RING_FLAG_IRQ, ring_entry(hw->priv, re->sq, re->sq_tail - 1));
-	/* Pairs with the device's read of SQ_TAIL: descriptors, lists and data are visible before. */
+	/* Pairs with the device's read of SQ_TAIL: descriptors and data are visible before. */
 	wmb();
 	writel(re->sq_tail, re->regs + RING_SQ_TAIL);
 	/*
-	 * Pairs with the device's barrier between its write of STATUS and its last read of SQ_TAIL: an
-	 * engine that reports after this barrier that it runs will read the index again.
+	 * Pairs with the device's barrier between its write of STATUS and its last read of
+	 * SQ_TAIL: an engine that reports after this barrier that it runs will read the index
+	 * again.
 	 */
 	mb();
 	if (readl(re->regs + RING_ENGINE_STATUS) != RING_RUNNING)
@@ -162,8 +163,8 @@ static void ring_poll(struct paccel_hw *hw, unsigned int engine)
 	if (tail == re->cq_head || tail - re->cq_head > ring->entries)
 		return;
 	/*
-	 * Pairs with the device's write of CQ_TAIL behind completions and data, which are read after
-	 * the index. Not dma_rmb(), since the completions are in the BAR.
+	 * Pairs with the device's write of CQ_TAIL behind completions and data, which are read
+	 * after the index. Not dma_rmb(), since the completions are in the BAR.
 	 */
 	rmb();
 	for (; re->cq_head != tail; re->cq_head++) {

@@ -28,7 +28,7 @@ int paccel_page_alloc(struct paccel_ctx *ctx)
 	spin_lock(&ctx->work_lock);
 	if (!ctx->page) {
 		page->state = ctx->page_state;
-		/* Pairs with the address dependency of those who read ctx->page without the lock. */
+		/* Pairs with the address dependency of a read without the lock. */
 		smp_store_release(&ctx->page, page);
 		page = NULL;
 	}
