@@ -36,11 +36,11 @@ $(DOCS_OUT)/cpp/xml/index.xml: $(CPP_HEADERS) $(addprefix Documentation/sphinx/,
 
 # The modules for Python are imported, to read their docstrings. Nothing is taken from an earlier run: it would
 # hide warnings, and leave pages that have gone.
-HTML_OUT := $(BUILD)/html
+HTML_OUT = $(BUILD)/html
 html: docs lib $(DOCS_OUT)/cpp/xml/index.xml
 	@printf '  %-7s %s\n' HTML $(HTML_OUT)/index.html
 	@rm -rf $(HTML_OUT)
-	$(Q)$(PYTHON) -m sphinx -q -W -E --keep-going -b html -d $(DOCS_OUT)/doctrees Documentation $(HTML_OUT)
+	$(Q)$(PYTHON) -m sphinx -q -W -E --keep-going -b html -d $(HTML_OUT).pickles Documentation $(HTML_OUT)
 
 -include Documentation/pictures/rules.mk
 

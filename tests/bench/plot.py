@@ -3,6 +3,7 @@
 """Draws bench.json: for each row a bar, how near it comes to its goal.
 
 tests/bench/plot.py <build/bench.json >build/bench.svg
+tests/bench/plot.py Documentation/performance.md >Documentation/bench.svg    # its latest table
 
 The scale is the same for all: 1 is the goal, more is better. So a goal of "at most" is turned
 round. A row without a goal shows its ratio as it is.
@@ -10,14 +11,19 @@ round. A row without a goal shows its ratio as it is.
 
 import html
 import json
+import re
 import sys
 
-NAME_WIDTH = 110
+NAME_WIDTH = 130
 BAR_WIDTH = 380
 TEXT_WIDTH = 270
 ROW = 34
 TOP = 44
 SCALE_MAX = 1.5
+
+# Name, ratio, goal and verdict: columns of a fixed width.
+ROW_OF_TABLE = re.compile(r"([a-z]\S+) .{30}(.{9})  (.{9})(ok|MISSED|-)$")
+OK = {"ok": True, "MISSED": False, "-": None}
 
 STYLE = """text { font: 13px sans-serif; fill: #222 }
 .title { font-weight: bold }
@@ -26,6 +32,19 @@ STYLE = """text { font: 13px sans-serif; fill: #222 }
 .missed { fill: #b8442f }
 .none { fill: #888 }"""
 CLASSES = {True: "ok", False: "missed", None: "none"}
+
+
+def rows_of_table(lines):
+    """The rows of the first table, as tests/bench/run prints it."""
+    rows = []
+    for line in lines:
+        found = ROW_OF_TABLE.match(f"{line[:18].strip()} {line[18:].rstrip()}")
+        if found:
+            rows.append({"name": found[1], "ratio": float(found[2]), "goal": found[3].strip(),
+                         "ok": OK[found[4]]})
+        elif rows:
+            break
+    return rows
 
 
 def score(row):
@@ -70,4 +89,8 @@ def svg(rows):
 
 
 if __name__ == "__main__":
-    sys.stdout.write(svg(json.load(sys.stdin)))
+    if sys.argv[1:]:
+        with open(sys.argv[1], encoding="utf-8") as file:
+            sys.stdout.write(svg(rows_of_table(file)))
+    else:
+        sys.stdout.write(svg(json.load(sys.stdin)))

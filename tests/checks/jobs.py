@@ -169,6 +169,9 @@ JOBS = [
     host("build-arm64", "check", "make -s arm64", setup=("kernel 6.12-arm64", "source")),
     host("fuzz-test", "check", "make -s fuzz-test"),
     host("docs", "check", "pytest-3 tests/docs/test_pages.py", **DOCS),
+    # Warnings are errors. The job `site` opens the pages of build/html.
+    host("html", "check", f"make -s html HTML_OUT={LOGS}/html", setup=("packages html", "source"),
+         builds=("docs", "lib"), covered=True),
     guest("docs-programs", "check", "--card edu", "tests/docs/run-readme", suite="docs-programs",
           builds=("docs-programs", "examples", "python")),
 
@@ -282,6 +285,7 @@ JOBS = [
     # The pages' commands for the host, which boot guests.
     host("docs-commands", "full", "tests/docs/run-readme host", setup=("kernel 6.12",),
          builds=("all", "tools")),
+    host("site", "full", "pytest-3 tests/docs/test_site.py", setup=("packages site", "source"), builds=("html",)),
     host("docs-mutations", "full", "pytest-3 tests/docs/test_proof.py", **DOCS),
 
     # --- long ----------------------------------------------------------------------------------

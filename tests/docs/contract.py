@@ -248,3 +248,16 @@ def check_licences(top):
                 named |= set(re.split(r" (?:WITH|OR|AND) ", found.group(1)))
     return difference(named, {name.removesuffix(".txt") for name in os.listdir(f"{top}/LICENSES")},
                       "not in LICENSES", "no file has this licence")
+
+
+# --- pictures ------------------------------------------------------------------------------
+
+def check_bench_picture(top):
+    """the picture of the latest results is drawn from their table"""
+    page, picture = "Documentation/performance.md", "Documentation/bench.svg"
+    command = ("tests/bench/plot.py", page)
+    drawn = subprocess.run(command, cwd=top, capture_output=True, text=True, check=True).stdout
+    problems = ["no row found in " + page] * ('class="ok"' not in drawn)
+    if drawn != read(top, picture):
+        problems.append(f"{picture} is not what {' '.join(command)} draws")
+    return problems
