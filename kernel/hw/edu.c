@@ -4,6 +4,7 @@
  * abort, no error status. All numbers are from QEMU's docs/specs/edu.rst and hw/misc/edu.c.
  */
 #include <linux/dma-mapping.h>
+#include <linux/dmi.h>
 #include <linux/interrupt.h>
 #include <linux/io.h>
 #include <linux/iopoll.h>
@@ -30,12 +31,12 @@
 
 /* The device's own address of its memory in DMA requests; it is not in the BAR. */
 #define EDU_BUF			0x40000
-/*
- * QEMU up to 8.2 aborts on a request that includes the last of the 4096 bytes, so 4095 can be used:
- * 63 granules of 64 bytes.
- */
 #define EDU_GRANULE		64
-#define EDU_MEM_SIZE		(63 * EDU_GRANULE)
+#define EDU_MEM_SIZE		(64 * EDU_GRANULE)
+/* QEMU up to 8.2.0 aborts on a request that includes the last byte: one granule less. */
+#define EDU_MEM_SIZE_OLD	(63 * EDU_GRANULE)
+/* The first major version of QEMU whose edu accepts requests that include the last byte. */
+#define EDU_QEMU_FIXED		9
 
 #define EDU_GONE		(~0u)
 
@@ -45,6 +46,7 @@ MODULE_PARM_DESC(edu_dma_bits, "edu: width of its bus addresses, as its property
 
 struct edu {
 	void __iomem *bar;
+	u32 mem_size;
 	bool started;	/* this and all below: under the engine's lock, or the engine is held */
 	u64 cookie;
 	u32 len;
@@ -74,7 +76,7 @@ static int edu_start(struct paccel_hw *hw, unsigned int engine, const struct pac
 	 * A range that is out of bounds makes QEMU abort or overrun its own memory, so it is
 	 * checked here in any case.
 	 */
-	if (WARN_ON_ONCE(!x->len || x->dev > EDU_MEM_SIZE || x->len > EDU_MEM_SIZE - x->dev))
+	if (WARN_ON_ONCE(!x->len || x->dev > edu->mem_size || x->len > edu->mem_size - x->dev))
 		return -EIO;
 	if (WARN_ON_ONCE(!paccel_seg_next(&seg) || seg.len != x->len))
 		return -EIO;
@@ -205,9 +207,28 @@ static int edu_request_irq(struct paccel_hw *hw)
 				       pci_name(hw->pdev), hw);
 }
 
+/*
+ * No register has the version of QEMU, but the name of the machine ends with that of its type,
+ * such as "pc-q35-9.0", and no QEMU has a machine type of a later version than its own. A name of
+ * another form, as distributions give, and a type of an old version mean the smaller size.
+ */
+static u32 edu_mem_size(void)
+{
+	const char *vendor = dmi_get_system_info(DMI_SYS_VENDOR);
+	const char *machine = dmi_get_system_info(DMI_PRODUCT_VERSION);
+	unsigned int major, minor;
+
+	machine = machine ? strrchr(machine, '-') : NULL;
+	if (vendor && !strcmp(vendor, "QEMU") && machine &&
+	    sscanf(machine, "-%u.%u", &major, &minor) == 2 && major >= EDU_QEMU_FIXED)
+		return EDU_MEM_SIZE;
+	return EDU_MEM_SIZE_OLD;
+}
+
 static int edu_probe(struct paccel_hw *hw)
 {
 	struct device *dev = &hw->pdev->dev;
+	u32 mem_size = edu_mem_size();
 	struct edu *edu;
 	int ret;
 
@@ -215,9 +236,9 @@ static int edu_probe(struct paccel_hw *hw)
 		return dev_err_probe(dev, -EINVAL, "edu_dma_bits=%u: must be 28 to 64\n",
 				     edu_dma_bits);
 	hw->info = (struct paccel_hw_info) {
-		.mem_size = EDU_MEM_SIZE,
+		.mem_size = mem_size,
 		.granule = EDU_GRANULE,
-		.max_xfer = EDU_MEM_SIZE,
+		.max_xfer = mem_size,
 		.max_segs = 1,
 		.depth = 1,
 		.dma_bits = edu_dma_bits,
@@ -232,6 +253,7 @@ static int edu_probe(struct paccel_hw *hw)
 	if (!edu)
 		return -ENOMEM;
 	hw->priv = edu;
+	edu->mem_size = mem_size;
 	edu->bar = pcim_iomap(hw->pdev, 0, 0);
 	if (!edu->bar)
 		return -ENOMEM;

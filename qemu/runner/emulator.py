@@ -27,6 +27,11 @@ class Emulator:
             raise RunnerError(f"{self.program} --version prints no version: {said[:100]!r}")
         return tuple(map(int, match.groups()))
 
+    @property
+    def edu_bytes(self):
+        """How much of an edu's memory DMA requests may include: the driver uses so much."""
+        return 4096 if self.version >= (9, 0, 0) else 4032
+
     def __str__(self):
         return "QEMU " + ".".join(map(str, self.version))
 

@@ -52,7 +52,9 @@ def accelerator(options):
     """
     if runs_by_kvm(options):
         return ["-accel", "kvm", "-cpu", "host"]
-    cpu = ["-cpu", options.architecture.cpus[options.clock]]
+    cpu = options.architecture.cpus[options.clock]
+    # QEMU 8.0 has implemented cmpxchg16b anew.
+    cpu = ["-cpu", cpu.removesuffix(",-cx16") if options.emulator.version >= (8, 0, 0) else cpu]
     if options.clock == "virtual":
         return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"] + cpu
     return ["-accel", "tcg,thread=multi"] + cpu

@@ -123,8 +123,8 @@ TEST_F(weak, reset_loses_contexts)
 	close(self->fd);
 	EXPECT_EQ(0, _test_cmd_mem_alloc(fresh, after.total, 0, &all));
 	EXPECT_GE(stats_of(fresh).bytes_scrubbed, before.bytes_scrubbed + after.total);
-	EXPECT_EQ(0, _test_cmd_copy_d2h(fresh, self->host, all, 4032));
-	EXPECT_TRUE(all_bytes(self->host, 4032, 0));
+	EXPECT_EQ(0, _test_cmd_copy_d2h(fresh, self->host, all, after.total));
+	EXPECT_TRUE(all_bytes(self->host, after.total, 0));
 	self->fd = fresh;
 }
 

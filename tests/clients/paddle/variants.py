@@ -27,6 +27,7 @@ check = SUITE.check
 check_since = SUITE.check_since
 
 MIB = 1 << 20
+EDU_BYTES = int(os.environ["PACCEL_EDU_BYTES"])
 NAIVE = {"FLAGS_allocator_strategy": "naive_best_fit"}
 
 
@@ -52,11 +53,11 @@ def recover(size):
 def naive():
     """An edu has no room for training with what this allocator keeps beside each tensor."""
     wanted = network.losses("cpu", 3)
-    for size in (64 * MIB, 4032):
+    for size in (64 * MIB, EDU_BYTES):
         number = card_of(size)
         paddle.set_device(f"accel:{number}")
         first_tensor(number)
-        if size > 4032:
+        if size > EDU_BYTES:
             near(network.losses(f"accel:{number}", 3), wanted)
         recover(size)
 
