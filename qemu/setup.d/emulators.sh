@@ -24,9 +24,9 @@ bare_apt() { # scratch, words...
 		-o Debug::NoLocking=1 -o APT::Install-Recommends=false "$@"
 }
 
-# Also tells what the archive has: the version of the package that would be installed.
+# The version of the package that would be installed.
 qemu_candidate() { # release
-	apt_cache policy -t "$1" "$qemu_package" -o APT::Default-Release="$1" |
+	apt_cache -o "APT::Default-Release=$1" policy "$qemu_package" |
 		awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'
 }
 
@@ -69,9 +69,9 @@ qemu_version_of() { # program: such as 10.0.13
 	"$1" --version | sed -nE '1s/^QEMU emulator version ([0-9.]+).*/\1/p'
 }
 
-# What goes into the name of a directory.
-qemu_key() { # version, version of the package
-	echo "$2-$(sha256sum <"$here/setup.d/emulators.sh" | cut -c1-8)"
+# What a directory is made from: the packages, and how they are unpacked.
+qemu_key() { # version of the package
+	echo "$1-$(declare -f unpack_qemu write_qemu_program | sha256sum | cut -c1-8)"
 }
 
 use_cached_qemu() { # version
@@ -85,7 +85,7 @@ use_cached_qemu() { # version
 # Asked as seldom as for a clean root: a month.
 fresh_qemu() { # version
 	complete "$cache/qemu/$1" && [ -n "$(find "$cache/qemu/$1/.complete" -mtime -30)" ] &&
-		[[ $(readlink "$cache/qemu/$1") == $(qemu_key "$1" '*') ]]
+		[[ $(readlink "$cache/qemu/$1") == $(qemu_key '*') ]]
 }
 
 setup_qemu() { # version
@@ -104,7 +104,7 @@ setup_qemu() { # version
 		use_cached_qemu "$version"
 		return
 	fi
-	key=$(qemu_key "$version" "${candidate#*:}")
+	key=$(qemu_key "${candidate#*:}")
 	if ! complete "$cache/qemu/$key"; then
 		say "QEMU $version: downloading and unpacking ${candidate#*:} (40 MB)"
 		scratch=$(scratch_dir "qemu-$version")
