@@ -13,8 +13,8 @@ from .kernel import cache_dir
 class Architecture:
     """`name` is Debian's. `cpus` has the CPU of an emulated guest for each clock. `image` is the kernel in a
     build tree. `ram_start` is the bus address of RAM, if RAM is one piece; 0: as on a PC. `edu_dma_bits` is the
-    width of bus addresses that an `edu` needs to reach RAM, if that is not its default. Below `build`, a folder
-    in build/, are the programs for its guests."""
+    width of bus addresses that an `edu` needs to reach RAM, if that is not its default. `dmi`: the kernel finds the
+    tables of DMI without EFI. Below `build`, a folder in build/, are the programs for its guests."""
 
     name: str
     machine_name: str
@@ -27,6 +27,7 @@ class Architecture:
     image: str
     build: str = ""
     tsc: bool = False
+    dmi: bool = False
     ram_start: int = 0
     edu_dma_bits: int = 0
     iommu_machine: str = ""
@@ -53,7 +54,7 @@ AMD64 = Architecture(
     # EFLAGS (seen in kmem_cache_alloc(): a debug trap for TF), so these CPUs do not have it.
     cpus={"virtual": "max,-cx16", "real": "max"},
     console="ttyS0", kernel_words=("random.trust_cpu=on", "tsc=reliable", "no_timer_check"),
-    image="arch/x86/boot/bzImage", tsc=True,
+    image="arch/x86/boot/bzImage", tsc=True, dmi=True,
     iommu_device=("-device", "intel-iommu"), iommu_words=("intel_iommu=on",))
 
 ARM64 = Architecture(

@@ -13,8 +13,9 @@ from .kernel import cache_dir
 class Emulator:
     """program, and `version` of it: three numbers."""
 
-    def __init__(self, program):
+    def __init__(self, program, architecture):
         self.program = program
+        self.architecture = architecture
 
     @functools.cached_property
     def version(self):
@@ -29,8 +30,9 @@ class Emulator:
 
     @property
     def edu_bytes(self):
-        """How much of an edu's memory DMA requests may include: the driver uses so much."""
-        return 4096 if self.version >= (9, 0, 0) else 4032
+        """How much of an edu's memory the driver uses: what DMA requests may include, if the driver can read
+        the version of the machine."""
+        return 4096 if self.version >= (9, 0, 0) and self.architecture.dmi else 4032
 
     def __str__(self):
         return "QEMU " + ".".join(map(str, self.version))
@@ -39,11 +41,11 @@ class Emulator:
 def find(name, architecture):
     """For `--qemu-version NAME`; without a name this machine's."""
     if not name:
-        return Emulator(architecture.qemu)
+        return Emulator(architecture.qemu, architecture)
     home = os.path.join(cache_dir(), "qemu", name)
     if "/" in name or not os.path.exists(os.path.join(home, ".complete")):
         raise RunnerError(f"QEMU {name} is not set up: run qemu/setup qemu {name}")
     program = os.path.join(os.path.realpath(home), architecture.qemu)
     if not os.path.exists(program):
         raise RunnerError(f"QEMU {name} is set up for other guests than those of {architecture.name}")
-    return Emulator(program)
+    return Emulator(program, architecture)
