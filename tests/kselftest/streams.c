@@ -551,6 +551,46 @@ TEST_F(streams, reader_sees_what_is_copied)
 	EXPECT_TRUE(reader.seen_between);
 }
 
+/* In another cache line than the first value. */
+#define SECOND 100
+/* In one submission: the driver then writes them in a row, and the reader comes in between. */
+#define PAIRS 32
+#define SUBMISSIONS 400
+
+static void *read_values(void *arg)
+{
+	struct reader *r = arg;
+	u64 second;
+
+	do {
+		second = __atomic_load_n(&r->results[SECOND], __ATOMIC_ACQUIRE);
+		if (r->results[0] < second)
+			r->bad_point = second;
+		r->seen_between |= second % PAIRS;
+	} while (second < r->last && !r->bad_point);
+	return NULL;
+}
+
+/* A reader of the second value sees the first, without a look at the page. */
+TEST_F(streams, values_are_written_in_order)
+{
+	struct reader reader = { .results = self->r.own, .last = SUBMISSIONS * PAIRS };
+	struct paccel_op ops[2 * PAIRS];
+
+	ASSERT_EQ(0, pthread_create(&reader.thread, NULL, read_values, &reader));
+	for (u64 point = 1, value = 1; point <= SUBMISSIONS; point++) {
+		for (int i = 0; i < 2 * PAIRS; i += 2, value++) {
+			ops[i] = op_write(&self->r.own[0], value);
+			ops[i + 1] = op_write(&self->r.own[SECOND], value);
+		}
+		ASSERT_EQ(point, _test_cmd_submit(self->r.fd, self->r.stream, ops,
+						  ARRAY_SIZE(ops)));
+	}
+	pthread_join(reader.thread, NULL);
+	EXPECT_EQ(0, reader.bad_point);
+	EXPECT_TRUE(reader.seen_between);
+}
+
 static void *submit_points(void *arg)
 {
 	struct rig *r = arg;
