@@ -38,5 +38,5 @@ complete() { [ -e "$1/.complete" ]; }
 
 refuse_to_fetch() { # what
 	[ -z "$no_install" ] || die "NO_INSTALL is set and $1 is not in $cache"
-	is_debian || die "$1 comes from Debian's archive and this is not Debian"
+	is_debian || die "$1 comes from Debian's archive and this is $(distribution_name); a container can be Debian, see Containerfile"
 }

@@ -40,12 +40,12 @@ declare -A package_sets=(
 	[record]='@run @pictures asciinema'
 )
 
-# A file or a command by which another distribution's equivalent is recognised, where it is not the
-# command of the package's name.
+# A file, a Python module or a command by which another distribution's equivalent is recognised, where it is
+# not the command of the package's name. Of several files one is enough.
 declare -A package_signs=(
 	[abigail-tools]=abidiff
 	[busybox-static]=busybox
-	[ca-certificates]=/etc/ssl/certs/ca-certificates.crt
+	[ca-certificates]='/etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt'
 	[chromium-driver]=chromedriver
 	[dpkg-dev]=dpkg-buildpackage
 	[e2fsprogs]=mkfs.ext4
@@ -61,17 +61,17 @@ declare -A package_signs=(
 	[libjson-c-dev]=/usr/include/json-c/json.h
 	[libssl-dev]=/usr/include/openssl/ssl.h
 	[liburing-dev]=/usr/include/liburing.h
-	[python3-breathe]=/usr/lib/python3/dist-packages/breathe/__init__.py
+	[python3-breathe]=python:breathe
 	[python3-dev]=python3-config
-	[python3-jsonschema]=/usr/lib/python3/dist-packages/jsonschema/__init__.py
-	[python3-myst-parser]=/usr/lib/python3/dist-packages/myst_parser/__init__.py
-	[python3-numpy]=/usr/lib/python3/dist-packages/numpy/__init__.py
+	[python3-jsonschema]=python:jsonschema
+	[python3-myst-parser]=python:myst_parser
+	[python3-numpy]=python:numpy
 	[python3-pip]=pip3
 	[python3-pytest]=pytest-3
-	[python3-pytest-xdist]=/usr/lib/python3/dist-packages/xdist/__init__.py
-	[python3-selenium]=/usr/lib/python3/dist-packages/selenium/__init__.py
-	[python3-sphinx]=/usr/lib/python3/dist-packages/sphinx/__init__.py
-	[python3-sphinx-rtd-theme]=/usr/lib/python3/dist-packages/sphinx_rtd_theme/__init__.py
+	[python3-pytest-xdist]=python:xdist
+	[python3-selenium]=python:selenium
+	[python3-sphinx]=python:sphinx
+	[python3-sphinx-rtd-theme]=python:sphinx_rtd_theme
 	[python3-venv]=python3
 	[qemu-system-arm]=qemu-system-aarch64
 	[qemu-system-x86]=qemu-system-x86_64
@@ -103,8 +103,6 @@ print_packages() { # set...
 	done | sort -u
 }
 
-is_debian() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
-
 # Prints what stands before a command that needs root, fails if there is no way.
 root_prefix() {
 	if [ "$(id -u)" -eq 0 ]; then
@@ -133,18 +131,31 @@ quietly() { # command...
 	return $status
 }
 
+has_dpkg() { [[ $(distribution) =~ ^(debian|ubuntu)$ ]] && command -v dpkg-query >/dev/null; }
+
 installed_packages() {
-	! is_debian || dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p'
+	! has_dpkg || dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p'
+}
+
+has_sign() { # one of package_signs
+	local file
+	case $1 in
+	python:*) /usr/bin/python3 -c "import ${1#*:}" 2>/dev/null ;;
+	/*)
+		for file in $1; do
+			[ ! -e "$file" ] || return 0
+		done
+		return 1
+		;;
+	*) command -v "$1" >/dev/null ;;
+	esac
 }
 
 have_package() { # list of installed ones, package
-	local installed=$1 sign=${package_signs[$2]:-$2}
-	if is_debian; then
-		grep -qxF -- "$2" <<<"$installed"
-	elif [ "${sign#/}" != "$sign" ]; then
-		[ -e "$sign" ]
+	if has_dpkg; then
+		grep -qxF -- "$(own_package "$2")" <<<"$1"
 	else
-		command -v "$sign" >/dev/null
+		has_sign "${package_signs[$2]:-$2}"
 	fi
 }
 
@@ -159,7 +170,9 @@ missing_packages() { # package...
 # Ends the program where it may not or cannot install.
 check_install() { # packages
 	if ! is_debian; then
-		die "this is not Debian, install the equivalents of: $1"
+		# shellcheck disable=SC2086 # a list of words
+		advise_install $1
+		exit 1
 	elif [ -n "$no_install" ]; then
 		die "NO_INSTALL is set and these packages are missing: $1"
 	elif ! root_prefix >/dev/null; then

@@ -406,7 +406,7 @@ def test_setup_packages_that_cannot_be_installed():
     names = " ".join(package_set("run"))
     result = install("run", 100)
     equal(result.returncode, 1)
-    contains(result.stderr, f"apt-get install -q -y --no-install-recommends {names}\n")
+    contains(result.stderr, f"apt-get install {names} -q -y --no-install-recommends\n")
     contains(result.stderr, f"apt-get could not install: {names}\n")
 
 
