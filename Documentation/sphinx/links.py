@@ -33,31 +33,34 @@ class TreeLinks(SphinxTransform):
     default_priority = 300
 
     def apply(self, **_):
-        page = os.path.dirname(self.env.doc2path(self.env.docname))
         for node in list(self.document.findall(addnodes.download_reference)) + \
                 list(self.document.findall(addnodes.pending_xref)):
-            target = node["reftarget"].partition("#")[0]
+            target, _, anchor = node["reftarget"].partition("#")
             # A page, for MyST 4: relative to the sources, and without its suffix.
             if node.get("refdomain") == "doc" and node["reftype"] == "myst":
-                self.replace(node, os.path.join(self.env.srcdir, target + ".md"))
+                self.replace(node, os.path.join(self.env.srcdir, target + ".md"), node.get("reftargetid") or "")
             elif not node.get("refdomain") and target:
-                self.replace(node, os.path.join(page, target))
+                # Of a file that a page includes, the links are relative to that file.
+                self.replace(node, os.path.join(os.path.dirname(node.source), target), anchor)
 
-    def replace(self, node, target):
+    def replace(self, node, target, anchor):
         top = os.path.dirname(self.env.srcdir)
         path = os.path.relpath(target, top)
         docname = os.path.splitext(os.path.relpath(target, self.env.srcdir))[0]
         if not os.path.exists(target):
             return
-        if path in INSTEAD and INSTEAD[path] in self.env.found_docs:
+        if path in INSTEAD:
             page = INSTEAD[path]
-        elif docname in self.env.found_docs:
+        elif docname in self.env.found_docs and node.source == self.env.doc2path(self.env.docname):
+            # Sphinx knows it.
             return
+        elif docname in self.env.found_docs:
+            page = docname
         else:
             self.env.metadata[self.env.docname].setdefault("tree_links", []).append(path)
-            page = page_of(path)
-        link = nodes.reference("", "", internal=True,
-                               refuri=self.app.builder.get_relative_uri(self.env.docname, page))
+            page, anchor = page_of(path), ""
+        uri = self.app.builder.get_relative_uri(self.env.docname, page) + (anchor and f"#{anchor}")
+        link = nodes.reference("", "", internal=True, refuri=uri)
         link += nodes.inline("", "", *node.children[0].children)
         node.replace_self(link)
 

@@ -23,7 +23,7 @@ declare -A package_sets=(
 	[pytest]='python3-jsonschema python3-numpy python3-pytest python3-pytest-xdist'
 	[static]='clang cpio git perl shellcheck sparse'
 
-	[html]='@module @tool @programs doxygen graphviz mandoc python3-breathe python3-myst-parser python3-sphinx python3-sphinx-rtd-theme'
+	[html]='@module @tool @programs doxygen mandoc python3-breathe python3-myst-parser python3-sphinx python3-sphinx-rtd-theme'
 	[site]='@html chromium chromium-driver @pytest python3-selenium'
 
 	[run]='@guest @module @tool'
