@@ -17,7 +17,8 @@ Documentation/pictures/%.svg: Documentation/pictures/%.dot
 Documentation/pictures/make-run.svg: Documentation/pictures/make-run.cast Documentation/pictures/cast-to-svg
 	$(call step,SVG)Documentation/pictures/cast-to-svg $< >$@
 
+# Without KVM, so that the clock of the guest does not depend on the machine.
 record: $(MODULE) tools
-	env -u MAKELEVEL -u MAKEFLAGS asciinema rec --quiet --overwrite --cols 86 --rows 40 --title 'make run' \
-		--command 'make run' Documentation/pictures/make-run.cast
+	env -u MAKELEVEL -u MAKEFLAGS PACCEL_ACCEL=tcg asciinema rec --quiet --overwrite --cols 86 --rows 40 \
+		--title 'make run' --command 'make run' Documentation/pictures/make-run.cast
 	@$(MAKE) --no-print-directory pictures

@@ -13,11 +13,13 @@ from markdown import pages
 
 HOST, GUEST = "$ ", "# "
 
-# What differs from run to run: speeds, times left, and requests, which include those of scrubbing.
+# What differs from run to run or from machine to machine: speeds, times left, requests, which include
+# those of scrubbing, the QEMU, and what is built.
 VOLATILE = (
     (re.compile(r"\d[\d.]* ([KMGT]i)?B/s"), "SPEED"),
     (re.compile(r"\d+:\d\d left"), "TIME left"),
     (re.compile(r"^DMA requests .*", re.M), "DMA requests"),
+    (re.compile(r"^guest: QEMU .*", re.M), "guest"),
     (re.compile(r"^  (?:MODULE|CC|LD|AR|GEN) .*\n", re.M), ""),
     (re.compile(r"[ \t]+$", re.M), ""),
 )
