@@ -193,6 +193,15 @@ def test_bad_session_is_found(output, good):
     assert (command.run(TOP) == "") == good
 
 
+@pytest.mark.parametrize("printed, good", [
+    ("4096 B\n", True), ("  4096 B\n", False), ("4096 C\n", False),
+    ("[##..]  50 %\n[####] 100 %\n4032 B\n", False)], ids=["size", "blanks", "word", "progress"])
+def test_session_with_a_larger_edu(printed, good):
+    command = sessions.Command("page.md:1", f"printf '{printed}'")
+    command.output = "4032 B\n"
+    assert (command.run(TOP, 4096) == "") == good
+
+
 def test_sessions_of_a_page(tmp_path):
     (tmp_path / "Documentation").mkdir()
     (tmp_path / "README.md").write_text("```console\n$ a\nb\nc\n# d\n$ e\nf\n```\n")
