@@ -26,14 +26,14 @@ RING_ENGINES = 4
 
 
 class Card:
-    """A card on a root port of its own, and what QEMU is told about it."""
+    """A device on a root port of its own, and what QEMU is told about it."""
 
     def __init__(self, index, driver, properties):
         self.id = f"card{index}"
         self.bus = f"rp{index}"
         self.slot = index + 1
         self.properties = {"driver": driver, "id": self.id, "bus": self.bus, **properties}
-        # Of a ring card: the process and its socket, once it runs, and QEMU's name for that.
+        # Of a ring device: the process and its socket, once it runs, and QEMU's name for that.
         self.ring = None
         self.socket = None
         self.channel = f"{self.id}-process"
@@ -48,7 +48,7 @@ class Card:
 
 
 class RingGroup:
-    """The cards of one `--card ring`: they share a process, and are each other's peers."""
+    """The devices of one `--card ring`: they share a process, and are each other's peers."""
 
     def __init__(self, spec, options):
         unknown = sorted(set(options) - set(RING_OPTIONS))
@@ -94,7 +94,7 @@ def edu_properties(options):
 
 
 def make_cards(options):
-    """All cards, and the groups of ring cards."""
+    """All devices, and the groups of ring devices."""
     cards, rings = [], []
     for spec in options.card:
         kind, _, rest = spec.partition(",")

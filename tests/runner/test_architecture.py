@@ -20,7 +20,7 @@ def parse(*words):
 def edu_of(*words):
     """The width of bus addresses of an edu, as QEMU and as the driver get it."""
     parsed = parse("--card", "edu", *words)
-    return parsed.cards[0].properties.get("dma_mask"), parsed.module.split()
+    return options.edu_properties(parsed).get("dma_mask"), parsed.module.split()
 
 
 @pytest.mark.parametrize("name, found", [
@@ -37,7 +37,7 @@ def write_image(path, text):
 
 def test_architecture_of_a_path(tmp_path):
     image = f"{tmp_path}/Image"
-    write_image(image, b"Linux version 6.12.1-own (somebody) #1 SMP\n")
+    write_image(image, b"Linux version 6.12.1-own (builder) #1 SMP\n")
     assert architecture.of_kernel(image).name == "arm64"
     assert kernel.image_version(image) == "6.12.1-own"
     os.makedirs(f"{tmp_path}/arch/arm64/boot")
