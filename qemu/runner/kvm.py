@@ -10,6 +10,7 @@ the cache until the host boots again or loads another KVM module.
 import ctypes
 import fcntl
 import functools
+import glob
 import hashlib
 import mmap
 import os
@@ -153,10 +154,11 @@ def _ask(command):
 
 
 def _key():
-    """What the answer depends on: this boot of the host, its KVM modules, and the probe."""
+    """What the answer depends on: this boot of the host, its KVM modules, and the probe. A system in a folder
+    may have no /sys."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot = file.read().strip()
-    modules = sorted(name for name in os.listdir("/sys/module") if name.startswith("kvm"))
+    modules = sorted(map(os.path.basename, glob.glob("/sys/module/kvm*")))
     with open(__file__, "rb") as file:
         own = hashlib.sha256(file.read()).hexdigest()[:16]
     return " ".join([boot, own, *modules])

@@ -114,3 +114,14 @@ def test_what_follows_from_the_answer(obstacle, clock, words, monkeypatch):
 
 def test_the_environment_takes_the_place_of_the_probe():
     failed(run("true", env={**os.environ, "PACCEL_ACCEL": "xen"}), FAILED, "PACCEL_ACCEL=xen: kvm, tcg, or nothing")
+
+
+@X86
+def test_a_system_without_sys(kept, monkeypatch):
+    """As in a folder that is entered by chroot."""
+    monkeypatch.setattr(kvm.glob, "glob", lambda pattern: [])
+    monkeypatch.setattr(kvm.os, "listdir", None)
+    left = answers(monkeypatch, None)
+    for _ in range(2):
+        assert kvm.obstacle_of("/dev/null", kept) is None
+    equal(left, [])
