@@ -3,8 +3,8 @@
 
 /dev/kvm and the flags in /proc/cpuinfo do not answer that: where the host is itself a guest, KVM may emulate
 each instruction in software, and a kernel then needs hours to boot. So a probe runs a small program as a guest,
-in 64-bit mode as a kernel, in a process of its own. It needs about 20 ms where KVM works. The answer is kept in
-the cache until the host boots again or loads another KVM module.
+in 64-bit mode as a kernel, in a process of its own. A CPU executes it in about 10 ms. The answer is kept in the
+cache until the host boots again or loads another KVM module.
 """
 
 import ctypes
