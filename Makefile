@@ -52,7 +52,7 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 GOALS := $(filter-out help clean versions,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
 RUN_GOALS := all lib tools ringdev man run shell install install-module sbom run-paddle check-paddle check-paddle-all check-torch $(MODULE)
-OWN_SETS := check-quick check-full coverage fuzz bench html pictures record arm64 deb rpm
+OWN_SETS := check-quick check-full coverage fuzz bench html pictures record arm64 deb rpm wheels
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
 	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
 export PACKAGE_SETS
@@ -70,7 +70,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs html pictures record man run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian check-upstream \
-	versions run-paddle bench bench-pool coverage abi sbom install install-module deb rpm clean FORCE
+	versions run-paddle bench bench-pool coverage abi sbom wheels install install-module deb rpm clean FORCE
 
 all: $(MODULE) lib tools ringdev man ## driver for 6.12, library, tools and man pages
 
@@ -199,6 +199,9 @@ check-upstream: $(MODULE) lib tools ringdev ## SUNDIALS' own tests of memory hel
 
 abi: ## renews the records of the binary interfaces in tests/abi
 	@tests/abi/run --renew
+
+wheels: ## source archive and wheels of the Python packages, in build/wheels
+	@packaging/make-wheels $(BUILD)/wheels
 
 sbom: $(MODULE) lib tools ## what the build is made of and needs at run time, in SPDX: build/sbom.spdx.json
 	@packaging/make-sbom $(BUILD)/lib/libaccel*.so.$(LIB_SOVERSION) $(BUILD)/tools/accelctl $(MODULE) \

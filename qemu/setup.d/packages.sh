@@ -34,6 +34,7 @@ declare -A package_sets=(
 	[coverage]='@check gcovr'
 	[deb]='dpkg-dev git'
 	[rpm]='git libdrm-dev python3-dev rpm @module @tool'
+	[wheels]='gcc libc6-dev make @client python3-dev python3-venv'
 	[fuzz]='@run @programs @kernel'
 	[bench]='@run @programs @disk'
 	[pictures]='graphviz'

@@ -10,6 +10,7 @@ versions() {
 	echo "lib/rules.mk $(make -s -f lib/rules.mk --eval 'print: ; @echo $(LIB_VERSION)' print)"
 	# shellcheck disable=SC2016
 	echo "kernel/Kbuild $(make -s -f kernel/Kbuild src=kernel --eval 'print: ; @echo $(PACCEL_VERSION)' print)"
+	echo "packaging/version $(packaging/version)"
 	for path in lib/*/setup.py; do
 		# The function alone: setuptools may not be installed.
 		echo "$path $(python3 -c '
