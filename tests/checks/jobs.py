@@ -274,7 +274,7 @@ JOBS = [
     # The README's first command on a clean Debian.
     host("fresh-debian-12", "full", "tests/setup/fresh-debian bookworm", setup=("root bookworm",)),
     host("fresh-debian-13", "full", "tests/setup/fresh-debian trixie", setup=("root trixie",)),
-    host("container", "full", "tests/setup/container", setup=("root bookworm",)),
+    host("container", "full", "tests/setup/container", setup=("root bookworm",), limit=3600),
     # Needs Python's package index.
     host("python-packages", "full", "tests/setup/python-packages"),
     # The modules, with each series of kernels that a release and its backports have.
