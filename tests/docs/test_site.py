@@ -3,14 +3,19 @@
 
 import contextlib
 import functools
+import glob
 import http.server
 import json
 import os
+import re
 import threading
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 import pytest
+
+import manual
+from contract import read
 
 selenium = pytest.importorskip("selenium")
 
@@ -24,6 +29,7 @@ SITE = os.path.join(TOP, os.environ.get("BUILD") or "build", "html")
 PAGES = sorted(os.path.relpath(os.path.join(folder, name), SITE)
                for folder, _, names in os.walk(SITE) for name in names if name.endswith(".html"))
 WIDTHS = (400, 1280)
+DETAIL = re.compile(r"^namespace detail \{.*?^\} // namespace detail", re.MULTILINE | re.DOTALL)
 # Against hangs only.
 LIMIT = 20
 
@@ -120,6 +126,32 @@ def test_every_page_is_linked():
         seen |= todo
         todo = {target for path in todo for target, _ in targets(path) if target in PAGES} - seen
     assert sorted(seen) == PAGES
+
+
+def declared():
+    """(name, part of an anchor) of what the headers and modules declare."""
+    for path in glob.glob(f"{TOP}/include/accel/*.h") + glob.glob(f"{TOP}/lib/acl/include/acl/acl*.h") + \
+            glob.glob(f"{TOP}/include/uapi/linux/*.h"):
+        code = manual.COMMENT.sub("", read(TOP, path))
+        for name in manual.FUNCTION.findall(code) + re.findall(r"^(?:struct|enum) (\w+) \{", code, re.M):
+            if name != "__attribute__":
+                yield name, f"c.{name}"
+    for path in glob.glob(f"{TOP}/include/accel/*.hpp"):
+        for name in re.findall(r"^class (\w+)", DETAIL.sub("", read(TOP, path)), re.M):
+            yield name, f"5accel{len(name)}{name}E"
+    for module, stub in (("accel", "accel/__init__.pyi"), ("acl", "acl/__init__.pyi"), ("acl.rt", "acl/rt.pyi")):
+        for name in re.findall(r"^(?:def|class) ([a-zA-Z]\w*)", read(TOP, f"lib/python/{stub}"), re.M):
+            yield name, f"{module}.{name}"
+
+
+def test_the_reference_is_complete():
+    anchors = [anchor for path in PAGES if path.startswith("reference/") for anchor in page_at(path).anchors
+               # Names of C++ have three, for old links.
+               if not anchor.startswith(("_CPPv2", "_CPPv3"))]
+    text = "\n".join(anchors + [""])
+    names = list(declared())
+    assert len(names) > 300
+    assert not [name for name, anchor in names if f"{anchor}\n" not in text]
 
 
 # --- in the browser ------------------------------------------------------------------------------
