@@ -156,7 +156,7 @@ without_driver() {
 # a quota of four granules.
 set -- /sys/class/paccel/*
 case $(cat "$1/backend") in
-edu) card=edu memory=$PACCEL_EDU_BYTES shown="$PACCEL_EDU_BYTES B" granule=64 block=$PACCEL_EDU_BYTES quota_piece=126 ;;
+edu) card=edu memory=$PACCEL_EDU_BYTES shown="$PACCEL_EDU_BYTES B" granule=64 block=$PACCEL_EDU_BYTES quota_piece=$((PACCEL_EDU_BYTES / 32)) ;;
 ring) card=ring memory=15728640 shown='15\.0 MiB' granule=4096 block=8388608 quota_piece=8192 ;;
 esac
 head -c 2500 /dev/urandom > "$work/file"
