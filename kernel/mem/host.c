@@ -7,6 +7,7 @@
  * notifier only marks the range: it does not sleep and does not wait for the device.
  */
 #include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
@@ -124,19 +125,18 @@ static int host_charge_counter(atomic_long_t *counter, unsigned long others, uns
  */
 static int host_try_charge(struct paccel_host *host, unsigned long pages, bool own)
 {
-	struct user_struct *user = current_user();
 	int ret;
 
 	ret = host_charge_counter(&host->mm->pinned_vm, READ_ONCE(host->mm->locked_vm), pages);
 	if (ret)
 		return ret;
-	if (own && host_charge_counter(&user->locked_vm, 0, pages)) {
+	if (own && host_charge_counter(&current_user()->locked_vm, 0, pages)) {
 		atomic64_sub(pages, &host->mm->pinned_vm);
 		return -ENOMEM;
 	}
 	host->charged = pages;
 	if (own)
-		host->payer = get_uid(user);
+		host->payer = get_current_cred();
 	return 0;
 }
 
@@ -165,8 +165,8 @@ static void host_release(struct kref *ref)
 		paccel_host_put(host->lender);
 	atomic64_sub(host->charged, &host->mm->pinned_vm);
 	if (host->payer) {
-		atomic_long_sub(host->charged, &host->payer->locked_vm);
-		free_uid(host->payer);
+		atomic_long_sub(host->charged, &host->payer->user->locked_vm);
+		put_cred(host->payer);
 	}
 	mmdrop(host->mm);
 	kfree(host);

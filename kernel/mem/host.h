@@ -14,7 +14,7 @@
 
 struct mm_struct;
 struct paccel_ctx;
-struct user_struct;
+struct cred;
 struct vm_area_struct;
 
 #define PACCEL_MAX_HOST_BYTES	SZ_4G	/* of one range */
@@ -29,8 +29,9 @@ struct vm_area_struct;
  * @pages: the pages
  * @lender: PACCEL_PAGES_LENT: the range that owns @pages, a counted reference; else NULL
  * @mm: address space of the range, charged for the pages; an mmgrab() reference
- * @charged: pages charged to @mm, and to @payer if there is one
- * @payer: HOST_ALLOC memory: the user that is charged, else NULL
+ * @charged: pages charged to @mm, and to the user of @payer if there is one
+ * @payer: HOST_ALLOC memory: credentials with the user that is charged, else NULL. They hold the
+ *	user: free_uid() is not exported by older releases of 6.1
  * @notifier: watches registered memory of the process
  * @watched: @notifier is inserted
  * @own: HOST_ALLOC memory, in ctx->cookies
@@ -50,7 +51,7 @@ struct paccel_host {
 	struct paccel_host *lender;
 	struct mm_struct *mm;
 	unsigned long charged;
-	struct user_struct *payer;
+	const struct cred *payer;
 	struct mmu_interval_notifier notifier;
 	bool watched;
 	bool own;
