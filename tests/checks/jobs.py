@@ -275,6 +275,10 @@ JOBS = [
     host("fresh-debian-12", "full", "tests/setup/fresh-debian bookworm", setup=("root bookworm",)),
     host("fresh-debian-13", "full", "tests/setup/fresh-debian trixie", setup=("root trixie",)),
     host("container", "full", "tests/setup/container", setup=("root bookworm",), limit=3600),
+    # The Debian packages are built, installed, used in a guest that boots from them, and removed.
+    host("packages-debian-12", "full", "tests/setup/packages bookworm", setup=("root bookworm",), limit=5400),
+    host("packages-debian-13", "full", "tests/setup/packages trixie", setup=("root trixie",), limit=5400),
+    host("packages-rpm", "full", "tests/setup/rpm-packages", setup=("root trixie",)),
     # Needs Python's package index.
     host("python-packages", "full", "tests/setup/python-packages"),
     # The modules, with each series of kernels that a release and its backports have.

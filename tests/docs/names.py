@@ -9,7 +9,7 @@ import subprocess
 from markdown import pages
 
 # Absolute paths that exist on every Linux system, or that a page tells the reader to make.
-SYSTEM = ("/dev", "/etc", "/lib", "/proc", "/sys", "/tmp", "/run", "/usr")
+SYSTEM = ("/dev", "/etc", "/lib", "/proc", "/sys", "/tmp", "/run", "/usr", "/var")
 
 PATH = re.compile(r"[\w.*-]+(/[\w.*-]+)+/?$|[\w-]+/$|(Makefile|README\.md)$")
 ABSOLUTE = re.compile(r"(?<![\w.~}:/])/[a-z]\w*(?=/\w)")
