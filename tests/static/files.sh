@@ -55,6 +55,10 @@ check_licences() {
 	return $wrong
 }
 
+check_maintainers() {
+	files | python3 tests/static/maintainers.py MAINTAINERS
+}
+
 # Lines with words that a reader has to decode, per file. What stands there already is in
 # words-allowed.txt, and may only become less: `tests/static/allow-words` writes it anew. The names
 # --card and CARD= are exempt.
