@@ -69,8 +69,8 @@ def _read_prose(page, number, line):
 
 
 def pages(top):
-    """README.md and every page below Documentation."""
-    paths = ["README.md"]
+    """The pages at the top, and every page below Documentation. The changelog has names that are gone."""
+    paths = [path for path in ("README.md", "CONTRIBUTING.md", "SECURITY.md") if os.path.exists(os.path.join(top, path))]
     for folder, _, names in os.walk(os.path.join(top, "Documentation")):
         paths += [os.path.relpath(os.path.join(folder, name), top)
                   for name in names if name.endswith(".md")]
