@@ -22,13 +22,6 @@ exec(compile(ast.Module([function], []), sys.argv[1], "exec"), names)
 print(names["version"]())' "$path")"
 	done
 	echo "CHANGELOG.md $(sed -n 's/^## \[\(.*\)\].*/\1/p' CHANGELOG.md | head -n 1)"
-	# The version of the packaging, which follows the last dash, and a suffix of a snapshot are not in the header.
-	for path in $(files packaging/debian/changelog); do
-		echo "$path $(sed -nE '1s/^[^(]*\(([^~+)-]*)[^)]*\).*/\1/p' "$path")"
-	done
-	for path in $(files 'packaging/*.spec'); do
-		echo "$path $(sed -n 's/^Version:[[:space:]]*//p' "$path")"
-	done
 }
 
 check_one_version() {
