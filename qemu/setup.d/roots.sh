@@ -48,7 +48,7 @@ setup_root() { # release
 # replaced by a newer one.
 setup_builder() { # release
 	local scratch mirror
-	[ "$(id -u)" -eq 0 ] || cannot_have "modules that a Debian $1 has to build are built by root only"
+	[ "$(id -u)" -eq 0 ] || cannot_have "modules for this kernel are built in a Debian $1, which root only makes and enters"
 	! complete "$cache/builder/$1" || return 0
 	prepare_bootstrap "a Debian $1 that builds modules"
 	say "Debian $1: downloading and installing its compiler"

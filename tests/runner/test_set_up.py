@@ -412,7 +412,7 @@ def test_setup_packages_that_cannot_be_installed():
 
 def test_setup_no_install_only_names():
     with tempfile.TemporaryDirectory() as cache:
-        for item in (["kernel", "6.12"], ["kernel", "debug"], ["source"], ["clang-tree"],
+        for item in (["kernel", "6.12"], ["kernel", "newest"], ["kernel", "debug"], ["source"], ["clang-tree"],
                      ["paddle", "3.3.1"], ["sundials", "7.6.0"], ["sundials"]):
             result = setup(cache, *item, NO_INSTALL="1")
             equal(result.returncode, 1)
