@@ -65,7 +65,7 @@ class Cpp(SphinxDirective):
         for _, directive, name, title in sorted(self.entities(), key=lambda entity: entity[0]):
             if title:
                 lines += [title, "^" * len(title), ""]
-            lines += [f".. {directive}:: {name}", *(["   :members:"] if title else []), ""]
+            lines += [f".. {directive}:: {name}", *(["   :members:", "   :undoc-members:"] if title else []), ""]
         self.state_machine.insert_input(lines, self.arguments[0])
         return []
 

@@ -29,7 +29,11 @@ SITE = os.path.join(TOP, os.environ.get("BUILD") or "build", "html")
 PAGES = sorted(os.path.relpath(os.path.join(folder, name), SITE)
                for folder, _, names in os.walk(SITE) for name in names if name.endswith(".html"))
 WIDTHS = (400, 1280)
+# Of headers for C++.
 DETAIL = re.compile(r"^namespace detail \{.*?^\} // namespace detail", re.MULTILINE | re.DOTALL)
+PRIVATE = re.compile(r"^(?:private|protected):.*?^\};", re.MULTILINE | re.DOTALL)
+MEMBER = re.compile(r"^(?:inline |\t(?!friend|static|template|return|throw|detail|[\t:*]))[^(=\n]*?\b(?!operator)(\w+)\((?!\w+\) = delete)",
+                    re.MULTILINE)
 # Against hangs only.
 LIMIT = 20
 
@@ -135,13 +139,18 @@ def declared():
         code = manual.COMMENT.sub("", read(TOP, path))
         for name in manual.FUNCTION.findall(code) + re.findall(r"^(?:struct|enum) (\w+) \{", code, re.M):
             if name != "__attribute__":
-                yield name, f"c.{name}"
+                yield name, f"c.{name}\n"
     for path in glob.glob(f"{TOP}/include/accel/*.hpp"):
-        for name in re.findall(r"^class (\w+)", DETAIL.sub("", read(TOP, path)), re.M):
-            yield name, f"5accel{len(name)}{name}E"
+        code = PRIVATE.sub("", DETAIL.sub("", manual.COMMENT.sub("", read(TOP, path))))
+        for name in re.findall(r"^class (\w+)", code, re.M):
+            yield name, f"5accel{len(name)}{name}E\n"
+        for name in set(MEMBER.findall(code)):
+            yield name, f"{len(name)}{name}E"
+    # The base class of all resources, the only one of `detail`.
+    yield "allocate", "6detail9allocator8allocateE"
     for module, stub in (("accel", "accel/__init__.pyi"), ("acl", "acl/__init__.pyi"), ("acl.rt", "acl/rt.pyi")):
         for name in re.findall(r"^(?:def|class) ([a-zA-Z]\w*)", read(TOP, f"lib/python/{stub}"), re.M):
-            yield name, f"{module}.{name}"
+            yield name, f"{module}.{name}\n"
 
 
 def test_the_reference_is_complete():
@@ -151,7 +160,7 @@ def test_the_reference_is_complete():
     text = "\n".join(anchors + [""])
     names = list(declared())
     assert len(names) > 300
-    assert not [name for name, anchor in names if f"{anchor}\n" not in text]
+    assert [name for name, anchor in names if anchor not in text] == []
 
 
 # --- in the browser ------------------------------------------------------------------------------
