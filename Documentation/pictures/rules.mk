@@ -12,7 +12,7 @@ pictures: $(PICTURES:%=%.svg) Documentation/pictures/make-run.svg
 # differs from release to release.
 Documentation/pictures/%.svg: Documentation/pictures/%.dot
 	$(call step,NEATO)neato -Tsvg $< | sed -e '/^<!.*>$$/d' -e '/^<!/,/>$$/d' \
-		-e "\$$a <!-- SPDX-License-Identifier: MIT, $(<F) $$(sha256sum <$< | cut -c-64) -->" >$@
+		-e "\$$a <!-- Made of $(<F) $$(sha256sum <$< | cut -c-64) -->" >$@
 
 Documentation/pictures/make-run.svg: Documentation/pictures/make-run.cast Documentation/pictures/cast-to-svg
 	$(call step,SVG)Documentation/pictures/cast-to-svg $< >$@
