@@ -273,11 +273,7 @@ class Machine:
         words += disk.arguments(options.disks)
         # Cards are complete before the guest runs.
         words += ["-S"] + Room.arguments(self.quiet) if self.rings else []
-        for card in options.cards:
-            if card.socket:
-                words += ["-chardev", f"socket,id={card.channel},path={card.socket},abstract=on"]
-            words += ["-device", card.port_argument(), "-device", card.device_argument()]
-        return words + shlex.split(options.qemu)
+        return words + card_arguments(options) + shlex.split(options.qemu)
 
     def _memory(self):
         if not self.rings:
@@ -313,6 +309,15 @@ class Machine:
         self.end()
         for channel in self.channels.values():
             channel.close()
+
+
+def card_arguments(options):
+    words = []
+    for card in options.cards:
+        if card.socket:
+            words += ["-chardev", f"socket,id={card.channel},path={card.socket},abstract=on"]
+        words += ["-device", card.port_argument(), "-device", card.device_argument()]
+    return words
 
 
 def kernel_command_line(options):
