@@ -19,11 +19,13 @@
 namespace accel __attribute__((visibility("default"))) {
 
 /**
- * Bytes that are not initialised. All is done on the stream that is given last, and nothing waits for
- * the one before. A call that throws has changed nothing but the stream, unless a pool has found damage
- * (ACCEL_POOL_DEBUG): then it is done. Not thread-safe.
+ * A block of bytes, not initialised. Allocations, copies and deallocations are queued on the stream
+ * that was given last, without a wait for the stream before it. A call that throws has changed
+ * nothing but the stream, unless a pool has detected damage (ACCEL_POOL_DEBUG): then the operation
+ * was done. Not thread-safe.
  *
- * The device that is current when a buffer is made, is so again whenever its resource is asked.
+ * The device that was current when the buffer was constructed is current during calls of its
+ * resource.
  */
 class device_buffer {
 public:
@@ -43,9 +45,9 @@ public:
 	}
 
 	/*
-	 * @source is host or device memory, at any address. It has to stay as it is until the copy has
-	 * ended, unless it is pageable. Throws logic_error if it is null, and device_error if the copy
-	 * fails, too.
+	 * @source is host or device memory, at any address. Unless it is pageable, it must not
+	 * change until the copy has ended. Throws logic_error if @source is null, device_error if
+	 * the copy fails, and the exceptions of the constructor without @source.
 	 */
 	device_buffer(const void *source, std::size_t size, stream_view stream,
 		      any_resource mr = get_current_device_resource())
@@ -62,7 +64,7 @@ public:
 		fill_from(source);
 	}
 
-	/* What is in use, not what is reserved. The resource is the current one, not that of @other. */
+	/* Copies size() bytes, not capacity(), into memory of the current resource, not that of @other. */
 	device_buffer(const device_buffer &other, stream_view stream,
 		      any_resource mr = get_current_device_resource())
 		: mr_{std::move(mr)}
@@ -70,7 +72,7 @@ public:
 		create(other.size(), other.alignment(), stream);
 		fill_from(other.data());
 	}
-	/* Not without a stream. */
+	/* A copy needs a stream. */
 	device_buffer(const device_buffer &) = delete;
 	device_buffer &operator=(const device_buffer &) = delete;
 
@@ -78,7 +80,7 @@ public:
 	{
 		take(other);
 	}
-	/* What it had is freed on its own stream. */
+	/* The memory that this buffer had is freed on its own stream. */
 	device_buffer &operator=(device_buffer &&other) noexcept
 	{
 		if (this == &other)
@@ -110,13 +112,13 @@ public:
 	std::size_t size() const noexcept { return buffer_.size; }
 	std::int64_t ssize() const noexcept { return static_cast<std::int64_t>(buffer_.size); }
 	bool is_empty() const noexcept { return !buffer_.size; }
-	/* Exactly what was asked for. */
+	/* The size in bytes that was requested. */
 	std::size_t capacity() const noexcept { return buffer_.capacity; }
 	std::size_t alignment() const noexcept { return buffer_.alignment; }
 	stream_view stream() const noexcept { return stream_view{buffer_.stream}; }
-	/* What is freed next, is freed there. */
+	/* The stream of the next deallocation. */
 	void set_stream(stream_view stream) noexcept { accel_buffer_set_stream(&buffer_, stream); }
-	/* Lives as long as this buffer has it. */
+	/* The buffer keeps the resource alive. */
 	resource_ref memory_resource() const noexcept { return mr_; }
 
 private:
@@ -138,7 +140,7 @@ private:
 		});
 	}
 
-	/* In a constructor: nobody else would free it. */
+	/* Called by constructors: after an exception there the destructor does not run. */
 	void fill_from(const void *source)
 	{
 		int err = 0;

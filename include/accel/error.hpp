@@ -15,7 +15,7 @@
 /* Shared objects compiled with -fvisibility=hidden share exceptions and current resources. */
 namespace accel __attribute__((visibility("default"))) {
 
-/* A call that can never be right, such as a copy from a null pointer. */
+/* An invalid call, such as a copy from a null pointer. */
 class logic_error : public std::logic_error {
 public:
 	using std::logic_error::logic_error;
@@ -31,7 +31,7 @@ public:
 	using std::invalid_argument::invalid_argument;
 };
 
-/* There is no such memory to be had. */
+/* An allocation has failed. */
 class bad_alloc : public std::bad_alloc {
 public:
 	explicit bad_alloc(const char *message) : what_{std::string{"bad_alloc: "} + message} {}
@@ -43,7 +43,7 @@ private:
 	std::string what_;
 };
 
-/* There is none now: with some freed there might be. */
+/* No memory is free now. The allocation can succeed after a deallocation. */
 class out_of_memory : public bad_alloc {
 public:
 	explicit out_of_memory(const char *message)
@@ -51,14 +51,14 @@ public:
 	explicit out_of_memory(const std::string &message) : out_of_memory{message.c_str()} {}
 };
 
-/* A device, a copy or a stream has failed. */
+/* A device, a copy or a stream has an error. */
 class device_error : public std::runtime_error {
 public:
 	explicit device_error(const char *message) : std::runtime_error{message} {}
 	explicit device_error(const std::string &message) : std::runtime_error{message} {}
 	device_error(int err, const std::string &message) : std::runtime_error{message}, err_{err} {}
 
-	/* The negative errno of libaccel, 0 if it was none of its calls. */
+	/* The negative errno of libaccel; 0 if the error is not of a call of libaccel. */
 	int code() const noexcept { return err_; }
 
 private:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where memory comes from, in C++: accel_resource as a value, resources that are classes, and the
- * one that a device has for whoever does not care.
+ * Sources of memory in C++: accel_resource as a value, resources that are classes, and the default
+ * resource of each device.
  */
 #ifndef ACCEL_MEMORY_RESOURCE_HPP
 #define ACCEL_MEMORY_RESOURCE_HPP
@@ -31,7 +31,7 @@
 
 namespace accel __attribute__((visibility("default"))) {
 
-/* What memory is aligned to where nobody says otherwise, as cudaMalloc() has it. */
+/* The default alignment of allocations, which is that of cudaMalloc(). */
 inline constexpr std::size_t default_alignment = 256;
 
 class resource_ref;
@@ -275,7 +275,7 @@ private:
 /* --- resources as values ------------------------------------------------------------------------ */
 
 /**
- * A resource that somebody else keeps alive.
+ * A reference to a resource, which its owner keeps alive.
  */
 class resource_ref : public detail::allocator<resource_ref> {
 public:
@@ -309,8 +309,8 @@ private:
 };
 
 /**
- * A resource that lives as long as any copy of this does: made of a class, it has a copy of it. Made of
- * a reference, a pointer or an accel_resource, it only refers to that.
+ * A resource that lives as long as any copy of this does: made of a class, it has a copy of it.
+ * Made of a reference, a pointer or an accel_resource, it only refers to that.
  */
 class any_resource : public detail::allocator<any_resource> {
 public:
@@ -358,8 +358,8 @@ inline bool operator!=(const resource_ref &a, const resource_ref &b) noexcept
 /* --- the driver --------------------------------------------------------------------------------- */
 
 /**
- * Memory of the driver, of one device: each allocation is one of its own. Throws device_error where
- * there is no such device.
+ * Memory of one device. Each allocation is one of the driver. Throws device_error if the device
+ * does not exist.
  */
 template <accel_memory_kind Kind>
 class driver_resource : public detail::allocator<driver_resource<Kind>> {
@@ -368,7 +368,7 @@ public:
 		: driver_resource{device_handle(id)}
 	{
 	}
-	/* A device that the program has opened, and keeps open. */
+	/* A device that the application has opened, and keeps open. */
 	explicit driver_resource(accel_device *dev)
 	{
 		check(accel_resource_of_device(dev, Kind, &resource_));
@@ -396,14 +396,14 @@ using pinned_resource = driver_resource<ACCEL_MEMORY_HOST>;
 /* --- in front of others ------------------------------------------------------------------------- */
 
 /**
- * A pool (accel_pool) as a class. Copies are the same pool, which ends with the last of them; nothing
- * of it may be allocated then.
+ * A pool (accel_pool) as a class. Copies share one pool, which is destroyed with the last copy. No
+ * memory of it may be allocated then.
  */
 class pool_resource : public detail::allocator<pool_resource> {
 public:
 	/*
-	 * @maximum_size std::nullopt: as much as there is. Throws bad_alloc, device_error; logic_error
-	 * if @maximum_size is 0 or less than @initial_size.
+	 * @maximum_size std::nullopt: as much as there is. Throws bad_alloc, device_error;
+	 * logic_error if @maximum_size is 0 or less than @initial_size.
 	 */
 	explicit pool_resource(any_resource upstream, std::size_t initial_size = 0,
 			       std::optional<std::size_t> maximum_size = std::nullopt)
@@ -492,7 +492,8 @@ private:
 };
 
 /**
- * An adaptor (accel_adaptor) as a class, shared by its copies like a pool. Made by the classes below.
+ * An adaptor (accel_adaptor) as a class, shared by its copies like a pool. Made by the classes
+ * below.
  */
 class adaptor_resource : public detail::allocator<adaptor_resource> {
 public:
@@ -557,7 +558,7 @@ private:
 	std::shared_ptr<state> state_;
 };
 
-/** Counts what goes through. */
+/** Counts the allocations and deallocations that pass through it. */
 class statistics_resource : public adaptor_resource {
 public:
 	explicit statistics_resource(any_resource upstream)
@@ -612,7 +613,7 @@ public:
 	}
 };
 
-/** Throws out_of_memory for what would go over @limit bytes. */
+/** Throws out_of_memory for an allocation that would exceed @limit bytes in use. */
 class limiting_resource : public adaptor_resource {
 public:
 	limiting_resource(any_resource upstream, std::size_t limit)
@@ -662,10 +663,10 @@ private:
 	}
 };
 
-/** Remembers what is live, with @frames return addresses of each. */
+/** Records each live allocation, with @frames return addresses. */
 class tracking_resource : public adaptor_resource {
 public:
-	/* As RMM's is told: true are all that can be kept, and not one. */
+	/* The parameter of RMM's class: true records as many return addresses as possible, false none. */
 	template <class Bool, std::enable_if_t<std::is_same_v<Bool, bool>, int> = 0>
 	tracking_resource(any_resource upstream, Bool capture_stacks)
 		: tracking_resource{std::move(upstream), capture_stacks ? ACCEL_ADAPTOR_FRAMES : 0U}
@@ -793,16 +794,16 @@ inline current_resources &resources()
 } // namespace detail
 
 /**
- * The resource for memory of a device where nothing else is asked for: device memory of the driver,
- * until it is set. What a reference refers to lives until the next set_per_device_resource().
- * Thread-safe. Throws device_error where there is no such device.
+ * The default resource of a device: device memory of the driver, until it is set. The resource of a
+ * reference lives until the next set_per_device_resource(). Thread-safe. Throws device_error if the
+ * device does not exist.
  */
 inline any_resource get_per_device_resource(device_id id)
 {
 	return detail::resources().get(id);
 }
 
-/** Returns the one that it was. Thread-safe. */
+/** Returns the previous resource. Thread-safe. */
 inline any_resource set_per_device_resource(device_id id, any_resource resource)
 {
 	return detail::resources().set(id, std::move(resource));
@@ -829,8 +830,8 @@ inline any_resource reset_current_device_resource()
 }
 
 /**
- * Closes the devices that device_handle() has opened, and forgets the resources of all devices,
- * which may be memory of theirs. Nothing of them may be in use. Later calls begin anew.
+ * Drops the default resources of all devices, and closes the devices that device_handle() has
+ * opened. No memory of them may be in use. A later call opens a device again.
  */
 inline void close_devices()
 {

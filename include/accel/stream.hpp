@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices and streams in C++: the current device of a thread, and streams that somebody else owns.
+ * Devices and streams in C++: the current device of a thread, streams, and references to streams.
  */
 #ifndef ACCEL_STREAM_HPP
 #define ACCEL_STREAM_HPP
@@ -73,7 +73,7 @@ template <class T> T &of_this_process()
 	return found->value;
 }
 
-/* Devices that were opened because somebody asked for memory of theirs; until the process ends. */
+/* Devices that were opened for an allocation. They stay open until the process ends. */
 class open_devices {
 public:
 	accel_device *of(device_id id)
@@ -99,7 +99,7 @@ public:
 		}
 	}
 
-	/* A program that wants to end with no device open; no memory may be live. */
+	/* For an application that ends with no device open. No memory may be allocated. */
 	void close()
 	{
 		std::lock_guard<std::mutex> guard{lock_};
@@ -122,7 +122,7 @@ inline open_devices &devices()
 } // namespace detail
 
 /**
- * The device that this thread works with: 0 until set_current_device().
+ * The current device of this thread: 0 until set_current_device().
  */
 inline device_id get_current_device() noexcept
 {
@@ -130,7 +130,7 @@ inline device_id get_current_device() noexcept
 }
 
 /**
- * Throws invalid_argument where there is no such device; the device stays what it was.
+ * Throws invalid_argument if the device does not exist. The current device is then unchanged.
  */
 inline void set_current_device(device_id id)
 {
@@ -173,8 +173,8 @@ private:
 class stream_view;
 
 /**
- * A stream that somebody else owns and keeps alive. There is none without a stream, but it can be
- * the default one: libaccel's NULL, whose calls are complete when they return.
+ * A reference to a stream, whose owner keeps it alive. It can refer to the default stream, which is
+ * NULL in libaccel: calls on it are complete when they return.
  */
 class stream_ref {
 public:
@@ -186,8 +186,9 @@ public:
 	constexpr accel_stream *get() const noexcept { return stream_; }
 
 	/*
-	 * All that is queued now has ended, of the default stream: all that is queued on the current
-	 * device. Throws device_error, also if any of it has failed.
+	 * Waits until all work that is queued on the stream now has ended; for the default stream,
+	 * all work that is queued on the current device. Throws device_error, also if some of that
+	 * work has failed.
 	 */
 	void sync() const
 	{
@@ -195,7 +196,7 @@ public:
 					detail::devices().synchronize(get_current_device()));
 	}
 
-	/* Whether all that is queued has ended; on the default stream nothing is. Throws device_error. */
+	/* Whether all queued work has ended; always true for the default stream. Throws device_error. */
 	bool is_done() const
 	{
 		int err = stream_ ? accel_stream_query(stream_) : 0;
@@ -220,14 +221,15 @@ private:
 };
 
 /**
- * The same, which is the default stream unless it is told otherwise.
+ * A reference to a stream with the members of RMM's cuda_stream_view. Without a stream it refers to
+ * the default one.
  */
 class stream_view {
 public:
 	constexpr stream_view() noexcept = default;
 	constexpr stream_view(accel_stream *stream) noexcept : stream_{stream} {}
 	constexpr stream_view(stream_ref ref) noexcept : stream_{ref.get()} {}
-	/* Not 0 and not nullptr, which could be meant for something else. */
+	/* 0 and nullptr are refused, since they are ambiguous. */
 	stream_view(int) = delete;
 	stream_view(std::nullptr_t) = delete;
 
@@ -240,7 +242,7 @@ public:
 
 	/* Throws device_error. */
 	void synchronize() const { stream_ref{stream_}.sync(); }
-	/* A stream that has failed says so in the next call, too. */
+	/* The error of a failed stream is reported by the next call, too. */
 	void synchronize_no_throw() const noexcept
 	{
 		try {
@@ -269,7 +271,8 @@ private:
 constexpr stream_ref::stream_ref(stream_view view) noexcept : stream_{view.value()} {}
 
 /**
- * A stream that is ours: made on the current device, destroyed behind its work.
+ * An owned stream: created on the current device. Its destructor destroys the stream after its
+ * work.
  */
 class stream {
 public:
