@@ -164,14 +164,13 @@ JOBS = [
           builds=("guest-programs", "examples")),
     # And compiles the programs that only the next tiers run, for a tree that does not build is not green.
     host("static-cxx", "check", "tests/static/run cxx", builds=("bench-programs", "ringdev-programs")),
-    host("abi", "check", "tests/abi/run"),
-    # For guests of the next tier.
+    host("abi", "check", "tests/abi/run", setup=("packages check",)),
+    # What guests of the next tier run.
     host("build-arm64", "check", "make -s arm64", setup=("kernel 6.12-arm64", "source")),
     host("fuzz-test", "check", "make -s fuzz-test"),
     host("docs", "check", "pytest-3 tests/docs/test_pages.py", **DOCS),
     # Warnings are errors. The job `site` opens the pages of build/html.
-    host("html", "check", f"make -s html HTML_OUT={LOGS}/html", setup=("packages html", "source"),
-         builds=("docs", "lib"), covered=True),
+    host("html", "check", f"make -s html HTML_OUT={LOGS}/html", setup=("source",), builds=("docs", "lib"), covered=True),
     guest("docs-programs", "check", "--card edu", "tests/docs/run-readme", suite="docs-programs",
           builds=("docs-programs", "examples", "python")),
 
@@ -280,18 +279,19 @@ JOBS = [
     host("packages-debian-13", "full", "tests/setup/packages trixie", setup=("root trixie",), limit=5400),
     host("packages-rpm", "full", "tests/setup/rpm-packages", setup=("root trixie",)),
     # Needs Python's package index.
-    host("python-packages", "full", "tests/setup/python-packages"),
+    host("python-packages", "full", "tests/setup/python-packages", setup=("packages wheels",)),
     # The modules, with each series of kernels that a release and its backports have.
     *[host(f"headers-{release}", "full", f"tests/setup/headers {release}", setup=(f"root {release}",), limit=3600)
       for release in ("bookworm", "trixie", "sid")],
-    host("project-files", "full", "tests/setup/project-files", setup=("kernel 6.12",),
+    host("project-files", "full", "tests/setup/project-files", setup=("packages wheels", "kernel 6.12"),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "lib", "tools")),
     host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1",),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs")),
     # The pages' commands for the host, which boot guests.
     host("docs-commands", "full", "tests/docs/run-readme host", setup=("kernel 6.12",),
-         builds=("all", "tools")),
-    host("site", "full", "pytest-3 tests/docs/test_site.py", setup=("packages site", "source"), builds=("html",)),
+         builds=("all",)),
+    host("site", "full", "sh -c 'make -s html && pytest-3 tests/docs/test_site.py'",
+         setup=("packages site", "source"), builds=("docs", "lib")),
     host("docs-mutations", "full", "pytest-3 tests/docs/test_proof.py", **DOCS),
 
     # --- long ----------------------------------------------------------------------------------

@@ -391,7 +391,7 @@ def test_more_than_two_jobs_run_again_are_a_failure(tmp_path):
 
 def test_both_kernel_logs_of_a_job_run_again_are_kept(tmp_path):
     check(tmp_path, [crashing(tmp_path, "a")], "--tier", "check")
-    logs = sorted((tmp_path / "check").glob("a.*"))
+    logs = sorted((tmp_path / "check").glob("a.*log"))
     equal([path.name for path in logs], ["a.again.klog", "a.again.log", "a.klog", "a.log"])
     assert logs[0].read_text() != logs[2].read_text()
 
@@ -431,7 +431,14 @@ def test_a_rest_that_cannot_be_built_is_added_as_a_failure(tmp_path):
     listed = [shell("early", "true"), of_full(shell("rest", "true", setup=("nosuch",)))]
     check(tmp_path, listed, "--tier", "check")
     lines, code = check(tmp_path, listed, "--rest", "full")
-    contains(lines, "FAIL `qemu/setup nosuch` failed")
+    contains(lines, "FAIL `qemu/setup nosuch` failed: rest did not run")
+    equal((lines[-1], code), ("1 passed, 1 failed", 1))
+
+
+def test_jobs_run_whose_set_up_has_not_failed(tmp_path):
+    listed = [shell("a", "true", setup=("nosuch",)), shell("b", "true")]
+    lines, code = check(tmp_path, listed, "a", "b")
+    contains(lines, "FAIL `qemu/setup nosuch` failed: a did not run")
     equal((lines[-1], code), ("1 passed, 1 failed", 1))
 
 
