@@ -22,7 +22,8 @@ class Emulator:
         try:
             said = subprocess.run([self.program, "--version"], capture_output=True, text=True, check=False).stdout
         except FileNotFoundError:
-            raise RunnerError(f"there is no {self.program}: run qemu/setup packages run") from None
+            raise RunnerError(f"there is no {self.program}: run qemu/setup packages "
+                              f"{self.architecture.package_set}") from None
         match = re.match(r"QEMU emulator version (\d+)\.(\d+)\.(\d+)", said)
         if not match:
             raise RunnerError(f"{self.program} --version prints no version: {said[:100]!r}")

@@ -190,7 +190,7 @@ def obstacle_of(device, path):
     """Why KVM cannot run a guest, or None. `path` is where the answer is kept. That the device is absent or
     may not be opened is not kept: it may change at any time, and asking costs nothing."""
     if platform.machine() != "x86_64":
-        return f"the guest is x86-64 and this machine is {platform.machine()}"
+        return f"the probe is for x86-64 only and this machine is {platform.machine()}"
     try:
         os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:

@@ -111,7 +111,6 @@ def guest_files(options, kernel, nonce):
         "BUILD": build, "HOME": "/tmp", "TERM": os.environ.get("TERM", "dumb"), "LANG": "C.UTF-8",
         "KVER": kernel.version, "PACCEL_KERNEL": kernel.name, "PACCEL_KO": env["PACCEL_KO"],
         "PACCEL_SLOWDOWN": kernel.slowdown, "PACCEL_CLOCK": clock_of(options), "PACCEL_TOP": TOP,
-        "PACCEL_QEMU": ".".join(map(str, options.emulator.version)),
         "PACCEL_EDU_BYTES": options.emulator.edu_bytes,
     }
     command = (assignments(exported, "export ") + f"cd {shlex.quote(os.getcwd())} || exit 126\n"

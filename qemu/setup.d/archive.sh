@@ -7,6 +7,7 @@
 
 # Options of apt: none for the package lists of this machine, else those of another release.
 archive_options=()
+archive_lists=''
 
 # Package lists are refreshed at most once per run, and only when they do not do.
 refresh_lists() {
@@ -16,7 +17,7 @@ refresh_lists() {
 	if [ ${#archive_options[@]} -eq 0 ]; then
 		quietly as_root apt-get update -q
 	else
-		quietly apt-get "${archive_options[@]}" update -q
+		with_lock "apt-$archive_lists" quietly apt-get "${archive_options[@]}" update -q
 	fi
 }
 
@@ -55,7 +56,10 @@ use_release() { # codename, architecture or nothing
 	local dir=$cache/apt/$1${2:+-$2}
 	[ -n "$no_install" ] || [ -n "$(archive_mirror)" ] || refresh_lists || true
 	mkdir -p "$dir/lists/partial" "$dir/cache"
-	release_sources "$1" >"$dir/sources.list"
+	archive_lists=${dir##*/}
+	# Other set-ups may be reading the file.
+	release_sources "$1" >"$dir/sources.list.$$"
+	mv "$dir/sources.list.$$" "$dir/sources.list"
 	archive_options=(-o "Dir::Etc::SourceList=$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null
 		-o "Dir::State::Lists=$dir/lists" -o "Dir::Cache=$dir/cache" -o APT::Sandbox::User=root)
 	[ -z "${2:-}" ] || archive_options+=(-o "APT::Architecture=$2" -o "APT::Architectures::=$2"

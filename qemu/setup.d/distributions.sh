@@ -23,6 +23,9 @@ distribution() {
 	esac
 }
 
+# Once: it starts other processes.
+this_distribution=$(distribution)
+
 distribution_name() {
 	local name
 	name=$(os_field PRETTY_NAME)
@@ -31,7 +34,7 @@ distribution_name() {
 
 # Only where packages are installed, and kernels downloaded, by apt from Debian's archive.
 is_debian() {
-	command -v apt-get >/dev/null && command -v dpkg-query >/dev/null && [ "$(distribution)" = debian ]
+	command -v apt-get >/dev/null && command -v dpkg-query >/dev/null && [ "$this_distribution" = debian ]
 }
 
 # Where they differ from Debian's. Ubuntu 24.04:
@@ -68,7 +71,7 @@ declare -A fedora_names=(
 
 # The package of this distribution, or `-`.
 own_package() { # Debian's name
-	case $(distribution) in
+	case $this_distribution in
 	ubuntu) echo "${ubuntu_names[$1]:-$1}" ;;
 	fedora) echo "${fedora_names[$1]:-$1}" ;;
 	*) echo "$1" ;;
@@ -78,19 +81,19 @@ own_package() { # Debian's name
 # Prints the command that installs these; nothing is installed here.
 advise_install() { # Debian's names...
 	local package name command=''
-	local -a have=() lack=()
+	local -a available=() unavailable=()
 	for package; do
 		name=$(own_package "$package")
-		if [ "$name" = - ]; then lack+=("$package"); else have+=("$name"); fi
+		if [ "$name" = - ]; then unavailable+=("$package"); else available+=("$name"); fi
 	done
-	case $(distribution) in
+	case $this_distribution in
 	ubuntu) command='apt-get install' ;;
 	fedora) command='dnf install' ;;
 	esac
-	if [ -n "$command" ] && [ ${#have[@]} -gt 0 ]; then
-		say "$(distribution_name): packages are missing, please run: $command ${have[*]}"
+	if [ -n "$command" ] && [ ${#available[@]} -gt 0 ]; then
+		say "$(distribution_name): packages are missing, please run: $command ${available[*]}"
 	elif [ -z "$command" ]; then
-		say "$(distribution_name): packages are missing, with Debian's names: ${have[*]}"
+		say "$(distribution_name): packages are missing, with Debian's names: ${available[*]}"
 	fi
-	[ ${#lack[@]} -eq 0 ] || say "it has no package for Debian's ${lack[*]}"
+	[ ${#unavailable[@]} -eq 0 ] || say "it has no package for Debian's ${unavailable[*]}"
 }

@@ -29,7 +29,7 @@ declare -A package_sets=(
 	[run]='@guest @module @tool'
 	[check-quick]='@run @programs @unit @static @client'
 	[arm64]='@run @programs @cross-arm64 @guest-arm64'
-	[check]='@check-quick @clang-tree @disk @cross-arm64 abigail-tools'
+	[check]='@check-quick @clang-tree @disk @cross-arm64 @html abigail-tools'
 	[check-full]='@check @root @arm64 python3-venv'
 	[coverage]='@check gcovr'
 	[deb]='dpkg-dev git'
@@ -132,7 +132,7 @@ quietly() { # command...
 	return $status
 }
 
-has_dpkg() { [[ $(distribution) =~ ^(debian|ubuntu)$ ]] && command -v dpkg-query >/dev/null; }
+has_dpkg() { [[ ${this_distribution?} =~ ^(debian|ubuntu)$ ]] && command -v dpkg-query >/dev/null; }
 
 installed_packages() {
 	! has_dpkg || dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p'

@@ -108,14 +108,14 @@ adapt_headers() { # headers, where usr/src will be
 
 # Guests have none of these devices, and depmod reads every module that there is: most of the time that a
 # kernel takes to unpack.
-no_guest_has=(sound drivers/{ata,bluetooth,comedi,hid,hwmon,iio,infiniband,input,isdn,media,mtd,nfc}
+guest_excludes=(sound drivers/{ata,bluetooth,comedi,hid,hwmon,iio,infiniband,input,isdn,media,mtd,nfc}
 	drivers/{platform,scsi,staging,usb} drivers/net/{ethernet,usb,wireless})
 
 unpack_packages() { # scratch, abi
 	local deb
 	for deb in "$1"/*.deb; do
 		dpkg-deb --fsys-tarfile "$deb" |
-			tar -C "$1" -x "${no_guest_has[@]/#/--exclude=*/lib/modules/$2/kernel/}"
+			tar -C "$1" -x "${guest_excludes[@]/#/--exclude=*/lib/modules/$2/kernel/}"
 		rm "$deb"
 	done
 }
@@ -166,8 +166,10 @@ asked_lately() { # name
 }
 
 setup_stock() { # name
-	asked_lately "$1" || find_stock "$1"
-	touch "$cache/kernel/.asked-$1"
+	if ! asked_lately "$1"; then
+		find_stock "$1"
+		touch "$cache/kernel/.asked-$1"
+	fi
 }
 
 # From here on packages are those of the release that has the newest kernel. Its lists are refreshed: old ones

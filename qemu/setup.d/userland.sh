@@ -10,7 +10,7 @@
 userland_packages=(base-files base-passwd bash busybox-static coreutils dash diffutils findutils grep kmod
 	libc6 libjson-c-dev mawk procps sed util-linux)
 
-no_userland_has=(doc info locale man)
+userland_excludes=(doc info locale man)
 
 # Packages are unpacked, not installed: their scripts would need that architecture to run. The scripts make
 # these links and files.
@@ -31,13 +31,13 @@ unpack_userland() { # debs, root
 	done
 	for deb in "$1"/*.deb; do
 		dpkg-deb --fsys-tarfile "$deb" |
-			tar -C "$2" -x --keep-directory-symlink "${no_userland_has[@]/#/--exclude=./usr/share/}"
+			tar -C "$2" -x --keep-directory-symlink "${userland_excludes[@]/#/--exclude=./usr/share/}"
 	done
 	finish_userland "$2"
 }
 
 # Everything that goes in, but for the versions of packages.
-userland_key() { # architecture
+userland_key() {
 	{
 		cat "${BASH_SOURCE[0]}"
 		own_release
@@ -46,7 +46,7 @@ userland_key() { # architecture
 
 setup_userland() { # architecture
 	local key scratch
-	key=$1-$(userland_key "$1")
+	key=$1-$(userland_key)
 	if ! complete "$cache/userland/$key"; then
 		refuse_to_fetch "the user space of $1 guests"
 		use_release "$(own_release)" "$1"
@@ -54,7 +54,7 @@ setup_userland() { # architecture
 		scratch=$(scratch_dir "userland-$1")
 		refresh_lists || true
 		download_closure "$scratch/debs" "${userland_packages[@]}" ||
-			die "the packages of the user space of $1 guests could not be had"
+			die "the packages of the user space of $1 guests could not be downloaded"
 		unpack_userland "$scratch/debs" "$scratch/root"
 		rm -r "$scratch/debs"
 		publish "$scratch" "$cache/userland/$key"

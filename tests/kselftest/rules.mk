@@ -48,5 +48,5 @@ $(GROWN)/kernel/paccel.ko: setup-6.12 FORCE
 	@mkdir -p $(GROWN)/uapi/linux
 	@awk -f $(KSELFTEST_DIR)/grow.awk include/uapi/linux/paccel.h >$(GROWN)/paccel.h
 	@cmp -s $(GROWN)/paccel.h $(GROWN)/uapi/linux/paccel.h || cp $(GROWN)/paccel.h $(GROWN)/uapi/linux/
-	$(call step,MODULE)$(MAKE) $(if $(Q),-s,V=1) --no-print-directory -C "$$(qemu/setup print 6.12 kdir)" \
+	+$(call step,MODULE)qemu/kbuild 6.12 $(if $(Q),-s,V=1) --no-print-directory \
 		M=$(abspath $(@D)) KCFLAGS="-include $(abspath $(GROWN)/uapi/linux/paccel.h)" modules

@@ -4,4 +4,4 @@
 
 $(BUILD)/tests/runner/%/provoke.ko: setup-% FORCE
 	@qemu/link-sources tests/runner/provoke $(@D)
-	@$(MAKE) --no-print-directory -C "$$(qemu/setup print $* kdir)" M=$(abspath $(@D)) W=1 modules
+	+@qemu/kbuild $* --no-print-directory M=$(abspath $(@D)) W=1 modules

@@ -12,7 +12,7 @@ from test_set_up import setup, stand_in
 
 sys.path.insert(0, os.path.join(TOP, "qemu"))
 # pylint: disable=wrong-import-position
-from runner import emulator  # noqa: E402
+from runner import RunnerError, architecture, emulator  # noqa: E402
 
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 CANNOT_HAVE = 77
@@ -94,7 +94,9 @@ def test_a_version_runs_on_its_own_libraries(tmp_path):
                         f"{home}/{LIBRARIES}/qemu"])
     os.environ["XDG_CACHE_HOME"], before = archive.cache, os.environ.get("XDG_CACHE_HOME")
     try:
-        found = emulator.find("11")
+        found = emulator.find("11", architecture.AMD64)
+        with pytest.raises(RunnerError, match="QEMU 11 is set up for other guests than those of arm64"):
+            emulator.find("11", architecture.ARM64)
     finally:
         del os.environ["XDG_CACHE_HOME"]
         os.environ.update({"XDG_CACHE_HOME": before} if before else {})

@@ -246,7 +246,7 @@ def test_setup_a_user_space_that_cannot_be_had():
         stand_in(archive.programs, "apt-get", 'case "$*" in *install*) exit 1 ;; esac\n')
         result = archive.setup("userland", "arm64")
         equal(result.returncode, 1)
-        contains(result.stderr, "the packages of the user space of arm64 guests could not be had")
+        contains(result.stderr, "the packages of the user space of arm64 guests could not be downloaded")
         assert not os.path.exists(f"{archive.cache}/paccel/userland/arm64")
 
 
@@ -347,7 +347,7 @@ def test_setup_libraries_that_cannot_be_had():
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its root")
 def test_setup_a_killed_root_leaves_nothing():
     """The system of tests/setup; this machine's own stands in for it."""
-    command = [os.path.join(TOP, "tests/setup/in-root"), "/", "sh", "-c", "echo started; sleep 1000"]
+    command = [os.path.join(TOP, "qemu/in-root"), "/", "sh", "-c", "echo started; sleep 1000"]
     before = read_text("/proc/mounts")
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         equal(process.stdout.readline(), b"started\n")
@@ -366,7 +366,7 @@ def test_setup_folders_of_this_machine_in_a_root(tmp_path):
         path.mkdir(parents=True)
     shutil.copy(shutil.which("busybox"), root / "bin/busybox")
     script = f"echo word >'{folder}/file' && ls / && test -c /dev/null"
-    result = subprocess.run([os.path.join(TOP, "tests/setup/in-root"), "--bind", folder, root,
+    result = subprocess.run([os.path.join(TOP, "qemu/in-root"), "--bind", folder, root,
                              "/bin/busybox", "sh", "-c", f"PATH=; alias ls='busybox ls'; {script}"],
                             capture_output=True, text=True, check=False)
     equal((result.returncode, result.stderr), (0, ""))

@@ -9,7 +9,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/paccel
 root=$cache/tmp/${name:?}
 out=${BUILD:-$top/build}/tests/setup/$name
-in_root=("$top/tests/setup/in-root" "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+in_root=("$top/qemu/in-root" "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 	PACCEL_BOOTED_TWICE=/booted-twice)
 
 make_root() { # release of Debian
