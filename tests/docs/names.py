@@ -98,7 +98,7 @@ class Commands:
 
     def problem(self, text):
         """What is wrong with a command line, or None."""
-        words = re.sub("^[$#] ", "", text).split(" # ")[0].split()
+        words = re.sub("^[$] ", "", text).split(" # ")[0].split()
         while words and re.match(r"[A-Z_]+=|sudo$", words[0]):
             words = words[1:]
         if not words:
@@ -159,9 +159,11 @@ def check_names(top):
                  for line, text in page.spans]
         for block in page.blocks:
             if block.language in ("sh", "", "console"):
-                found += [(block.line + number, commands.problem(text))
+                # In a console block "# " is the prompt of a guest, elsewhere a comment.
+                is_console = block.language == "console"
+                found += [(block.line + number, commands.problem(text.removeprefix("# ") if is_console else text))
                           for number, text in enumerate(block.text.splitlines(), 1)
-                          if block.language != "console" or text.startswith(("$ ", "# "))]
+                          if not is_console or text.startswith(("$ ", "# "))]
         problems += [f"{page.at(line)}: {problem}" for line, problem in found if problem]
     return problems
 

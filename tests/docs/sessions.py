@@ -14,12 +14,14 @@ from markdown import pages
 HOST, GUEST = "$ ", "# "
 
 # What differs from run to run or from machine to machine: speeds, times left, requests, which include
-# those of scrubbing, the QEMU, and what is built.
+# those of scrubbing, the QEMU, progress, what is built, and waits for another set-up.
 VOLATILE = (
     (re.compile(r"\d[\d.]* ([KMGT]i)?B/s"), "SPEED"),
     (re.compile(r"\d+:\d\d left"), "TIME left"),
     (re.compile(r"^DMA requests .*", re.M), "DMA requests"),
     (re.compile(r"^guest: QEMU .*", re.M), "guest"),
+    (re.compile(r"^(\[[#.]+\].*\n)+", re.M), "PROGRESS\n"),
+    (re.compile(r"^(setup|qemu/run): .*\n", re.M), ""),
     (re.compile(r"^  (?:MODULE|CC|LD|AR|GEN) .*\n", re.M), ""),
     (re.compile(r"[ \t]+$", re.M), ""),
 )
@@ -34,7 +36,6 @@ def comparable(text, edu_bytes):
     for pattern, instead in VOLATILE:
         text = pattern.sub(instead, text)
     if edu_bytes != EDU_BYTES:
-        text = re.sub(r"^(\[[#.]+\].*\n)+", "PROGRESS\n", text, flags=re.M)
         text = re.sub(r" +", " ", re.sub(r"\b\d[\d.]*\b", "NUMBER", text))
     return text
 

@@ -63,13 +63,18 @@ check_maintainers() {
 # words-allowed.txt, and may only become less: `tests/static/allow-words` writes it anew. The names
 # --card and CARD= are exempt.
 lines_with_words() {
-	git grep --untracked -ciP "(?<!--)\b($(paste -sd '|' tests/static/words.txt))\b(?!=)" -- \
-		. ':!tests/static/words*' ':!LICENSES' | sort
+	local found status=0
+	found=$(git grep --untracked -ciP "(?<!--)\b($(paste -sd '|' tests/static/words.txt))\b(?!=)" -- \
+		. ':!tests/static/words*' ':!LICENSES') || status=$?
+	[ $status -le 1 ] || return 1
+	sort <<<"$found"
 }
 
 check_words() {
-	lines_with_words | awk -F: '
+	local lines
+	lines=$(lines_with_words) || return 1
+	awk -F: '
 		NR == FNR { allowed[$1] = $2; next }
 		$2 > allowed[$1] + 0 { print $1 ": " $2 " lines with words of words.txt, " allowed[$1] + 0 " allowed" }
-	' tests/static/words-allowed.txt - | nothing
+	' tests/static/words-allowed.txt - <<<"$lines" | nothing
 }
