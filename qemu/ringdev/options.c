@@ -173,6 +173,10 @@ static int complete(struct options *o)
 		return bad("--socket is missing: where QEMU connects; see --help");
 	if (o->ram_count > o->cards)
 		return bad("--ram: at most as often as there are cards, %u", o->cards);
+	if (o->ram_start && o->ram_low)
+		return bad("--ram-low: RAM that has a --ram-start is in one piece");
+	if (o->ram_start % 4096)
+		return bad("--ram-start %llu: a multiple of 4096", (unsigned long long)o->ram_start);
 	for (unsigned int i = 0; i < o->cards; i++)
 		snprintf(o->sockets[i], sizeof(o->sockets[i]), "%s.%u", o->socket, i);
 	if (o->cards == 1)

@@ -438,6 +438,8 @@ def test_bad_options():
             ("--ram-low 5", "--ram-low 5: a number from 1048576 to 4294967296"),
             ("--ram-low 4294967297", "a number from 1048576 to 4294967296"),
             ("--ram-start 281474976710657", "a number from 0 to 281474976710656"),
+            ("--socket @x --ram-start 5", "--ram-start 5: a multiple of 4096"),
+            ("--socket @x --ram-start 1073741824 --ram-low 1048576", "RAM that has a --ram-start is in one piece"),
             ("--socket " + "x" * 101, ": 1 to 100 characters"),
             ("--socket=", "--socket : 1 to 100 characters"),
             ("--control " + "x" * 101, ": 1 to 100 characters"),
