@@ -208,9 +208,9 @@ static int edu_request_irq(struct paccel_hw *hw)
 }
 
 /*
- * No register has the version of QEMU, but the name of the machine ends with that of its type,
- * such as "pc-q35-9.0", and no QEMU has a machine type of a later version than its own. A name of
- * another form, as distributions give, and a type of an old version mean the smaller size.
+ * No register has the version of QEMU, but the name of the machine is that of its type, such as
+ * "pc-q35-9.0", and no QEMU has a machine type of a later version than its own. A name of another
+ * form, as distributions give, and a type of an old version mean the smaller size.
  */
 static u32 edu_mem_size(void)
 {
@@ -218,9 +218,10 @@ static u32 edu_mem_size(void)
 	const char *machine = dmi_get_system_info(DMI_PRODUCT_VERSION);
 	unsigned int major, minor;
 
-	machine = machine ? strrchr(machine, '-') : NULL;
 	if (vendor && !strcmp(vendor, "QEMU") && machine &&
-	    sscanf(machine, "-%u.%u", &major, &minor) == 2 && major >= EDU_QEMU_FIXED)
+	    (sscanf(machine, "pc-q35-%u.%u", &major, &minor) == 2 ||
+	     sscanf(machine, "pc-i440fx-%u.%u", &major, &minor) == 2 ||
+	     sscanf(machine, "virt-%u.%u", &major, &minor) == 2) && major >= EDU_QEMU_FIXED)
 		return EDU_MEM_SIZE;
 	return EDU_MEM_SIZE_OLD;
 }
