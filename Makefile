@@ -23,7 +23,7 @@ endif
 ifeq ($(origin LD),default)
 LD        := $(CROSS_COMPILE)ld
 endif
-OBJCOPY   := $(CROSS_COMPILE)objcopy
+OBJCOPY   ?= $(CROSS_COMPILE)objcopy
 CFLAGS    ?= -O2 -g
 NO_INSTALL ?=
 # A prefix, or none; see lib/sundials/rules.mk.
