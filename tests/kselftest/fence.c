@@ -71,7 +71,7 @@ static bool fence_info(int fence, struct sync_fence_info *one)
 	return ioctl(fence, SYNC_IOC_FILE_INFO, &info) == 0 && info.num_fences == 1;
 }
 
-/* The names are those of a pending fence: Linux 7.x does not ask the driver of a signalled one. */
+/* From 7.x on the driver's names are reported only while a fence is pending. */
 TEST_F(fence, says_whose_it_is)
 {
 	struct sync_fence_info one = {};

@@ -49,7 +49,7 @@ FIXTURE_SETUP(map)
 	self->host = map_pages(PAGES);
 	self->card = map_card(self->fd);
 	ASSERT_NE(MAP_FAILED, self->card);
-	/* The test before may have bound the driver: the memory must not come from between pieces that are dirty. */
+	/* After a bind all memory is dirty, and its free pieces need not be contiguous yet. */
 	ASSERT_TRUE(card_settle(self->fd));
 	test_cmd_mem_alloc(self->fd, self->size, 0, &self->mem);
 	self->at = self->card + (self->mem - self->base);

@@ -59,7 +59,7 @@ static void is_edu(struct __test_metadata *_metadata, const struct paccel_device
 {
 	const char *bytes = getenv("PACCEL_EDU_BYTES");
 
-	/* The largest multiple of 64 that this version of the model does not choke on: the runner knows. */
+	/* PACCEL_EDU_BYTES is the size that the runner expects of this version of QEMU. */
 	ASSERT_NE(NULL, bytes);
 	EXPECT_EQ(atoi(bytes), info->mem_size);
 	EXPECT_EQ(64, info->granule);

@@ -571,7 +571,10 @@ static void *read_values(void *arg)
 	return NULL;
 }
 
-/* A reader of the second value sees the first, without a look at the page. */
+/*
+ * A reader of the second value sees the first, without a look at the page. This detects operations that
+ * run in another order; a barrier that is missing shows only on a CPU that reorders stores.
+ */
 TEST_F(streams, values_are_written_in_order)
 {
 	struct reader reader = { .results = self->r.own, .last = SUBMISSIONS * PAIRS };
