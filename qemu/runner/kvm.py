@@ -147,7 +147,7 @@ def _ask(command):
                 if time.monotonic() - start < PATIENCE and _is_starved(process.pid, LIMIT):
                     continue
                 process.kill()
-                return f"a guest of {LOOPS // 1000000} million instructions does not end in {LIMIT} s"
+                return f"a guest of {2 * LOOPS // 1000000} million instructions does not end in {LIMIT} s"
     if process.returncode < 0:
         return f"the probe ended with signal {-process.returncode}"
     return None if process.returncode == 0 else said or f"the probe ended with status {process.returncode}"
