@@ -26,7 +26,7 @@ RING_ENGINES = 4
 
 
 class Card:
-    """A device on a root port of its own, and what QEMU is told about it."""
+    """A device on a root port of its own, and its properties in QEMU."""
 
     def __init__(self, index, driver, properties):
         self.id = f"card{index}"
