@@ -26,7 +26,8 @@ EDU, RING = ["--card", "edu"], ["--card", "ring"]
 
 @pytest.mark.parametrize("words, clock", [
     ([], "real"), (EDU, "virtual"), (EDU * 2, "virtual"), (RING, "real"), (EDU + RING, "real"),
-    (EDU + ["--tty"], "real"), (EDU + ["--kernel", "6.1"], "real"), (EDU + ["--clock", "real"], "real"),
+    (EDU + ["--tty"], "real"), (EDU + ["--kernel", "6.1"], "real"), (EDU + ["--kernel", "newest"], "real"),
+    (EDU + ["--clock", "real"], "real"),
     (["--clock", "virtual"], "virtual")])
 def test_clock_of_a_guest(words, clock):
     assert clock_of(*words) == clock
