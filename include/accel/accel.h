@@ -1761,6 +1761,20 @@ int accel_memory_stats_full(struct accel_device *dev, struct accel_memory_stats 
 int accel_pointer_get_info(const void *ptr, struct accel_pointer_info *info);
 
 /**
+ * accel_pointer_node() - the device whose memory an address is, in a few nanoseconds
+ * @ptr: any address, never accessed
+ *
+ * Compares @ptr with the windows of the devices that this process has open: without a lock, a system
+ * call or a search for the allocation, for programs that have to tell device pointers from other
+ * addresses at every call. The address need not be in a live allocation. Unified memory is host
+ * memory here.
+ *
+ * Return: N of the device's node /dev/paccelN; or ``-ENOENT`` for every other address, also NULL,
+ * which is no failure: accel_last_error() keeps its text.
+ */
+int accel_pointer_node(const void *ptr);
+
+/**
  * accel_strerror() - a sentence for an error number of this library
  * @err: what a function returned; the sign does not matter
  *

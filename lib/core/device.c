@@ -225,7 +225,7 @@ static int device_create(const struct node *node, uint64_t since, struct device 
 	if (!dev)
 		return fail(-ENOMEM, "out of memory");
 	dev->handle = handle_create(HANDLE_DEVICE, dev);
-	dev->node = node->number;
+	WRITE_SHARED(dev->node, node->number);
 	node_path(node, dev->name);
 	dev->rdev = node->rdev;
 	dev->opens = 1;

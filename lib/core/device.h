@@ -19,6 +19,7 @@ struct device {
 	bool inherited; /* through fork(): every call is refused */
 	unsigned int refs; /* 0: not listed, or about to be freed */
 	struct window window;
+	unsigned int node;
 
 	/* Used with a reference only: */
 	struct accel_device *handle; /* until the last close and the last hold */
@@ -29,7 +30,6 @@ struct device {
 	uint32_t max_ops;
 	int64_t clock_shift; /* by which the driver's clock is ahead of ours: a time namespace */
 	dev_t rdev;
-	unsigned int node;
 	char name[NODE_PATH]; /* of the node, for sentences */
 	uint64_t created; /* count of creations at its own; under the table lock */
 	unsigned int opens; /* changed under the table lock; 0 after the last close */

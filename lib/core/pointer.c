@@ -48,6 +48,21 @@ static void look_up(uintptr_t ptr, struct finding *found)
 	} while (again);
 }
 
+/* No reference is taken: a number is all that is kept. */
+int accel_pointer_node(const void *ptr)
+{
+	struct table_read read = { 0 };
+	const struct device *dev;
+	int node;
+
+	do {
+		table_read_begin(&read);
+		dev = window_owner((uintptr_t)ptr);
+		node = dev ? (int)READ_SHARED(dev->node) : -ENOENT;
+	} while (table_read_retry(&read));
+	return node;
+}
+
 /* What is registered out of a dma-buf has addresses that are only reserved: the library's own. */
 static bool is_accessible(const struct finding *found)
 {
