@@ -6,7 +6,7 @@ import os
 from . import RunnerError
 from .kernel import cache_dir
 
-KINDS = ("paddle", "torch", "dlrover")
+KINDS = ("paddle", "torch", "dlrover", "mpi")
 
 
 def find(name):

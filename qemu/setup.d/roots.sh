@@ -6,10 +6,10 @@
 : "${here?}" "${cache?}" "${no_install?}"
 
 # debootstrap mounts things in what it makes; with its mount namespace these vanish, even when it is
-# killed.
+# killed. Nothing is installed that the signed file of the archive does not vouch for.
 bootstrap() { # release, directory, mirror, packages
 	quietly as_root setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
-		debootstrap --variant=minbase "--include=$4" "$1" "$2" "$3"
+		debootstrap --force-check-gpg --variant=minbase "--include=$4" "$1" "$2" "$3"
 }
 
 build_root() { # release, scratch, mirror
