@@ -122,7 +122,7 @@ pictures: ## the pictures of the manual, from their sources in Documentation/pic
 record: ## records the output of make run, for the picture in README.md
 
 -include lib/rules.mk lib/drm/rules.mk lib/paddle/rules.mk lib/sundials/rules.mk lib/rmm/rules.mk lib/acl/rules.mk \
-	lib/acl/torch/rules.mk lib/python/rules.mk
+	lib/acl/torch/rules.mk lib/python/rules.mk lib/mpi/rules.mk
 -include tools/rules.mk examples/rules.mk
 -include qemu/ringdev/rules.mk
 -include tests/ringdev/rules.mk tests/unit/rules.mk tests/kselftest/rules.mk tests/bench/rules.mk \

@@ -92,5 +92,5 @@ unit: $(UNIT_RUN:%=unit-%)
 		/usr/bin/python3 -m pytest -p no:xdist tests/conformance || status=1;) \
 	exit $$status
 
--include tests/coverage/rules.mk tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/rmm/rules.mk \
+-include tests/coverage/rules.mk tests/guest/rules.mk tests/clients/sundials/rules.mk tests/clients/mpi/rules.mk tests/clients/rmm/rules.mk \
 	tests/clients/acl/rules.mk tests/clients/paddle/rules.mk

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+#
+# Programs for Open MPI 5.0, which run in the Debian 13 of a guest's disk (see guest). Included by ../../unit/rules.mk.
+
+MPI_CLIENTS_OUT := $(BUILD)/tests/clients/mpi
+MPI_OPERATIONS := operations point_to_point collectives reductions one_sided
+MPI_CLIENTS := $(MPI_CLIENTS_OUT)/operations
+
+$(MPI_CLIENTS_OUT)/%.o: tests/clients/mpi/%.c tests/clients/mpi/rules.mk | mpi-headers
+	@mkdir -p $(@D)
+	$(call step,CC)$(CC) $(USER_CFLAGS) $(MPI_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(MPI_CLIENTS_OUT)/operations: $(MPI_OPERATIONS:%=$(MPI_CLIENTS_OUT)/%.o)
+$(MPI_CLIENTS): $(LIB_FILES) tests/clients/mpi/rules.mk
+	$(call step,LD)$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -laccel $(MPI_LIBDIR)/libmpi.so.40 \
+		-Wl,--allow-shlib-undefined -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../../lib' $(LDFLAGS)
+
+.PHONY: mpi-clients
+mpi-clients: mpi $(MPI_CLIENTS)
+
+-include $(MPI_OPERATIONS:%=$(MPI_CLIENTS_OUT)/%.d)
