@@ -420,12 +420,15 @@ static opal_accelerator_base_module_t *component_init(void)
 {
 	if (!openmpi_fits("mca_accelerator_paccel") || accel_device_count() <= 0)
 		return NULL;
+	limits_avoid();
+	limits_explain();
 	return &module;
 }
 
 static void component_finalize(opal_accelerator_base_module_t *mod)
 {
 	(void)mod;
+	limits_end();
 }
 
 /* Found by this name. */

@@ -20,4 +20,10 @@
  */
 bool openmpi_fits(const char *component);
 
+/* Keeps parts of Open MPI out of the way that would dereference device pointers. */
+void limits_avoid(void);
+/* From now on a line tells why an access to device memory ends the process, until limits_end(). */
+void limits_explain(void);
+void limits_end(void);
+
 #endif

@@ -27,6 +27,7 @@ $(MPI_OBJ): $(BUILD)/lib/mpi/%.o: lib/mpi/%.c lib/mpi/rules.mk | mpi-headers
 
 # Linked with libmpi, for a program such as Python may have loaded that for itself alone. The name of the library
 # below it changes with the version, about which version.c has a sentence. libaccel is in the folder above.
+$(MPI_OUT)/mca_accelerator_paccel.so: $(BUILD)/lib/mpi/limits.o
 $(MPI_OUT)/mca_%_paccel.so: $(BUILD)/lib/mpi/%.o $(BUILD)/lib/mpi/version.o $(LIB_FILES)
 	@mkdir -p $(@D)
 	$(call step,LD)$(CC) -shared -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -L$(BUILD)/lib -laccel \

@@ -14,7 +14,7 @@ struct check {
 	void (*run)(void);
 };
 
-extern const struct check point_to_point[], collectives[], reductions[], one_sided[];
+extern const struct check point_to_point[], collectives[], reductions[], one_sided[], limits[];
 
 extern int rank, ranks;
 extern struct accel_device *device;

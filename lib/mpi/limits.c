@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parts of Open MPI 5.0 that take every address for host memory. Those that parameters can keep out of the way are
+ * kept out of it, by the variables of the environment that MCA parameters are read from: this runs before they are
+ * read. Where such a part is reached all the same, the processor cannot access the address, and a line tells why the
+ * process dies.
+ */
+#include "opal_config.h"
+
+#include "opal/util/output.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "private.h"
+
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+static bool lists(const char *list, const char *name)
+{
+	size_t length = strlen(name);
+	const char *at;
+
+	for (at = list; (at = strstr(at, name)); at += length)
+		if ((at == list || at[-1] == ',' || at[-1] == '^') && (!at[length] || at[length] == ','))
+			return true;
+	return false;
+}
+
+/* Excludes UCX from a framework. It takes the memory types that it was built with, and the rest for host memory. */
+static void exclude_ucx(const char *framework)
+{
+	char variable[32], value[256];
+	const char *list;
+
+	snprintf(variable, sizeof(variable), "OMPI_MCA_%s", framework);
+	list = getenv(variable);
+	if (!list || !*list) {
+		setenv(variable, "^ucx", 1);
+	} else if (*list == '^' && !lists(list, "ucx")) {
+		snprintf(value, sizeof(value), "%s,ucx", list);
+		setenv(variable, value, 1);
+	} else if (*list != '^' && lists(list, "ucx")) {
+		say("%s=%s: UCX takes device pointers for host memory, so it is not used: %s=^ucx", framework,
+		    list, framework);
+		setenv(variable, "^ucx", 1);
+	}
+}
+
+void limits_avoid(void)
+{
+	exclude_ucx("pml");
+	exclude_ucx("osc");
+	/* A large message of a rank to itself is a memcpy() unless it is sent as others are. */
+	setenv("OMPI_MCA_btl_self_flags", "send,inplace", 0);
+}
+
+/* ---- Faults ---------------------------------------------------------------------------------- */
+
+static struct sigaction before;
+
+/* The instruction is executed again, with the handler of before. */
+static void explain(int number, siginfo_t *info, void *context)
+{
+	static const char text[] =
+		"paccel: the program or a part of Open MPI has accessed device memory, which the "
+		"processor cannot. Parts that take every address for host memory: one-sided calls "
+		"over osc/rdma, UCX, btl/self with put or get, operators of MPI_Op_create() that do "
+		"not copy\n";
+	ssize_t written = 0;
+
+	(void)context;
+	if (accel_pointer_node(info->si_addr) >= 0)
+		written = write(STDERR_FILENO, text, sizeof(text) - 1);
+	(void)written;
+	sigaction(number, &before, NULL);
+}
+
+void limits_explain(void)
+{
+	struct sigaction action = { .sa_sigaction = explain, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSEGV, &action, &before);
+}
+
+/* Unless another one is in place meanwhile. */
+void limits_end(void)
+{
+	struct sigaction now;
+
+	if (!sigaction(SIGSEGV, NULL, &now) && now.sa_flags & SA_SIGINFO && now.sa_sigaction == explain)
+		sigaction(SIGSEGV, &before, NULL);
+}
