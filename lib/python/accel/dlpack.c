@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Memory for others, where the processor can access it: tensors of DLPack. */
+/*
+ * Memory for others: tensors of DLPack. Where the processor cannot access it, it is one of an extension device: for
+ * consumers that pass the address on to something that knows it, such as MPI.
+ */
 
 #include "device.h"
 #include "dlpack.h"
@@ -65,12 +68,21 @@ static void capsule_free(PyObject *capsule)
 		tensor_free(PyCapsule_GetPointer(capsule, name));
 }
 
+static struct dl_device device_of(const struct memory *memory)
+{
+	const struct memory *root = memory->root;
+
+	if (root->accessible)
+		return (struct dl_device){ .type = DL_CPU };
+	return (struct dl_device){ .type = DL_EXTENSION, .id = root->child.device->index };
+}
+
 static void describe(struct dl_tensor *dl, struct tensor *tensor)
 {
 	tensor->shape = (int64_t)tensor->memory->size;
 	tensor->stride = 1;
 	dl->data = tensor->memory->ptr;
-	dl->device.type = DL_CPU;
+	dl->device = device_of(tensor->memory);
 	dl->ndim = 1;
 	dl->dtype.code = DL_UINT;
 	dl->dtype.bits = 8;
@@ -84,7 +96,7 @@ static PyObject *make_tensor(struct memory *memory, bool versioned)
 	struct tensor *tensor;
 	PyObject *capsule;
 
-	if (!memory_view_begin(memory))
+	if (!memory_export_begin(memory))
 		return NULL;
 	tensor = calloc(1, sizeof(*tensor));
 	if (!tensor) {
@@ -109,19 +121,30 @@ static PyObject *make_tensor(struct memory *memory, bool versioned)
 	return capsule;
 }
 
+/* -1 asks for no order with work of the device, which there is not in any case. */
+static bool stream_fits(PyObject *stream, struct dl_device device)
+{
+	int overflow = 0;
+
+	if (stream == Py_None)
+		return true;
+	if (device.type == DL_EXTENSION && PyLong_Check(stream) &&
+	    PyLong_AsLongAndOverflow(stream, &overflow) == -1 && !overflow)
+		return true;
+	PyErr_SetString(PyExc_BufferError, device.type == DL_CPU ?
+			"stream has to be None: the processor reads this memory" :
+			"stream has to be None or -1: synchronize the stream that works with this memory");
+	return false;
+}
+
 /* What a consumer asks for beyond that. */
-static bool can_give(PyObject *stream, PyObject *dl_device, PyObject *copy)
+static bool can_give(struct dl_device device, PyObject *stream, PyObject *dl_device, PyObject *copy)
 {
 	int wanted = PyObject_IsTrue(copy);
 	long type, id;
 
-	if (wanted < 0)
+	if (wanted < 0 || !stream_fits(stream, device))
 		return false;
-	if (stream != Py_None) {
-		PyErr_SetString(PyExc_BufferError,
-				"stream has to be None: the processor reads this memory");
-		return false;
-	}
 	if (wanted) {
 		PyErr_SetString(PyExc_BufferError,
 				"a tensor over this memory is no copy: make one of tobytes()");
@@ -131,9 +154,9 @@ static bool can_give(PyObject *stream, PyObject *dl_device, PyObject *copy)
 		return true;
 	if (!PyArg_ParseTuple(dl_device, "ll;dl_device is (type, id)", &type, &id))
 		return false;
-	if (type != DL_CPU || id) {
-		PyErr_Format(PyExc_BufferError, "dl_device is (%ld, %ld): there is (1, 0) only",
-			     type, id);
+	if (type != device.type || id != device.id) {
+		PyErr_Format(PyExc_BufferError, "dl_device is (%ld, %ld): there is (%d, %d) only",
+			     type, id, (int)device.type, (int)device.id);
 		return false;
 	}
 	return true;
@@ -160,7 +183,7 @@ PyObject *memory_dlpack(PyObject *self, PyObject *args, PyObject *words)
 		PyErr_SetString(PyExc_TypeError, "dl_device has to be a tuple or None");
 		return NULL;
 	}
-	if (!can_give(stream, device, copy))
+	if (!can_give(device_of(memory), stream, device, copy))
 		return NULL;
 	if (major < 1 && memory->root->read_only) {
 		PyErr_SetString(PyExc_BufferError,
@@ -173,10 +196,8 @@ PyObject *memory_dlpack(PyObject *self, PyObject *args, PyObject *words)
 
 PyObject *memory_dlpack_device(PyObject *self, PyObject *unused)
 {
-	const struct memory *root = ((struct memory *)self)->root;
+	struct dl_device device = device_of((struct memory *)self);
 
 	(void)unused;
-	if (root->accessible)
-		return Py_BuildValue("(ii)", DL_CPU, 0);
-	return Py_BuildValue("(ii)", DL_EXTENSION, root->child.device->index);
+	return Py_BuildValue("(ii)", (int)device.type, (int)device.id);
 }

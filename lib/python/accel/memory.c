@@ -757,7 +757,8 @@ static PyMethodDef memory_methods[] = {
 	  "nothing." },
 	{ "__dlpack__", WORDS(memory_dlpack), METH_VARARGS | METH_KEYWORDS,
 	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-	  "A tensor of bytes over memory that the processor can read." },
+	  "A tensor of bytes over the memory: of the processor's where it can read it, else of an "
+	  "extension device, for consumers that pass the address on, such as mpi4py." },
 	{ "__dlpack_device__", memory_dlpack_device, METH_NOARGS,
 	  "__dlpack_device__($self)\n--\n\n"
 	  "(1, 0) where the processor can read it, (12, index) elsewhere." },

@@ -64,10 +64,9 @@ void memory_leave(struct memory *memory);
 
 /* ---- view.c: buffers over it ---- */
 
-/*
- * Counts a buffer or tensor over the memory, which meanwhile is not freed, and holds its device open.
- * false with an exception if the processor cannot access it.
- */
+/* Counts a buffer or tensor over the memory, which meanwhile is not freed, and holds its device open. */
+bool memory_export_begin(struct memory *memory);
+/* The same, with an exception if the processor cannot access it. */
 bool memory_view_begin(struct memory *memory);
 int memory_get_buffer(PyObject *self, Py_buffer *view, int flags);
 void memory_release_buffer(PyObject *self, Py_buffer *view);

@@ -5,7 +5,7 @@
 #include "error.h"
 #include "memory.h"
 
-bool memory_view_begin(struct memory *memory)
+bool memory_export_begin(struct memory *memory)
 {
 	struct memory *root = memory->root;
 
@@ -17,14 +17,21 @@ bool memory_view_begin(struct memory *memory)
 		error_say(EPERM, "device memory is not mapped in a process that was forked");
 		return false;
 	}
-	if (!root->accessible) {
-		PyErr_Format(PyExc_BufferError,
-			     "the processor cannot read this device memory: copy it with "
-			     "copy_to() or tobytes()");
-		return false;
-	}
 	root->exports++;
 	return true;
+}
+
+bool memory_view_begin(struct memory *memory)
+{
+	if (!memory_export_begin(memory))
+		return false;
+	if (memory->root->accessible)
+		return true;
+	memory->root->exports--;
+	PyErr_Format(PyExc_BufferError,
+		     "the processor cannot read this device memory: copy it with copy_to() or "
+		     "tobytes()");
+	return false;
 }
 
 int memory_get_buffer(PyObject *self, Py_buffer *view, int flags)

@@ -570,12 +570,27 @@ class Views(mock.Card):
     def test_device_memory_has_no_buffer(self):
         memory = self.card.allocate(10)
         self.refuses(BufferError, "cannot read", memoryview, memory)
-        self.refuses(BufferError, "cannot read", memory.__dlpack__)
         self.refuses(BufferError, "cannot read", bytes, memory[1:2])
+        memory.free()
+
+    def test_dlpack_of_device_memory(self):
+        """As mpi4py asks for it: an address of a device that only the consumer's library knows."""
+        memory = self.card.allocate(100)
         self.assertEqual(memory.__dlpack_device__(), (12, 0))
+        for words in ({"stream": -1, "max_version": (1, 0), "copy": False}, {"dl_device": (12, 0)}, {}):
+            tensor = Capsule(memory[10:30].__dlpack__(**words))
+            dl = tensor.tensor
+            self.assertEqual((dl.data, dl.shape[0]), (memory.address + 10, 20))
+            self.assertEqual((dl.type, dl.id, dl.code, dl.bits), (12, 0, 1, 8))
+            self.refuses(BufferError, "1 views", memory.free)
+            tensor.delete()
+        for stream in (0, 1, 1 << 70, "a"):
+            self.refuses(BufferError, "None or -1", memory.__dlpack__, stream=stream)
+        self.refuses(BufferError, "there is (12, 0) only", memory.__dlpack__, dl_device=(1, 0))
         with accel.open(1) as other:
             self.assertEqual(other.allocate(1).__dlpack_device__(), (12, 1))
         memory.free()
+        self.refuses(ValueError, "freed", memory.__dlpack__)
 
     def test_device_memory_that_is_mapped(self):
         lib.mock_add_mappable(5, 1 << 16)
@@ -628,6 +643,7 @@ class Views(mock.Card):
         pack = self.host.__dlpack__
         pack(stream=None, dl_device=(1, 0), copy=False)
         self.refuses(BufferError, "stream", pack, stream=1)
+        self.refuses(BufferError, "stream", pack, stream=-1)
         for wanted in (True, 1):
             self.refuses(BufferError, "copy", pack, copy=wanted)
         self.refuses(BufferError, "(2, 0)", pack, dl_device=(2, 0))
