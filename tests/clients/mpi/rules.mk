@@ -5,10 +5,16 @@
 MPI_CLIENTS_OUT := $(BUILD)/tests/clients/mpi
 MPI_OPERATIONS := operations point_to_point collectives reductions one_sided
 MPI_CLIENTS := $(MPI_CLIENTS_OUT)/operations
+MPI_PRELOADS := $(patsubst %,$(MPI_CLIENTS_OUT)/lib%.so,hide other)
 
 $(MPI_CLIENTS_OUT)/%.o: tests/clients/mpi/%.c tests/clients/mpi/rules.mk | mpi-headers
 	@mkdir -p $(@D)
 	$(call step,CC)$(CC) $(USER_CFLAGS) $(MPI_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(MPI_PRELOADS): $(MPI_CLIENTS_OUT)/lib%.so: tests/clients/mpi/%.c tests/clients/mpi/rules.mk | mpi-headers
+	@mkdir -p $(@D)
+	$(call step,LD)$(CC) $(filter-out -Wmissing-prototypes,$(USER_CFLAGS)) -Iinclude/uapi $(MPI_CFLAGS) $(CFLAGS) -fPIC \
+		-shared -o $@ $< $(LDFLAGS)
 
 $(MPI_CLIENTS_OUT)/operations: $(MPI_OPERATIONS:%=$(MPI_CLIENTS_OUT)/%.o)
 $(MPI_CLIENTS): $(LIB_FILES) tests/clients/mpi/rules.mk
@@ -16,6 +22,6 @@ $(MPI_CLIENTS): $(LIB_FILES) tests/clients/mpi/rules.mk
 		-Wl,--allow-shlib-undefined -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../../lib' $(LDFLAGS)
 
 .PHONY: mpi-clients
-mpi-clients: mpi $(MPI_CLIENTS)
+mpi-clients: mpi $(MPI_CLIENTS) $(MPI_PRELOADS)
 
 -include $(MPI_OPERATIONS:%=$(MPI_CLIENTS_OUT)/%.d)

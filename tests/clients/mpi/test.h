@@ -26,10 +26,7 @@ void fail_at(const char *file, int line, const char *format, ...) __attribute__(
 #define fail(format, ...) fail_at(__FILE__, __LINE__, format, ##__VA_ARGS__)
 #define ok(condition) ((condition) ? (void)0 : fail("%s", #condition))
 
-/*
- * Device memory that a load or store cannot access, whatever the device: a transport that dereferences a pointer
- * dies. The bytes before and behind it belong to it, and are compared when it is freed.
- */
+/* The bytes before and behind it belong to it, and are compared when it is freed. */
 void *device_memory(size_t size);
 void device_free(void *ptr, size_t size);
 void *host_memory(size_t size);
