@@ -101,3 +101,16 @@ $(BENCH_STANDIN): $(PADDLE_OBJ) $(BENCH_OUT)/paddle/standin.o lib/paddle/libpadd
 	$(call step,LD)$(CC) -shared -o $@ $(PADDLE_OBJ) $(BENCH_OUT)/paddle/standin.o -Wl,-soname,$(@F) \
 		-Wl,--version-script=lib/paddle/libpaddle_accel.map -Wl,-z,defs -Wl,-z,relro \
 		-Wl,-z,now $(LDFLAGS)
+
+# Open MPI's headers are needed: without them these are not built.
+BENCH_MPI := $(BENCH_OUT)/check_addr
+
+$(BENCH_OUT)/check_addr: tests/bench/mpi/check_addr.c $(filter-out %/op.o,$(MPI_OBJ)) $(LIB_FILES) $(UNIT_PRELOAD) \
+		tests/bench/rules.mk
+	@mkdir -p $(@D)
+	$(call step,CC)$(CC) $(filter-out -Wmissing-prototypes,$(USER_CFLAGS)) -Iinclude/uapi $(MPI_CFLAGS) $(CFLAGS) -o $@ \
+		$(filter %.c %.o,$^) -L$(UNIT_OUT) -lmock -L$(BUILD)/lib -laccel \
+		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../unit:$$ORIGIN/../../lib' $(LDFLAGS)
+
+.PHONY: bench-mpi
+bench-mpi: mpi-clients $(BENCH_MPI)

@@ -4,7 +4,7 @@
 
 MPI_CLIENTS_OUT := $(BUILD)/tests/clients/mpi
 MPI_OPERATIONS := operations point_to_point collectives reductions one_sided
-MPI_CLIENTS := $(MPI_CLIENTS_OUT)/operations
+MPI_CLIENTS := $(MPI_CLIENTS_OUT)/operations $(MPI_CLIENTS_OUT)/fault
 MPI_PRELOADS := $(patsubst %,$(MPI_CLIENTS_OUT)/lib%.so,hide other)
 
 $(MPI_CLIENTS_OUT)/%.o: tests/clients/mpi/%.c tests/clients/mpi/rules.mk | mpi-headers
@@ -17,6 +17,7 @@ $(MPI_PRELOADS): $(MPI_CLIENTS_OUT)/lib%.so: tests/clients/mpi/%.c tests/clients
 		-shared -o $@ $< $(LDFLAGS)
 
 $(MPI_CLIENTS_OUT)/operations: $(MPI_OPERATIONS:%=$(MPI_CLIENTS_OUT)/%.o)
+$(MPI_CLIENTS_OUT)/fault: $(MPI_CLIENTS_OUT)/fault.o
 $(MPI_CLIENTS): $(LIB_FILES) tests/clients/mpi/rules.mk
 	$(call step,LD)$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -laccel $(MPI_LIBDIR)/libmpi.so.40 \
 		-Wl,--allow-shlib-undefined -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../../lib' $(LDFLAGS)
@@ -24,4 +25,4 @@ $(MPI_CLIENTS): $(LIB_FILES) tests/clients/mpi/rules.mk
 .PHONY: mpi-clients
 mpi-clients: mpi $(MPI_CLIENTS) $(MPI_PRELOADS)
 
--include $(MPI_OPERATIONS:%=$(MPI_CLIENTS_OUT)/%.d)
+-include $(MPI_OPERATIONS:%=$(MPI_CLIENTS_OUT)/%.d) $(MPI_CLIENTS_OUT)/fault.d
