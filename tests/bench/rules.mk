@@ -103,7 +103,7 @@ $(BENCH_STANDIN): $(PADDLE_OBJ) $(BENCH_OUT)/paddle/standin.o lib/paddle/libpadd
 		-Wl,-z,now $(LDFLAGS)
 
 # Open MPI's headers are needed: without them these are not built.
-BENCH_MPI := $(BENCH_OUT)/check_addr
+BENCH_MPI := $(BENCH_OUT)/check_addr $(BENCH_OUT)/send $(BENCH_OUT)/libplain.so
 
 $(BENCH_OUT)/check_addr: tests/bench/mpi/check_addr.c $(filter-out %/op.o,$(MPI_OBJ)) $(LIB_FILES) $(UNIT_PRELOAD) \
 		tests/bench/rules.mk
@@ -111,6 +111,15 @@ $(BENCH_OUT)/check_addr: tests/bench/mpi/check_addr.c $(filter-out %/op.o,$(MPI_
 	$(call step,CC)$(CC) $(filter-out -Wmissing-prototypes,$(USER_CFLAGS)) -Iinclude/uapi $(MPI_CFLAGS) $(CFLAGS) -o $@ \
 		$(filter %.c %.o,$^) -L$(UNIT_OUT) -lmock -L$(BUILD)/lib -laccel \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../unit:$$ORIGIN/../../lib' $(LDFLAGS)
+
+$(BENCH_OUT)/send: tests/bench/mpi/send.c tests/bench/mpi/plain.h $(LIB_FILES) tests/bench/rules.mk | mpi-headers
+	@mkdir -p $(@D)
+	$(call step,CC)$(CC) $(USER_CFLAGS) $(MPI_CFLAGS) $(CFLAGS) -o $@ $< -L$(BUILD)/lib -laccel $(MPI_LIBDIR)/libmpi.so.40 \
+		-Wl,--allow-shlib-undefined -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../../lib' $(LDFLAGS)
+
+$(BENCH_OUT)/libplain.so: tests/bench/mpi/plain.c tests/bench/mpi/plain.h tests/bench/rules.mk
+	@mkdir -p $(@D)
+	$(call step,LD)$(CC) $(USER_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ $< $(LDFLAGS)
 
 .PHONY: bench-mpi
 bench-mpi: mpi-clients $(BENCH_MPI)

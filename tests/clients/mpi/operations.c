@@ -2,6 +2,8 @@
 /*
  * MPI on device pointers, between all ranks: see ../run. Rank N uses device N modulo their number.
  *
+ * MOST=BYTES is a limit for the largest messages.
+ *
  * operations [WORD...]    only checks whose names contain one of the words; those of limits only so
  */
 #include "test.h"
@@ -230,6 +232,7 @@ static void choose_device(void)
 {
 	struct accel_device_info info;
 	int count = accel_device_count();
+	size_t limit;
 
 	check_name = "set-up";
 	if (count <= 0)
@@ -239,8 +242,9 @@ static void choose_device(void)
 	/* What ranks on the same device can have at once, for four buffers and their margins. */
 	most = info.memory_size / ((size_t)(ranks + count - 1) / (size_t)count) / 5;
 	most = most < 5 * info.granule ? info.granule - 2 * MARGIN : most - 2 * info.granule;
-	if (most > 1 << 20)
-		most = 1 << 20;
+	limit = getenv("MOST") ? (size_t)atol(getenv("MOST")) : 1 << 20;
+	if (most > limit)
+		most = limit;
 	MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG, MPI_MIN, MPI_COMM_WORLD);
 }
 
