@@ -51,7 +51,7 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 # needs its set. A make that is called by this one has no other needs.
 GOALS := $(filter-out help clean versions,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
-RUN_GOALS := all lib tools ringdev man run shell install install-module sbom run-paddle check-paddle check-paddle-all check-torch $(MODULE)
+RUN_GOALS := all lib tools ringdev man run shell install install-module sbom run-paddle run-mpi mpi check-paddle check-paddle-all check-mpi check-torch $(MODULE)
 OWN_SETS := check-quick check-full coverage fuzz bench html pictures record arm64 deb rpm wheels
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
 	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
@@ -70,7 +70,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs html pictures record man run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian check-upstream \
-	versions run-paddle bench bench-pool coverage abi sbom wheels install install-module deb rpm clean FORCE
+	versions run-paddle run-mpi check-mpi bench bench-pool coverage abi sbom wheels install install-module deb rpm clean FORCE
 
 all: $(MODULE) lib tools ringdev man ## driver for 6.12, library, tools and man pages
 
@@ -116,6 +116,7 @@ unit: ## runs the unit tests
 # A command that does nothing: make says nothing where all is up to date.
 lib tools ringdev examples tests man:
 	@:
+mpi: ## the components for Open MPI 5.0, in build/lib/openmpi
 docs: ## the reference of the interfaces, from the headers, in build/docs
 html: ## the manual as a site, in build/html: open build/html/index.html
 pictures: ## the pictures of the manual, from their sources in Documentation/pictures
@@ -158,6 +159,10 @@ run-paddle: all ## trains a small network with PaddlePaddle on a ring card, draw
 	@qemu/setup paddle 3.3.1
 	@tests/clients/paddle/run
 
+run-mpi: $(MODULE) lib tools ringdev mpi-clients ## two ranks of Open MPI send device memory to each other, in a guest
+	@qemu/setup mpi trixie
+	@tests/clients/mpi/demo
+
 # --- tests -------------------------------------------------------------------------
 
 check-quick: ## before a commit: unit tests, static checks, one guest
@@ -187,6 +192,9 @@ check-paddle-all: ## and its releases 3.0.0 and 2.6.2
 
 check-torch: ## PyTorch itself on the devices of a guest, through torch_npu and libaccel_acl
 	@tests/check torch
+
+check-mpi: ## Open MPI on the devices of guests: all parts, faults too
+	@tests/check mpi mpi-transports mpi-faults
 
 check-sundials-debian: $(MODULE) lib tools ringdev ## SUNDIALS 7.1.1 as Debian 13 has it, in a guest
 	@tests/clients/sundials/build-7.1
