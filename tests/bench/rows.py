@@ -12,6 +12,8 @@ POOL_LIMIT = 50
 PACK_LIMIT = 100
 POOL_THREADS = 4
 PYTHON_LIMIT = 2
+MPI_CHECK_LIMIT = 20
+MPI_REDUCED = 16 << 20
 LARGE = 64 << 20
 PADDLE_BYTES = 16 << 20
 IMPORT_LIMIT = 20e6
@@ -123,6 +125,39 @@ def paddle_rows(middle, _):
     ]
 
 
+def mpi_send_rows(middle, transport, suffix):
+    """
+    Two limits, of which one is enough: 0.7 of host memory, or 0.9 of the same path through Open MPI with memcpy()
+    in place of the device. The slower one is the reference.
+    """
+    device, host = middle[f"{transport}.mpi.send.64m.device"], middle[f"{transport}.mpi.send.64m.host"]
+    plain = middle[f"{transport}.plain.mpi.send.64m.device"]
+    name = f"mpi.send.64m{suffix}"
+    return [
+        speed_row(name, device, max(host / 0.7, plain / 0.9), ">= 1"),
+        speed_row(name + ".host", device, host, NO_GOAL),
+        speed_row(name + ".plain", device, plain, NO_GOAL),
+    ]
+
+
+def mpi_rows(middle, _):
+    device, host = middle["sm.mpi.send.4k.device"], middle["sm.mpi.send.4k.host"]
+    copies = middle["sm.mpi.copies.4k"]
+    return [
+        *mpi_send_rows(middle, "sm", ""),
+        *mpi_send_rows(middle, "tcp", ".tcp"),
+        row("mpi.send.4k", device / 1e3, "us", (host + copies) / 1e3, (device - host) / copies, "<= 1"),
+        speed_row("mpi.allreduce.16m", middle["sm.mpi.allreduce.16m.device"], middle["sm.mpi.allreduce.16m.host"],
+                  NO_GOAL, MPI_REDUCED),
+    ]
+
+
+def check_addr_rows(middle):
+    if "mpi.check_addr" not in middle:
+        return []
+    return [at_most("mpi.check_addr", middle["mpi.check_addr"], "ns", MPI_CHECK_LIMIT, "<= 1")]
+
+
 def python_rows(middle):
     """The difference between a call from Python and one from C is what the goal speaks of."""
     if "py.memcpy" not in middle:
@@ -148,11 +183,12 @@ def host_rows(middle, counts):
         # What the machine is like: a step of a chain through 8 MiB.
         row("chain.8m", middle["chain"], "ns", middle["chain"], 1, NO_GOAL),
         *python_rows(middle),
+        *check_addr_rows(middle),
     ]
 
 
 ROWS = {"edu": edu_rows, "ring": ring_rows, "live": live_rows, "paddle": paddle_rows,
-        "host": host_rows, "irqsoff": irqsoff_rows}
+        "mpi": mpi_rows, "host": host_rows, "irqsoff": irqsoff_rows}
 
 
 def curves_of(samples):

@@ -15,9 +15,10 @@ BENCH_STANDIN := $(BENCH_OUT)/paddle/libpaddle_accel.so
 bench-programs: $(BENCH_OUT)/bench $(BENCH_OUT)/query $(BENCH_OUT)/pool $(BENCH_OUT)/race $(BENCH_OUT)/pairs $(BENCH_OUT)/acl \
 		$(BENCH_STANDIN) $(BENCH_OUT)/libcalls.so ringdev python lib tools
 
-# Without the disk of PaddlePaddle all but its rows is measured.
+# Without the disk of PaddlePaddle, or of Open MPI, all but its rows is measured.
 bench: bench-programs
 	-@qemu/setup paddle 3.3.1
+	-@qemu/setup mpi trixie && $(MAKE) --no-print-directory bench-mpi
 	@tests/bench/run
 
 # Other allocators take part where their source is there: OffsetAllocator's in the folder

@@ -122,6 +122,7 @@ GPU = "--qemu '-device virtio-gpu-pci'"
 # All kinds of devices in one guest: importing PaddlePaddle is most of what it costs.
 PADDLE_CARDS = ("--card ring,mem=64M,engines=4,cards=2 --card ring,mem=16M "
                 "--card ring,mem=256M --card edu --mem 1G --timeout 1500")
+MPI_CARDS = "--card ring,mem=64M,engines=2,cards=2"
 
 
 def paddle(release, tier, **more):
@@ -129,6 +130,12 @@ def paddle(release, tier, **more):
     return guest(f"paddle-{release}", tier, f"--disk paddle-{release} {PADDLE_CARDS}",
                  "tests/clients/paddle/guest tests/clients/paddle/all", suite="paddle", load=2,
                  builds=("paddle-clients",), **more)
+
+
+def mpi(name, tier, cards, parts, **more):
+    """Open MPI 5.0, in the Debian 13 of a disk."""
+    return guest(name, tier, f"--disk mpi-trixie {cards} --mem 1G --timeout 1500", f"tests/clients/mpi/run {parts}",
+                 suite="mpi", load=2, setup=("openmpi",), builds=("mpi-clients",), **more)
 
 
 def clients(name, tier, which):
@@ -156,6 +163,7 @@ JOBS = [
     kselftest("kselftest-6.12-ring", "check", f"{RING_CARDS} {IOMEM}", "device smoke", skips=1),
     paddle("3.3.1", "check"),
     clients("clients", "check", "sundials rmm python acl"),
+    mpi("mpi", "check", MPI_CARDS, "sm python"),
     unit("scripts", "check"),
     unit("python", "check"),
     guest("library-6.12", "check", TWO_CARDS, "tests/guest/run", suite="library",
@@ -193,6 +201,10 @@ JOBS = [
           builds=("guest-programs",)),
     guest("p2p-staged", "full", PEERS.replace("force", "auto"), "tests/guest/run-p2p",
           suite="p2p", builds=("guest-programs",)),
+    # The last part unloads the driver.
+    mpi("mpi-transports", "full", MPI_CARDS, "tcp hosts ranks mapped interfaces limits"),
+    mpi("mpi-edu", "full", f"--clock real {TWO_CARDS}", "sm"),
+    mpi("mpi-faults", "full", "--card ring,mem=64M,engines=2 " * 2, "faults"),
     # Another architecture, and pages of 16 KiB. RAM starts at 1 GiB, out of reach of an edu's 28 bits. Programs
     # that load the driver by themselves rely on these bits, so that edu is behind an SMMU.
     kselftest("kselftest-ring-arm64", "full", f"--kernel 6.12-arm64 {RING_CARDS} {IOMEM} --timeout 1200",

@@ -105,6 +105,37 @@ static void test_registered_with_two_cards(void)
 	ok(is(mine, NULL, ACCEL_MEMORY_PAGEABLE, NULL, 0));
 }
 
+static void test_node(void)
+{
+	struct accel_device *dev = open_card(), *other;
+	char *ptr = device_memory(dev, 100), *host = host_memory(dev, 100), *unified = unified_memory(dev, 100), *theirs;
+	unsigned int calls;
+	int own;
+
+	mock_add(5);
+	expect(accel_device_open(1, &other), 0);
+	theirs = device_memory(other, 100);
+	refused(accel_pointer_get_info(NULL, NULL), -EINVAL, "ptr");
+	calls = mock_all_calls();
+	expect(accel_pointer_node(ptr), 0);
+	expect(accel_pointer_node(ptr + 99), 0);
+	expect(accel_pointer_node(theirs), 5);
+	expect(accel_pointer_node(host), -ENOENT);
+	expect(accel_pointer_node(unified), -ENOENT);
+	expect(accel_pointer_node(&own), -ENOENT);
+	expect(accel_pointer_node(NULL), -ENOENT);
+	ok(calls == mock_all_calls());
+	ok(!strcmp(accel_last_error(), "ptr is NULL"));
+	/* No longer allocated, and still nothing that the processor may access. */
+	expect(accel_device_memory_deallocate(dev, ptr, 100), 0);
+	expect(accel_pointer_node(ptr), 0);
+	expect(accel_device_close(dev), 0);
+	expect(accel_pointer_node(ptr), -ENOENT);
+	expect(accel_pointer_node(theirs), 5);
+	expect(accel_device_close(other), 0);
+	expect(accel_pointer_node(theirs), -ENOENT);
+}
+
 static void test_strerror(void)
 {
 	static const int ours[] = { EACCES, EDQUOT, EEXIST, EFAULT,	EINVAL, EIO,	ENODEV,
@@ -166,6 +197,7 @@ int main(void)
 	RUN(test_dead_addresses);
 	RUN(test_serial_tells_a_new_block_at_an_old_address);
 	RUN(test_registered_with_two_cards);
+	RUN(test_node);
 	RUN(test_strerror);
 	RUN(test_last_error_is_of_this_thread);
 	RUN(test_version);

@@ -170,7 +170,8 @@ static void *looks_up(void *arg)
 	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
 		struct operand operand = { .name = "ptr", .ptr = (uintptr_t)arg, .size = 512 };
 
-		wrong += operand_resolve(&operand, NULL) || operand.serial != serial;
+		wrong += operand_resolve(&operand, NULL) || operand.serial != serial ||
+			 accel_pointer_node(arg);
 		if (operand.dev)
 			device_drop(operand.dev);
 	}
