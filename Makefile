@@ -159,7 +159,7 @@ run-paddle: all ## trains a small network with PaddlePaddle on a ring card, draw
 	@qemu/setup paddle 3.3.1
 	@tests/clients/paddle/run
 
-run-mpi: $(MODULE) lib tools ringdev mpi-clients ## two ranks of Open MPI send device memory to each other, in a guest
+run-mpi: $(MODULE) lib tools ringdev mpi $(BUILD)/tests/clients/mpi/ring ## two ranks of Open MPI send device memory to each other, in a guest
 	@qemu/setup mpi trixie
 	@tests/clients/mpi/demo
 

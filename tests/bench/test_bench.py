@@ -14,6 +14,7 @@ from rows import ROWS
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OUT = os.path.join(TOP, os.environ.get("BUILD") or "build", "bench-short")
 SVG = "{http://www.w3.org/2000/svg}"
+DISKS = {"paddle": "3.3.1", "mpi": "trixie"}
 FIELDS = {"name", "value", "unit", "reference", "ratio", "goal", "ok"}
 WAYS = {"h2d", "d2h", "h2d.pageable", "d2h.pageable", "d2d", "fill", "p2p", "stores"}
 # From 4 KiB to 64 MiB.
@@ -55,21 +56,22 @@ def drawing(name):
     return ElementTree.parse(os.path.join(OUT, name)).getroot()
 
 
-def goals(rows, of_paddle):
-    """{name: goal}"""
+def goals(rows, disk):
+    """{name: goal} of the rows that need a disk, or none."""
     pairs = rows.items() if isinstance(rows, dict) else [(row["name"], row["goal"]) for row in rows]
-    return {name: goal for name, goal in pairs if name.startswith("paddle.") == of_paddle}
+    return {name: goal for name, goal in pairs
+            if disk == next((of for of in DISKS if name.startswith(f"{of}.")), None)}
 
 
 def test_every_row_is_measured(rows):
-    assert goals(rows, False) == goals(documented_rows(), False)
+    assert goals(rows, None) == goals(documented_rows(), None)
 
 
-def test_every_row_of_paddle_is_measured(rows):
-    if subprocess.run(["qemu/setup", "print", "paddle", "3.3.1"], cwd=TOP, check=False,
-                      capture_output=True).returncode:
-        pytest.skip("the disk with PaddlePaddle 3.3.1 is not set up")
-    assert goals(rows, True) == goals(documented_rows(), True)
+@pytest.mark.parametrize("disk", DISKS)
+def test_every_row_of_a_disk_is_measured(rows, disk):
+    if subprocess.run(["qemu/setup", "print", disk, DISKS[disk]], cwd=TOP, check=False, capture_output=True).returncode:
+        pytest.skip(f"the disk {disk} {DISKS[disk]} is not set up")
+    assert goals(rows, disk) == goals(documented_rows(), disk)
 
 
 def test_rows_of_irqsoff():

@@ -296,8 +296,8 @@ JOBS = [
       for release in ("bookworm", "trixie", "sid")],
     host("project-files", "full", "tests/setup/project-files", setup=("packages wheels", "kernel 6.12"),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "lib", "tools")),
-    host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1",),
-         builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs")),
+    host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1", "mpi trixie", "openmpi"),
+         builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs", "bench-mpi")),
     # The pages' commands for the host, which boot guests.
     host("docs-commands", "full", "tests/docs/run-readme host", setup=("kernel 6.12",),
          builds=("all",)),
