@@ -81,7 +81,7 @@ static void explain(int number, siginfo_t *info, void *context)
 
 void limits_explain(void)
 {
-	struct sigaction action = { .sa_sigaction = explain, .sa_flags = SA_SIGINFO };
+	struct sigaction action = { .sa_sigaction = explain, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
 	sigaction(SIGSEGV, &action, &before);
 }
