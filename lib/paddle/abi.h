@@ -8,6 +8,8 @@
 #ifndef PADDLE_ACCEL_ABI_H
 #define PADDLE_ACCEL_ABI_H
 
+#include "engine.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -105,6 +107,49 @@ struct profiler_interface {
 	enum status (*collect_trace_data)(struct profiler *profiler, uint64_t start_ns, void *data);
 };
 
+/* What Paddle calls an id: bytes of the plugin. */
+struct unique_id {
+	size_t size;
+	void *data;
+};
+
+/* A communicator of Paddle. */
+struct comm;
+
+/*
+ * Collectives. Where the table has them depends on the release; older ones lack the first or the last.
+ * Types of elements and reductions are those of engine.h.
+ */
+struct collective_interface {
+	enum status (*get_comm_name)(struct comm *comm, char *name);
+	enum status (*get_unique_id_size)(size_t *size);
+	enum status (*get_unique_id)(struct unique_id *id);
+	enum status (*comm_init_rank)(size_t ranks, struct unique_id *id, size_t rank,
+				      struct comm **comm);
+	enum status (*destroy_comm)(struct comm *comm);
+	enum status (*all_reduce)(void *send, void *receive, size_t count, enum type type,
+				  enum reduction op, struct comm *comm, stream_t stream);
+	enum status (*broadcast)(void *data, size_t count, enum type type, size_t root,
+				 struct comm *comm, stream_t stream);
+	enum status (*reduce)(void *send, void *receive, size_t count, enum type type,
+			      enum reduction op, size_t root, struct comm *comm, stream_t stream);
+	enum status (*all_gather)(void *send, void *receive, size_t count, enum type type,
+				  struct comm *comm, stream_t stream);
+	enum status (*reduce_scatter)(void *send, void *receive, size_t count, enum type type,
+				      enum reduction op, struct comm *comm, stream_t stream);
+	enum status (*group_start)(void);
+	enum status (*group_end)(void);
+	enum status (*send)(void *data, size_t count, enum type type, size_t to,
+			    struct comm *comm, stream_t stream);
+	enum status (*receive)(void *data, size_t count, enum type type, size_t from,
+			       struct comm *comm, stream_t stream);
+	enum status (*all_to_all)(const void **send, const size_t *send_counts,
+				  const enum type *send_types, void **receive,
+				  const size_t *receive_counts,
+				  const enum type *receive_types, size_t rank, size_t ranks,
+				  struct comm *comm, stream_t stream);
+};
+
 struct version {
 	size_t major;
 	size_t minor;
@@ -189,6 +234,7 @@ AT(interface, device_init_alloc_size, 456);
 AT(interface, device_realloc_size, 464);
 _Static_assert(sizeof(struct interface) == 472, "struct interface");
 _Static_assert(sizeof(struct profiler_interface) == 48, "struct profiler_interface");
+_Static_assert(sizeof(struct collective_interface) == 120, "struct collective_interface");
 
 #undef AT
 

@@ -125,6 +125,18 @@ struct device *plugin_enter_memory(const void *ptr)
 	return device;
 }
 
+struct device *plugin_enter_current(void)
+{
+	struct place now = { .id = current };
+	struct device *device;
+
+	plugin_lock();
+	device = device_at(&now);
+	users += !!device;
+	plugin_unlock();
+	return device;
+}
+
 void plugin_leave(void)
 {
 	plugin_lock();
@@ -164,7 +176,7 @@ int device_pending(struct device *device)
 {
 	int err = __atomic_exchange_n(&device->pending, 0, __ATOMIC_RELAXED);
 
-	return err ? plugin_fail(err, "a kernel before it failed: %s", accel_strerror(err)) : 0;
+	return err ? plugin_fail(err, "work before it failed: %s", accel_strerror(err)) : 0;
 }
 
 /* ---- Opening and closing ---- */
@@ -283,7 +295,10 @@ static enum status finalize(void)
 
 	take_devices(&taken, &count);
 	for (size_t i = 0; i < count; i++) {
-		int err = accel_device_close(taken[i].dev);
+		int err;
+
+		staging_free(&taken[i]);
+		err = accel_device_close(taken[i].dev);
 
 		if (err)
 			plugin_complain(__func__, err);

@@ -13,26 +13,6 @@ struct scalar;
 struct kernel_context;
 struct device_context;
 
-/* Types of elements. */
-enum type {
-	TYPE_BOOL = 1,
-	TYPE_UINT8,
-	TYPE_UINT16,
-	TYPE_UINT32,
-	TYPE_UINT64,
-	TYPE_INT8,
-	TYPE_INT16,
-	TYPE_INT32,
-	TYPE_INT64,
-	TYPE_FLOAT16,
-	TYPE_FLOAT32,
-	TYPE_FLOAT64,
-	TYPE_BFLOAT16,
-	TYPE_COMPLEX64,
-	TYPE_COMPLEX128,
-	TYPES,
-};
-
 /* Kinds of arguments of kernels. */
 enum argument {
 	ARGUMENT_CONTEXT = 0,

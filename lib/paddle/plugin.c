@@ -17,10 +17,11 @@ static char sub_device_type[] = "paccel";
 /* Sizes that releases of Paddle have passed, all with the same beginning. */
 static const struct generation {
 	size_t params, interface;
-	size_t profiler; /* offset of its functions; 0: not verified with this release */
+	/* Offsets of the functions; 0: not verified with this release. */
+	size_t profiler, collectives;
 } generations[] = {
-	{ 88, 904, 0 },	 { 88, 912, 0 },  { 96, 920, 0 },
-	{ 96, 1032, 0 }, { 96, 1040, 0 }, { 96, 1128, 824 },
+	{ 88, 904, 0, 0 },  { 88, 912, 0, 0 },	{ 96, 920, 0, 560 },
+	{ 96, 1032, 0, 0 }, { 96, 1040, 0, 0 }, { 96, 1128, 824, 640 },
 };
 
 static const struct generation *find_generation(size_t params, size_t interface)
@@ -75,8 +76,8 @@ static bool suits(const struct params *params)
 }
 
 /*
- * The part of the table that all releases have, and the functions of the profiler where their place is
- * known. The rest stays 0.
+ * The part of the table that all releases have, and the functions of the profiler and of collectives where
+ * their place is known. The rest stays 0.
  */
 static void fill(struct interface *table, const struct generation *generation)
 {
@@ -89,6 +90,9 @@ static void fill(struct interface *table, const struct generation *generation)
 	if (generation && generation->profiler)
 		profile_functions((struct profiler_interface *)((char *)table +
 								generation->profiler));
+	if (generation && generation->collectives)
+		collective_functions((struct collective_interface *)((char *)table +
+								     generation->collectives));
 }
 
 /* Paddle takes a plugin that names no device for one that has failed, and goes on. */

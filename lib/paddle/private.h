@@ -41,6 +41,8 @@ struct settings {
 
 /* 0, or -EINVAL or -ENOMEM. The caller frees devices. */
 int settings_read(struct settings *settings, int present);
+/* Of waits for other ranks. 0, or -EINVAL. */
+int settings_limit(unsigned int *limit_ms);
 
 /* ---- device.c: the devices, and who uses them ---- */
 
@@ -53,6 +55,7 @@ struct device {
 	struct accel_stream *null_stream; /* for events: made when it is needed */
 	struct accel_stream **streams; /* Paddle's; NULL: a free place; under the lock */
 	size_t stream_count;
+	struct staging_pool *pool; /* made when it is needed; under the lock */
 };
 
 void plugin_lock(void);
@@ -70,6 +73,8 @@ int plugin_waited(int err);
 struct device *plugin_enter(const char *call, const struct place *place);
 /* The device whose memory this is; nothing is said. */
 struct device *plugin_enter_memory(const void *ptr);
+/* The current device of the thread; nothing is said. */
+struct device *plugin_enter_current(void);
 void plugin_leave(void);
 /* Leaves, traces, and gives what Paddle is told. */
 enum status plugin_done(const char *call, const struct device *device, int err,
@@ -131,6 +136,94 @@ bool plugin_is_lost(int err);
 int still_to_come(int err);
 /* A stream that has failed takes no more work until somebody has been told: with err, now. */
 int stream_told(struct accel_stream *stream, int err);
+
+/* ---- staging.c: host memory between device and engine ---- */
+
+struct staging {
+	void *at;
+	size_t size; /* of the block */
+	bool is_pinned;
+};
+
+/* Page-locked where the device has some left. The contents are undefined. */
+int staging_get(struct device *device, size_t size, struct staging *staging);
+/* Keeps the block for the next one, up to a limit. NULL is nothing. */
+void staging_put(struct device *device, struct staging *staging);
+/* Before the device is closed. */
+void staging_free(struct device *device);
+
+/* ---- load_engine.c ---- */
+
+/* The engine, loaded by the first call; NULL: it cannot be had, which is kept for plugin_status(). */
+const struct engine *engine_get(void);
+
+/* ---- job.c: the operations of a group, or one, behind each other on a stream ---- */
+
+enum op_kind {
+	OP_ALL_REDUCE,
+	OP_BROADCAST,
+	OP_REDUCE,
+	OP_ALL_GATHER,
+	OP_REDUCE_SCATTER,
+	OP_ALL_TO_ALL,
+	OP_SEND,
+	OP_RECEIVE,
+};
+
+/* A part of an all_to_all. */
+struct op_block {
+	const void *send;
+	void *receive;
+	size_t send_size, receive_size;
+};
+
+struct op {
+	enum op_kind kind;
+	struct comm *comm;
+	const void *send;
+	void *receive;
+	size_t count, size; /* elements, and their bytes: what one rank gives to another one */
+	enum type type;
+	enum reduction reduction;
+	int peer; /* or the root */
+	uint64_t tag;
+	struct op_block *blocks; /* of all ranks */
+
+	/* While it runs. */
+	struct staging in, out;
+	struct engine_request *request;
+};
+
+struct job {
+	int device; /* Paddle's number */
+	size_t count;
+	struct op *ops;
+};
+
+struct comm {
+	const struct engine *engine;
+	struct engine_comm *connected;
+	int rank, size;
+	char name[64];
+	uint32_t next; /* the number of the next collective */
+	uint32_t *sent, *received; /* to and from each rank */
+	unsigned int jobs; /* that have not ended; under the lock of xccl.c, as what follows */
+	int failed; /* the first error */
+	struct accel_event *done; /* the last job */
+	struct accel_stream *stream; /* where it is */
+	int device;
+};
+
+/* Runs it now, and frees it. err: the work before it has failed. */
+void job_run(struct job *job, int err);
+void job_free(struct job *job);
+
+/* ---- xccl.c ---- */
+
+/* The first error of a communicator, which stays. */
+void comm_fail(struct comm *comm, int err);
+void comm_done(struct comm *comm);
+void collective_functions(struct collective_interface *slots);
 
 /* ---- What each file puts into the table ---- */
 

@@ -12,6 +12,8 @@
 
 #define MIN_CHUNK_LEAST 32
 #define MIN_CHUNK_MOST (2ul << 20)
+#define LIMIT_DEFAULT 300 /* seconds: ranks start minutes apart where programs are compiled or data is read */
+#define LIMIT_MOST 86400
 
 /* Digits alone: strtoul() also takes signs and blanks. */
 static bool take_number(const char **text, unsigned long *value)
@@ -99,6 +101,20 @@ static int read_devices(struct settings *settings, int present)
 			   "PADDLE_ACCEL_DEVICES=%.40s: it has to be numbers of devices with "
 			   "commas between them, each once; there are %d devices, numbered from 0",
 			   text, present);
+}
+
+int settings_limit(unsigned int *limit_ms)
+{
+	const char *text = getenv("PADDLE_ACCEL_TIMEOUT"), *at = text;
+	unsigned long value = LIMIT_DEFAULT;
+
+	if (text && *text &&
+	    (!take_number(&at, &value) || *at || !value || value > LIMIT_MOST))
+		return plugin_fail(-EINVAL,
+				   "PADDLE_ACCEL_TIMEOUT=%.40s: it has to be seconds, from 1 to %d",
+				   text, LIMIT_MOST);
+	*limit_ms = (unsigned int)value * 1000;
+	return 0;
 }
 
 int settings_read(struct settings *settings, int present)

@@ -14,7 +14,10 @@ from setuptools.command.build import build
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 PLUGIN = "build/lib/paddle_custom_device/libpaddle_accel.so"
-FILES = (PLUGIN, "build/lib/libaccel.so")
+# The engine of paddle.distributed: only where libgloo-dev is.
+ENGINE = "build/lib/paddle_custom_device/libpaddle_accel_gloo.so.1"
+HAS_GLOO = os.path.exists("/usr/include/gloo/context.h")
+FILES = (PLUGIN, "build/lib/libaccel.so", *((ENGINE,) if HAS_GLOO else ()))
 # Of setuptools, and not in the tree.
 SCRATCH = os.path.join(TOP, "build/paddle")
 
@@ -31,7 +34,8 @@ class Build(build):
     def run(self):
         environment = {name: value for name, value in os.environ.items()
                        if name not in ("BUILD", "MAKEFLAGS", "MAKELEVEL")}
-        subprocess.run(["make", "-f", "lib/rules.mk", "-f", "lib/paddle/rules.mk", PLUGIN],
+        subprocess.run(["make", "-f", "lib/rules.mk", "-f", "lib/paddle/rules.mk", PLUGIN,
+                        *((ENGINE,) if HAS_GLOO else ())],
                        cwd=TOP, env=environment, check=True)
         target = os.path.join(self.build_lib, "paddle_custom_device")
         os.makedirs(target, exist_ok=True)

@@ -5,7 +5,12 @@
 
 PADDLE_TESTS := $(patsubst tests/unit/paddle/test_%.c,%,\
 	$(sort $(wildcard tests/unit/paddle/test_*.c)))
-PADDLE_THREADED := device stream
+PADDLE_THREADED := device stream collective
+# Without gloo there is no engine for it.
+ifeq ($(HAVE_GLOO),)
+PADDLE_TESTS := $(filter-out collective,$(PADDLE_TESTS))
+PADDLE_THREADED := $(filter-out collective,$(PADDLE_THREADED))
+endif
 
 # The functions of Paddle that are needed are those of the tests, which say where they are, too.
 PADDLE_WRAP_kernel := -rdynamic -Wl,--wrap=dlopen -Wl,--wrap=dlsym
@@ -21,6 +26,12 @@ $$(PADDLE_LIB_$(1)): UNIT_CFLAGS += $(PADDLE_CFLAGS)
 $$(PADDLE_PROGS_$(1)): $$(UNIT_OUT)/$(1)/paddle_%: $$(UNIT_OUT)/$(1)/tests/unit/paddle/test_%.o \
 		$$(PADDLE_LIB_$(1)) $$(UNIT_LIB_$(1))
 	$$(call step,LD)$(2) $(3) -o $$@ $$^ $$(UNIT_WRAP) $$(PADDLE_WRAP_$$*) -pthread
+
+# The plugin looks for the engine beside itself.
+$$(filter %_collective,$$(PADDLE_PROGS_$(1))): | $$(UNIT_OUT)/$(1)/$$(notdir $$(GLOO_ENGINE))
+$$(UNIT_OUT)/$(1)/$$(notdir $$(GLOO_ENGINE)): $$(GLOO_ENGINE)
+	@mkdir -p $$(@D)
+	cp $$< $$@
 
 -include $$(PADDLE_LIB_$(1):.o=.d) \
 	$$(patsubst %,$$(UNIT_OUT)/$(1)/tests/unit/paddle/test_%.d,$(4))
@@ -38,3 +49,25 @@ PADDLE_LOADER := $(UNIT_OUT)/paddle_loader
 $(PADDLE_LOADER): tests/unit/paddle/loader.c lib/paddle/abi.h tests/unit/paddle/rules.mk
 	@mkdir -p $(@D)
 	$(call step,CC)$(CC) $(USER_CFLAGS) -g -O1 -o $@ $<
+
+# The engine of collectives, whose ranks are threads. gloo itself is the distribution's.
+define gloo_variant
+GLOO_TEST_$(1) := $$(UNIT_OUT)/$(1)/paddle_gloo
+
+$$(UNIT_OUT)/$(1)/gloo/%.o: %.cpp tests/unit/paddle/rules.mk
+	@mkdir -p $$(@D)
+	$$(call step,CXX)$(2) -std=c++17 $$(GLOO_WARNINGS) -g -O1 -fno-omit-frame-pointer $(3) -MMD -MP -c -o $$@ $$<
+
+$$(GLOO_TEST_$(1)): $$(GLOO_SRC:%.cpp=$$(UNIT_OUT)/$(1)/gloo/%.o) \
+		$$(UNIT_OUT)/$(1)/gloo/tests/unit/paddle/gloo/test_engine.o
+	$$(call step,LD)$(2) $(3) -o $$@ $$^ -lgloo -pthread
+
+-include $$(GLOO_SRC:%.cpp=$$(UNIT_OUT)/$(1)/gloo/%.d) $$(UNIT_OUT)/$(1)/gloo/tests/unit/paddle/gloo/test_engine.d
+endef
+
+$(eval $(call gloo_variant,gcc-asan,g++,$(UNIT_ASAN)))
+$(eval $(call gloo_variant,gcc-tsan,g++,$(UNIT_TSAN)))
+
+ifneq ($(HAVE_GLOO),)
+UNIT_PROGS += $(GLOO_TEST_gcc-asan) $(GLOO_TEST_gcc-tsan)
+endif

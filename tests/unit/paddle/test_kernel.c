@@ -938,23 +938,23 @@ static void test_failure_is_told_later(void)
 	run_full(&context, &scalar, &out);
 	ok(said("full: "));
 	refuses(paddle->memory_copy_d2h(accel0, got, out.data, 64), STATUS_INTERNAL,
-		"a kernel before it failed");
+		"work before it failed");
 	gives(paddle->memory_copy_d2h(accel0, got, out.data, 64), STATUS_SUCCESS);
 	mock_fail(PACCEL_NR_FILL, 1, EIO);
 	run_full(&context, &scalar, &out);
-	refuses(paddle->synchronize_stream(accel0, NULL), STATUS_INTERNAL, "a kernel before it");
+	refuses(paddle->synchronize_stream(accel0, NULL), STATUS_INTERNAL, "work before it");
 	gives(paddle->synchronize_stream(accel0, NULL), STATUS_SUCCESS);
 	mock_fail(PACCEL_NR_FILL, 1, EIO);
 	run_full(&context, &scalar, &out);
-	refuses(paddle->synchronize_device(accel0), STATUS_INTERNAL, "a kernel before it");
+	refuses(paddle->synchronize_device(accel0), STATUS_INTERNAL, "work before it");
 	mock_fail(PACCEL_NR_FILL, 1, EIO);
 	run_full(&context, &scalar, &out);
 	refuses(paddle->memory_copy_h2d(accel0, out.data, got, 64), STATUS_INTERNAL,
-		"a kernel before it");
+		"work before it");
 	mock_fail(PACCEL_NR_FILL, 1, EIO);
 	run_full(&context, &scalar, &out);
 	refuses(paddle->async_memory_copy_h2d(accel0, NULL, out.data, got, 64), STATUS_INTERNAL,
-		"a kernel before it");
+		"work before it");
 	end();
 }
 

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: MIT
+//
+// The engine over gloo, whose ranks are threads here and talk through the loopback device.
+
+#include "../../../../lib/paddle/engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" const engine *paddle_accel_engine();
+
+static const engine *gloo;
+static std::atomic<unsigned int> wrong;
+
+#define ok(condition) check(!!(condition), __func__, __LINE__, #condition)
+
+static void check(bool good, const char *function, int line, const char *text)
+{
+	if (good)
+		return;
+	wrong++;
+	printf("# %s:%d: not so: %s (%s)\n", function, line, text, gloo->error());
+}
+
+constexpr unsigned int limit_ms = 20000;
+
+using body = std::function<void(engine_comm *comm, int rank, int size)>;
+
+// Runs it in all ranks of a communicator.
+static void with_ranks(int size, const body &function, unsigned int limit = limit_ms)
+{
+	unsigned char id[ENGINE_ID_SIZE];
+	std::vector<std::thread> threads;
+
+	ok(!gloo->make_id(id));
+	for (int rank = 0; rank < size; rank++)
+		threads.emplace_back([&, rank] {
+			engine_comm *comm = nullptr;
+
+			ok(!gloo->create(id, rank, size, limit, &comm));
+			if (!comm)
+				return;
+			function(comm, rank, size);
+			gloo->destroy(comm);
+		});
+	for (auto &thread : threads)
+		thread.join();
+}
+
+// What rank `rank` gives to a message: differs for each message, rank and element.
+template <typename T> static std::vector<T> values(uint32_t message, int rank, size_t count)
+{
+	std::mt19937 random(message * 131 + static_cast<uint32_t>(rank));
+	std::vector<T> result(count);
+
+	for (auto &one : result) {
+		if constexpr (std::is_floating_point_v<T>)
+			one = static_cast<T>(static_cast<int>(random() % 64) - 32) / 4;
+		else
+			one = static_cast<T>(random());
+	}
+	return result;
+}
+
+template <typename T> static T reduced(reduction op, T a, T b)
+{
+	if constexpr (std::is_integral_v<T>) {
+		if (op == REDUCE_SUM || op == REDUCE_AVG)
+			return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+		if (op == REDUCE_PRODUCT)
+			return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+	}
+	switch (op) {
+	case REDUCE_SUM:
+	case REDUCE_AVG:
+		return static_cast<T>(a + b);
+	case REDUCE_PRODUCT:
+		return static_cast<T>(a * b);
+	case REDUCE_MAX:
+		return std::max(a, b);
+	default:
+		return std::min(a, b);
+	}
+}
+
+template <typename T>
+static std::vector<T> wanted(uint32_t message, reduction op, int size, size_t count)
+{
+	auto result = values<T>(message, 0, count);
+
+	for (int rank = 1; rank < size; rank++) {
+		auto more = values<T>(message, rank, count);
+
+		for (size_t i = 0; i < count; i++)
+			result[i] = reduced(op, result[i], more[i]);
+	}
+	if (op == REDUCE_AVG)
+		for (auto &one : result)
+			one = static_cast<T>(one / static_cast<T>(size));
+	return result;
+}
+
+template <typename T> static void reduce_type(engine_comm *comm, int rank, int size, enum type type)
+{
+	uint32_t tag = static_cast<uint32_t>(type) << 16;
+
+	for (reduction op : { REDUCE_SUM, REDUCE_AVG, REDUCE_MAX, REDUCE_MIN, REDUCE_PRODUCT }) {
+		for (size_t count : { size_t{ 1 }, size_t{ 3 }, size_t{ 1000 } }) {
+			auto mine = values<T>(++tag, rank, count);
+			auto right = wanted<T>(tag, op, size, count);
+
+			ok(!gloo->all_reduce(comm, tag, mine.data(), count, type, op));
+			ok(mine == right);
+			mine = values<T>(++tag, rank, count);
+			right = wanted<T>(tag, op, size, count);
+			ok(!gloo->reduce(comm, tag, mine.data(), count, type, op, size - 1));
+			ok(rank != size - 1 || mine == right);
+			mine = values<T>(++tag, rank, count * static_cast<size_t>(size));
+			right = wanted<T>(tag, op, size, count * static_cast<size_t>(size));
+			std::vector<T> part(count);
+			ok(!gloo->reduce_scatter(comm, tag, mine.data(), part.data(), count, type, op));
+			ok(std::equal(part.begin(), part.end(),
+				      right.begin() + static_cast<ptrdiff_t>(count) * rank));
+		}
+	}
+}
+
+static void all_types(engine_comm *comm, int rank, int size)
+{
+	reduce_type<uint8_t>(comm, rank, size, TYPE_UINT8);
+	reduce_type<uint16_t>(comm, rank, size, TYPE_UINT16);
+	reduce_type<uint32_t>(comm, rank, size, TYPE_UINT32);
+	reduce_type<uint64_t>(comm, rank, size, TYPE_UINT64);
+	reduce_type<int8_t>(comm, rank, size, TYPE_INT8);
+	reduce_type<int16_t>(comm, rank, size, TYPE_INT16);
+	reduce_type<int32_t>(comm, rank, size, TYPE_INT32);
+	reduce_type<int64_t>(comm, rank, size, TYPE_INT64);
+	reduce_type<double>(comm, rank, size, TYPE_FLOAT64);
+}
+
+static void test_reductions()
+{
+	for (int size : { 1, 2, 3, 5 })
+		with_ranks(size, all_types);
+}
+
+// In float, products of more than two ranks are rounded in an order that is gloo's.
+static void test_float()
+{
+	with_ranks(2, [](engine_comm *comm, int rank, int size) {
+		reduce_type<float>(comm, rank, size, TYPE_FLOAT32);
+	});
+}
+
+// ---- 16 bits ----
+
+static float half_value(uint16_t bits)
+{
+	int exponent = bits >> 10 & 31, fraction = bits & 1023;
+	float value = exponent == 31 ? (fraction ? NAN : INFINITY)
+		      : exponent    ? std::ldexp(static_cast<float>(1024 + fraction), exponent - 25)
+				    : std::ldexp(static_cast<float>(fraction), -24);
+
+	return bits & 0x8000 ? -value : value;
+}
+
+static float brain_value(uint16_t bits)
+{
+	uint32_t wide = static_cast<uint32_t>(bits) << 16;
+	float value;
+
+	memcpy(&value, &wide, sizeof(value));
+	return value;
+}
+
+// Whether no number of the type is nearer; of two that are as near it is the even one.
+static bool is_nearest(float (*value)(uint16_t), uint16_t got, float exact)
+{
+	double error = std::fabs(static_cast<double>(value(got)) - static_cast<double>(exact));
+
+	if (std::isnan(exact))
+		return std::isnan(value(got));
+	if (std::isinf(value(got)) || std::isinf(exact))
+		return std::signbit(value(got)) == std::signbit(exact) &&
+		       (std::isinf(exact) || std::fabs(exact) >= (value == half_value ? 65520.0f : 3.39e38f));
+	for (int step : { -1, 1 }) {
+		uint16_t other = static_cast<uint16_t>(got + step);
+		double distance;
+
+		if (std::isnan(value(other)) || std::isinf(value(other)))
+			continue;
+		distance = std::fabs(static_cast<double>(value(other)) - static_cast<double>(exact));
+		if (distance < error || (distance == error && got & 1))
+			return false;
+	}
+	return true;
+}
+
+static std::vector<uint16_t> bits16(uint32_t message, int rank)
+{
+	std::vector<uint16_t> result = values<uint16_t>(message, rank, 65536);
+
+	// Rank 0 has all of them, in their order.
+	for (size_t i = 0; !rank && i < result.size(); i++)
+		result[i] = static_cast<uint16_t>(i);
+	return result;
+}
+
+static void sums16(engine_comm *comm, int rank, enum type type, float (*value)(uint16_t))
+{
+	uint32_t tag = static_cast<uint32_t>(type) << 8;
+	auto first = bits16(tag, 0), second = bits16(tag, 1), mine = rank ? second : first;
+	size_t bad = 0;
+
+	ok(!gloo->all_reduce(comm, tag, mine.data(), mine.size(), type, REDUCE_SUM));
+	for (size_t i = 0; i < mine.size(); i++)
+		bad += !is_nearest(value, mine[i], value(first[i]) + value(second[i]));
+	ok(!bad);
+	mine = rank ? second : first;
+	ok(!gloo->all_reduce(comm, tag + 1, mine.data(), mine.size(), type, REDUCE_MAX));
+	for (size_t i = bad = 0; i < mine.size(); i++) {
+		float a = value(first[i]), b = value(second[i]);
+		float right = std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b);
+
+		bad += std::isnan(right) ? !std::isnan(value(mine[i])) : value(mine[i]) != right;
+	}
+	ok(!bad);
+}
+
+static void test_16_bits()
+{
+	with_ranks(2, [](engine_comm *comm, int rank, int) {
+		sums16(comm, rank, TYPE_FLOAT16, half_value);
+		sums16(comm, rank, TYPE_BFLOAT16, brain_value);
+	});
+}
+
+static void test_booleans_and_complex()
+{
+	with_ranks(2, [](engine_comm *comm, int rank, int) {
+		unsigned char flags[4] = { 0, 1, static_cast<unsigned char>(rank), 1 };
+		float numbers[2] = { 2, rank ? -1.0f : 3.0f };
+
+		ok(!gloo->all_reduce(comm, 1, flags, 4, TYPE_BOOL, REDUCE_SUM));
+		ok(!flags[0] && flags[1] == 1 && flags[2] == 1 && flags[3] == 1);
+		flags[2] = static_cast<unsigned char>(rank);
+		ok(!gloo->all_reduce(comm, 2, flags, 4, TYPE_BOOL, REDUCE_MIN));
+		ok(!flags[0] && flags[1] == 1 && !flags[2] && flags[3] == 1);
+		ok(gloo->all_reduce(comm, 3, flags, 4, TYPE_BOOL, REDUCE_AVG) == -EOPNOTSUPP);
+		ok(gloo->all_reduce(comm, 4, numbers, 1, TYPE_COMPLEX64, REDUCE_MAX) == -EOPNOTSUPP);
+		ok(!gloo->all_reduce(comm, 5, numbers, 1, TYPE_COMPLEX64, REDUCE_PRODUCT));
+		// (2 + 3i) (2 - i)
+		ok(numbers[0] == 7.0f && numbers[1] == 4.0f);
+	});
+}
+
+// ---- Data ----
+
+static void test_broadcast_and_gather()
+{
+	for (int ranks : { 1, 2, 3, 8 })
+		with_ranks(ranks, [](engine_comm *comm, int rank, int size) {
+			for (size_t count : { size_t{ 1 }, size_t{ 4097 }, size_t{ 3 } << 20 }) {
+				uint32_t tag = static_cast<uint32_t>(count) * 16;
+
+				for (int root = 0; root < size; root++) {
+					auto mine = values<char>(++tag, rank, count);
+
+					ok(!gloo->broadcast(comm, tag, mine.data(), count, root));
+					ok(mine == values<char>(tag, root, count));
+				}
+				auto mine = values<char>(++tag, rank, count);
+				std::vector<char> all(count * static_cast<size_t>(size));
+
+				ok(!gloo->all_gather(comm, tag, mine.data(), all.data(), count));
+				for (int from = 0; from < size; from++)
+					ok(std::equal(all.begin() + static_cast<ptrdiff_t>(count) * from,
+						      all.begin() + static_cast<ptrdiff_t>(count) * (from + 1),
+						      values<char>(tag, from, count).begin()));
+			}
+		});
+}
+
+// Rank r gives (r + 1) * (s + 2) * 1000 bytes to rank s, and nothing to the one behind it.
+static size_t given(int from, int to, int size)
+{
+	return size > 1 && to == (from + 1) % size ? 0 : static_cast<size_t>((from + 1) * (to + 2)) * 1000;
+}
+
+static void test_all_to_all()
+{
+	for (int ranks : { 1, 2, 4 })
+		with_ranks(ranks, [](engine_comm *comm, int rank, int size) {
+			std::vector<std::vector<char>> in, out;
+			std::vector<void *> in_at, out_at;
+			std::vector<size_t> in_sizes, out_sizes;
+
+			for (int other = 0; other < size; other++) {
+				in.push_back(values<char>(static_cast<uint32_t>(other), rank,
+							  given(rank, other, size)));
+				out.emplace_back(given(other, rank, size));
+			}
+			for (size_t i = 0; i < in.size(); i++) {
+				in_at.push_back(in[i].data());
+				out_at.push_back(out[i].data());
+				in_sizes.push_back(in[i].size());
+				out_sizes.push_back(out[i].size());
+			}
+			engine_blocks sent = { in_at.data(), in_sizes.data() };
+			engine_blocks got = { out_at.data(), out_sizes.data() };
+			ok(!gloo->all_to_all(comm, 7, &sent, &got));
+			for (int other = 0; other < size; other++)
+				ok(out[static_cast<size_t>(other)] ==
+				   values<char>(static_cast<uint32_t>(rank), other, given(other, rank, size)));
+		});
+}
+
+static void test_messages()
+{
+	with_ranks(3, [](engine_comm *comm, int rank, int size) {
+		constexpr size_t count = 300000;
+		int to = (rank + 1) % size, from = (rank + size - 1) % size;
+		auto first = values<char>(1, rank, count), second = values<char>(2, rank, count);
+		std::vector<char> a(count), b(count);
+		engine_request *requests[4] = {};
+
+		// The second message is received first: tags choose.
+		ok(!gloo->receive(comm, 2, b.data(), count, from, &requests[0]));
+		ok(!gloo->send(comm, 1, first.data(), count, to, &requests[1]));
+		ok(!gloo->send(comm, 2, second.data(), count, to, &requests[2]));
+		ok(!gloo->receive(comm, 1, a.data(), count, from, &requests[3]));
+		for (auto *request : requests)
+			ok(request && !gloo->wait(request));
+		ok(a == values<char>(1, from, count) && b == values<char>(2, from, count));
+	});
+}
+
+// ---- What goes wrong ----
+
+using seconds = std::chrono::duration<double>;
+
+static double since(std::chrono::steady_clock::time_point begin)
+{
+	return seconds(std::chrono::steady_clock::now() - begin).count();
+}
+
+// A rank whose tag differs exchanges nothing: both wait for their time.
+static void test_tags_differ()
+{
+	with_ranks(
+		2,
+		[](engine_comm *comm, int rank, int) {
+			auto begin = std::chrono::steady_clock::now();
+			auto mine = values<int32_t>(1, rank, 1000), before = mine;
+			int err = gloo->all_reduce(comm, 40 + static_cast<uint32_t>(rank), mine.data(), 1000,
+						   TYPE_INT32, REDUCE_MAX);
+
+			ok(err == -ETIMEDOUT || err == -ECONNRESET);
+			ok(since(begin) < 20);
+			gloo->abort(comm);
+			ok(gloo->all_reduce(comm, 50, mine.data(), 1000, TYPE_INT32, REDUCE_MAX) ==
+			   -ECONNABORTED);
+		},
+		1000);
+}
+
+// The others see it at once, and what they had posted ends.
+static void test_abort()
+{
+	with_ranks(3, [](engine_comm *comm, int rank, int) {
+		auto begin = std::chrono::steady_clock::now();
+		auto mine = values<float>(1, rank, 1 << 20);
+		engine_request *request = nullptr;
+
+		if (!rank) {
+			gloo->abort(comm);
+			ok(gloo->receive(comm, 1, mine.data(), 4, 1, &request) == -ECONNABORTED);
+			return;
+		}
+		int err = gloo->receive(comm, 1, mine.data(), 4, 0, &request);
+		ok(!err || err == -ECONNRESET);
+		ok(gloo->all_reduce(comm, 2, mine.data(), mine.size(), TYPE_FLOAT32, REDUCE_SUM) == -ECONNRESET);
+		gloo->abort(comm);
+		ok(err || gloo->wait(request) == -ECONNABORTED);
+		ok(since(begin) < 15);
+	});
+}
+
+static void test_ids()
+{
+	unsigned char id[ENGINE_ID_SIZE], other[ENGINE_ID_SIZE];
+	auto begin = std::chrono::steady_clock::now();
+	engine_comm *comm = nullptr;
+
+	memset(other, 0, sizeof(other));
+	ok(gloo->create(other, 1, 2, 1000, &comm) == -EINVAL);
+	ok(strstr(gloo->error(), "same one"));
+	ok(!gloo->make_id(id));
+	// Rank 1 does not come.
+	ok(gloo->create(id, 0, 2, 500, &comm) == -ETIMEDOUT);
+	ok(strstr(gloo->error(), "waiting for all 2 ranks") && since(begin) < 15);
+	// An id serves once; now nobody listens there.
+	ok(gloo->create(id, 0, 2, 500, &comm) == -EINVAL);
+	ok(gloo->create(id, 1, 2, 500, &comm) == -ECONNREFUSED);
+	ok(!comm);
+}
+
+// A stranger that connects is sent away, and does not hold up the ranks.
+static void test_wrong_secret()
+{
+	unsigned char id[ENGINE_ID_SIZE], wrong_id[ENGINE_ID_SIZE];
+	engine_comm *comm[2] = {}, *none = nullptr;
+
+	ok(!gloo->make_id(id));
+	memcpy(wrong_id, id, sizeof(id));
+	wrong_id[8] ^= 1;
+	std::thread first([&] { ok(!gloo->create(id, 0, 2, limit_ms, &comm[0])); });
+	std::thread stranger([&] { ok(gloo->create(wrong_id, 1, 2, 5000, &none) < 0); });
+	stranger.join();
+	ok(!gloo->create(id, 1, 2, limit_ms, &comm[1]));
+	first.join();
+	for (auto *one : comm)
+		if (one)
+			gloo->destroy(one);
+}
+
+// An id that is never used.
+static void test_unused_id()
+{
+	unsigned char id[ENGINE_ID_SIZE];
+
+	ok(!gloo->make_id(id));
+}
+
+static void test_bad_address()
+{
+	unsigned char id[ENGINE_ID_SIZE];
+
+	setenv("PADDLE_ACCEL_ADDRESS", "192.0.2.1", 1);
+	ok(gloo->make_id(id) == -EADDRNOTAVAIL && strstr(gloo->error(), "PADDLE_ACCEL_ADDRESS"));
+	setenv("PADDLE_ACCEL_ADDRESS", "no such host.invalid", 1);
+	ok(gloo->make_id(id) == -EINVAL && strstr(gloo->error(), "PADDLE_ACCEL_ADDRESS"));
+	unsetenv("PADDLE_ACCEL_ADDRESS");
+}
+
+struct test {
+	const char *name;
+	void (*run)();
+};
+
+static const test tests[] = {
+	{ "reductions", test_reductions },
+	{ "float", test_float },
+	{ "float16 and bfloat16, all of their values", test_16_bits },
+	{ "bool and complex", test_booleans_and_complex },
+	{ "broadcast and all_gather", test_broadcast_and_gather },
+	{ "all_to_all", test_all_to_all },
+	{ "messages", test_messages },
+	{ "tags that differ", test_tags_differ },
+	{ "abort", test_abort },
+	{ "ids", test_ids },
+	{ "a wrong secret", test_wrong_secret },
+	{ "an unused id", test_unused_id },
+	{ "a bad address", test_bad_address },
+};
+
+int main()
+{
+	unsigned int failed = 0, number = 0;
+
+	gloo = paddle_accel_engine();
+	if (gloo->version != ENGINE_VERSION)
+		return 1;
+	for (const auto &one : tests) {
+		wrong = 0;
+		one.run();
+		failed += !!wrong;
+		printf("%sok %u - %s\n", wrong ? "not " : "", ++number, one.name);
+		fflush(stdout);
+	}
+	printf("1..%u\n", number);
+	return !!failed;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* Collectives: two ranks are two threads, each with a device of the mock, over the engine of gloo. */
+#include "paddle.h"
+
+#define COUNT 64
+#define BYTES (COUNT * sizeof(int32_t))
+
+static struct collective_interface *const xccl =
+	(struct collective_interface *)((char *)&table + 640);
+
+struct rank {
+	struct place *device;
+	int number;
+	struct unique_id *id;
+	struct comm *comm;
+	stream_t stream;
+	int32_t *at[3]; /* on the device */
+	int32_t bytes[2 * COUNT];
+	void (*run)(struct rank *rank);
+};
+
+static int32_t value(int message, int rank, int i)
+{
+	return message * 10007 + rank * 1009 + i * 13;
+}
+
+static void put(struct rank *rank, int buffer, int message, int count)
+{
+	for (int i = 0; i < count; i++)
+		rank->bytes[i] = value(message, rank->number, i);
+	gives(paddle->memory_copy_h2d(rank->device, rank->at[buffer], rank->bytes,
+				      (size_t)count * sizeof(int32_t)),
+	      STATUS_SUCCESS);
+}
+
+static void get(struct rank *rank, int buffer, int count)
+{
+	memset(rank->bytes, 0xa5, sizeof(rank->bytes));
+	gives(paddle->synchronize_stream(rank->device, rank->stream), STATUS_SUCCESS);
+	gives(paddle->memory_copy_d2h(rank->device, rank->bytes, rank->at[buffer],
+				      (size_t)count * sizeof(int32_t)),
+	      STATUS_SUCCESS);
+}
+
+/* Whether the first values are those of a rank. */
+static int is_of(const struct rank *rank, int message, int of, int from, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (rank->bytes[i] != value(message, of, from + i))
+			return 0;
+	return 1;
+}
+
+static int is_sum(const struct rank *rank, int message, int from, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (rank->bytes[i] != value(message, 0, from + i) + value(message, 1, from + i))
+			return 0;
+	return 1;
+}
+
+static void *rank_thread(void *data)
+{
+	struct rank *rank = data;
+
+	gives(paddle->set_device(rank->device), STATUS_SUCCESS);
+	gives(xccl->comm_init_rank(2, rank->id, (size_t)rank->number, &rank->comm), STATUS_SUCCESS);
+	if (!rank->comm)
+		return NULL;
+	rank->stream = stream_of(rank->device);
+	for (int i = 0; i < 3; i++)
+		rank->at[i] = (int32_t *)memory_of(rank->device, 2 * BYTES);
+	rank->run(rank);
+	gives(xccl->destroy_comm(rank->comm), STATUS_SUCCESS);
+	for (int i = 0; i < 3; i++)
+		gives(paddle->device_memory_deallocate(rank->device, rank->at[i], 2 * BYTES),
+		      STATUS_SUCCESS);
+	gives(paddle->destroy_stream(rank->device, rank->stream), STATUS_SUCCESS);
+	return NULL;
+}
+
+static void with_ranks(void (*function)(struct rank *rank))
+{
+	struct unique_id id = { 0 };
+	struct rank ranks[2];
+	pthread_t threads[2];
+
+	begin_with(2);
+	gives(xccl->get_unique_id_size(&id.size), STATUS_SUCCESS);
+	id.data = calloc(1, id.size);
+	gives(xccl->get_unique_id(&id), STATUS_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		ranks[i] = (struct rank){ .device = &place[i], .number = i, .id = &id, .run = function };
+		pthread_create(&threads[i], NULL, rank_thread, &ranks[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	free(id.data);
+	end();
+}
+
+/* ---- What comes out ---- */
+
+static void run_each(struct rank *rank)
+{
+	int other = 1 - rank->number, me = rank->number;
+
+	put(rank, 0, 1, COUNT);
+	gives(xccl->all_reduce(rank->at[0], rank->at[1], COUNT, TYPE_INT32, REDUCE_SUM, rank->comm,
+			       rank->stream),
+	      STATUS_SUCCESS);
+	get(rank, 1, COUNT);
+	ok(is_sum(rank, 1, 0, COUNT));
+	put(rank, 0, 2, COUNT);
+	gives(xccl->broadcast(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream),
+	      STATUS_SUCCESS);
+	get(rank, 0, COUNT);
+	ok(is_of(rank, 2, 1, 0, COUNT));
+	put(rank, 0, 3, COUNT);
+	put(rank, 1, 4, COUNT);
+	gives(xccl->reduce(rank->at[0], rank->at[1], COUNT, TYPE_INT32, REDUCE_SUM, 0, rank->comm,
+			   rank->stream),
+	      STATUS_SUCCESS);
+	get(rank, 1, COUNT);
+	ok(me ? is_of(rank, 4, 1, 0, COUNT) : is_sum(rank, 3, 0, COUNT));
+	put(rank, 0, 5, COUNT);
+	gives(xccl->all_gather(rank->at[0], rank->at[1], COUNT, TYPE_INT32, rank->comm, rank->stream),
+	      STATUS_SUCCESS);
+	get(rank, 1, 2 * COUNT);
+	ok(is_of(rank, 5, 0, 0, COUNT));
+	memmove(rank->bytes, rank->bytes + COUNT, BYTES);
+	ok(is_of(rank, 5, 1, 0, COUNT));
+	put(rank, 0, 6, 2 * COUNT);
+	gives(xccl->reduce_scatter(rank->at[0], rank->at[1], COUNT, TYPE_INT32, REDUCE_SUM,
+				   rank->comm, rank->stream),
+	      STATUS_SUCCESS);
+	get(rank, 1, COUNT);
+	ok(is_sum(rank, 6, me * COUNT, COUNT));
+	put(rank, 0, 7, COUNT);
+	gives(me ? xccl->send(rank->at[0], COUNT, TYPE_INT32, 0, rank->comm, rank->stream)
+		 : xccl->receive(rank->at[1], COUNT, TYPE_INT32, 1, rank->comm, rank->stream),
+	      STATUS_SUCCESS);
+	get(rank, me ? 0 : 1, COUNT);
+	ok(is_of(rank, 7, 1, 0, COUNT));
+	(void)other;
+}
+
+static void test_each(void)
+{
+	with_ranks(run_each);
+}
+
+/* Rank 0 gives 5 to itself and 11 to rank 1, which gives 7 and 3; one of the types is larger. */
+static void run_all_to_all(struct rank *rank)
+{
+	static const size_t counts[2][2] = { { 5, 11 }, { 7, 3 } };
+	static const enum type types[2] = { TYPE_INT32, TYPE_INT32 };
+	int me = rank->number;
+	const void *send[2] = { rank->at[0], rank->at[0] + counts[me][0] };
+	size_t received[2] = { counts[0][me], counts[1][me] };
+	void *receive[2] = { rank->at[1], rank->at[1] + received[0] };
+
+	put(rank, 0, 8, COUNT);
+	gives(xccl->all_to_all(send, counts[me], types, receive, received, types, (size_t)me, 2,
+			       rank->comm, rank->stream),
+	      STATUS_SUCCESS);
+	get(rank, 1, (int)(received[0] + received[1]));
+	ok(is_of(rank, 8, 0, me ? 5 : 0, (int)received[0]));
+	memmove(rank->bytes, rank->bytes + received[0], received[1] * sizeof(int32_t));
+	ok(is_of(rank, 8, 1, me ? 7 : 0, (int)received[1]));
+	refuses(xccl->all_to_all(send, counts[me], types, receive, received, types, (size_t)me, 3,
+				 rank->comm, rank->stream),
+		STATUS_ERROR, "has not 3 ranks");
+}
+
+static void test_all_to_all(void)
+{
+	with_ranks(run_all_to_all);
+}
+
+/* Both send first: outside of a group that would be a deadlock. */
+static void run_group(struct rank *rank)
+{
+	size_t me = (size_t)rank->number, other = 1 - me;
+
+	put(rank, 0, 9, 2 * COUNT);
+	gives(xccl->group_start(), STATUS_SUCCESS);
+	gives(xccl->group_start(), STATUS_SUCCESS);
+	gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, other, rank->comm, rank->stream), STATUS_SUCCESS);
+	gives(xccl->send(rank->at[0] + COUNT, COUNT, TYPE_INT32, me, rank->comm, rank->stream),
+	      STATUS_SUCCESS);
+	gives(xccl->receive(rank->at[1], COUNT, TYPE_INT32, other, rank->comm, rank->stream), STATUS_SUCCESS);
+	gives(xccl->group_end(), STATUS_SUCCESS);
+	gives(xccl->receive(rank->at[2], COUNT, TYPE_INT32, me, rank->comm, rank->stream), STATUS_SUCCESS);
+	gives(xccl->group_end(), STATUS_SUCCESS);
+	get(rank, 1, COUNT);
+	ok(is_of(rank, 9, (int)other, 0, COUNT));
+	get(rank, 2, COUNT);
+	ok(is_of(rank, 9, (int)me, COUNT, COUNT));
+	refuses(xccl->group_end(), STATUS_ERROR, "no group");
+}
+
+static void test_group(void)
+{
+	with_ranks(run_group);
+}
+
+/* In turn on two streams, and on none: each takes the result of the one before. */
+static void run_streams(struct rank *rank)
+{
+	stream_t streams[3] = { rank->stream, stream_of(rank->device), NULL };
+
+	put(rank, 0, 10, COUNT);
+	for (int i = 0; i < 6; i++)
+		gives(xccl->all_reduce(rank->at[0], rank->at[0], COUNT, TYPE_INT32, REDUCE_SUM,
+				       rank->comm, streams[i % 3]),
+		      STATUS_SUCCESS);
+	get(rank, 0, COUNT);
+	for (int i = 0; i < COUNT; i++)
+		ok(rank->bytes[i] == 32 * (value(10, 0, i) + value(10, 1, i)));
+	gives(paddle->destroy_stream(rank->device, streams[1]), STATUS_SUCCESS);
+}
+
+static void test_streams(void)
+{
+	with_ranks(run_streams);
+}
+
+/* ---- What goes wrong ---- */
+
+static void run_bad(struct rank *rank)
+{
+	struct comm *comm = rank->comm;
+	stream_t stream = rank->stream;
+	char name[128] = "";
+
+	gives(xccl->get_comm_name(comm, name), STATUS_SUCCESS);
+	ok(strstr(name, "of 2") && !memchr(name, 0, 4));
+	/* Only one of the threads: the others' words would be taken for its own. */
+	if (rank->number)
+		return;
+	refuses(xccl->all_reduce(rank->at[0], rank->at[0], 1, 99, REDUCE_SUM, comm, stream),
+		STATUS_ERROR, "unknown type 99");
+	refuses(xccl->all_reduce(rank->at[0], rank->at[0], 1, TYPE_INT32, 9, comm, stream),
+		STATUS_ERROR, "no reduction 9");
+	refuses(xccl->all_reduce(rank->at[0], rank->at[0], 1, TYPE_BOOL, REDUCE_AVG, comm, stream),
+		STATUS_INTERNAL, "no average");
+	refuses(xccl->all_reduce(rank->at[0], rank->at[0], 1, TYPE_COMPLEX64, REDUCE_MIN, comm, stream),
+		STATUS_INTERNAL, "no maximum or minimum");
+	refuses(xccl->all_reduce(rank->at[0], rank->at[0], SIZE_MAX, TYPE_INT64, REDUCE_SUM, comm, stream),
+		STATUS_ERROR, "too many");
+	refuses(xccl->broadcast(rank->at[0], 1, TYPE_INT32, 2, comm, stream), STATUS_ERROR, "no rank 2");
+	refuses(xccl->send(rank->at[0], 1, TYPE_INT32, 5, comm, stream), STATUS_ERROR, "no rank 5");
+	refuses(xccl->receive(rank->at[0], 1, TYPE_INT32, 0, comm, stream), STATUS_ERROR, "needs a group");
+	refuses(xccl->all_reduce(NULL, NULL, 1, TYPE_INT32, REDUCE_SUM, NULL, stream), STATUS_ERROR,
+		"comm is NULL");
+	/* Nothing of nothing. */
+	gives(xccl->all_reduce(NULL, NULL, 0, TYPE_INT32, REDUCE_SUM, comm, stream), STATUS_SUCCESS);
+	gives(xccl->send(NULL, 0, TYPE_INT32, 1, comm, stream), STATUS_SUCCESS);
+}
+
+static void test_bad_arguments(void)
+{
+	with_ranks(run_bad);
+}
+
+static void test_bad_ids(void)
+{
+	char bytes[ENGINE_ID_SIZE] = "";
+	struct unique_id id = { sizeof(bytes), bytes }, small = { 8, bytes };
+	struct comm *comm = NULL;
+
+	begin_with(1);
+	refuses(xccl->get_unique_id_size(NULL), STATUS_ERROR, "size is NULL");
+	refuses(xccl->get_unique_id(&small), STATUS_ERROR, "room for 128");
+	refuses(xccl->comm_init_rank(2, &id, 2, &comm), STATUS_ERROR, "no rank 2 of 2");
+	refuses(xccl->comm_init_rank(2, &id, 1, &comm), STATUS_ERROR, "not made by this engine");
+	setenv("PADDLE_ACCEL_TIMEOUT", "0", 1);
+	refuses(xccl->comm_init_rank(2, &id, 1, &comm), STATUS_ERROR, "PADDLE_ACCEL_TIMEOUT=0");
+	unsetenv("PADDLE_ACCEL_TIMEOUT");
+	ok(!comm);
+	gives(xccl->destroy_comm(NULL), STATUS_SUCCESS);
+	end();
+}
+
+/* Rank 1 does not take part: rank 0 is told by the next call, and the communicator stays failed. */
+static void run_alone(struct rank *rank)
+{
+	if (rank->number)
+		return;
+	put(rank, 0, 11, COUNT);
+	gives(xccl->all_reduce(rank->at[0], rank->at[1], COUNT, TYPE_INT32, REDUCE_SUM, rank->comm,
+			       rank->stream),
+	      STATUS_SUCCESS);
+	gives(paddle->synchronize_stream(rank->device, rank->stream), STATUS_INTERNAL);
+	gives(paddle->synchronize_stream(rank->device, rank->stream), STATUS_SUCCESS);
+	refuses(xccl->all_reduce(rank->at[0], rank->at[1], COUNT, TYPE_INT32, REDUCE_SUM, rank->comm,
+				 rank->stream),
+		STATUS_INTERNAL, "has failed before");
+	get(rank, 0, COUNT);
+	ok(is_of(rank, 11, 0, 0, COUNT));
+}
+
+static void test_lost_rank(void)
+{
+	setenv("PADDLE_ACCEL_TIMEOUT", "2", 1);
+	with_ranks(run_alone);
+	unsetenv("PADDLE_ACCEL_TIMEOUT");
+}
+
+int main(void)
+{
+	log_catch();
+	RUN(test_each);
+	RUN(test_all_to_all);
+	RUN(test_group);
+	RUN(test_streams);
+	RUN(test_bad_arguments);
+	RUN(test_bad_ids);
+	RUN(test_lost_rank);
+	return tap_end();
+}
