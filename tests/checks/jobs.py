@@ -138,6 +138,12 @@ def mpi(name, tier, cards, parts, **more):
                  suite="mpi", load=2, setup=("openmpi",), builds=("mpi-clients",), **more)
 
 
+def paddle_ranks(name, tier, command, cards="ring,mem=64M,engines=2", **more):
+    """Ranks of paddle.distributed, on two devices."""
+    return guest(name, tier, f"--disk paddle-3.3.1 --card {cards} --card {cards} --mem 3G --timeout 2400",
+                 f"tests/clients/paddle/guest tests/clients/paddle/{command}", suite="paddle", load=2, **more)
+
+
 def clients(name, tier, which):
     disk = "--disk dlrover-0.6.1 " if "python" in which else ""
     return guest(name, tier, f"{disk}{BOTH_KINDS} --mem 1G",
@@ -162,6 +168,7 @@ JOBS = [
     kselftest("races-6.12", "check", f"--clock real {TWO_CARDS}", "races"),
     kselftest("kselftest-6.12-ring", "check", f"{RING_CARDS} {IOMEM}", "device smoke", skips=1),
     paddle("3.3.1", "check"),
+    paddle_ranks("paddle-ranks", "check", "collectives.py reductions DataParallel"),
     clients("clients", "check", "sundials rmm python acl"),
     mpi("mpi", "check", MPI_CARDS, "sm python"),
     unit("scripts", "check"),
@@ -296,6 +303,9 @@ JOBS = [
       for release in ("bookworm", "trixie", "sid")],
     host("project-files", "full", "tests/setup/project-files", setup=("packages wheels", "kernel 6.12"),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "lib", "tools")),
+    paddle_ranks("paddle-ranks-all", "full", "collectives.py"),
+    paddle_ranks("paddle-ranks-edu", "full", "collectives.py -s objects sentence", cards="edu"),
+    paddle_ranks("paddle-lost", "full", "lost.py"),
     host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1", "mpi trixie", "openmpi"),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs", "bench-mpi")),
     # The pages' commands for the host, which boot guests.

@@ -21,7 +21,7 @@ import paddle  # noqa: E402
 from paddle.base import framework  # noqa: E402
 
 
-def _load():
+def load():
     """Sets the default place as an import would with the devices that are present now."""
     devices.init()
     framework._global_expected_place_ = None  # pylint: disable=protected-access
@@ -35,13 +35,17 @@ def _in_child(function, flags, environment, loads):
         os.environ.update(environment)
         paddle.set_flags(flags)
         if loads:
-            _load()
+            load()
         function()
         status = 0
     except BaseException:  # pylint: disable=broad-exception-caught
         traceback.print_exc()
-    # With all that Paddle does at its end, and without what the callers would do on their way out:
-    # this process has a copy of them.
+    leave(status)
+
+
+def leave(status):
+    """Ends a forked process with all that Paddle does at its end, and without what the callers would do on
+    their way out: this process has a copy of them."""
     ctypes.pythonapi.Py_Exit(status)
 
 
