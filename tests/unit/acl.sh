@@ -207,6 +207,13 @@ for name in ('rtDevBinaryRegister', 'rtFunctionRegister', 'rtKernelLaunch', 'Msp
 assert lib.MsprofGetHashId() == lib.MsprofSysCycleTime() == 0"
 }
 
+refuses_collectives() {
+	loads libhccl.so "
+lib.aclGetRecentErrMsg.restype = ctypes.c_char_p
+assert lib.HcclGetRootInfo(None) == 5
+assert b'HcclGetRootInfo (collectives: use the backend gloo): this device has memory only' in lib.aclGetRecentErrMsg()"
+}
+
 check 'it exports what the headers declare, and nothing else' exports_what_headers_declare
 check 'all that the headers declare is there' headers_declare_what_is_there
 check 'every symbol has a version' every_symbol_has_a_version
@@ -230,4 +237,5 @@ for name in acl_op_compiler acl_tdt_channel ge_runner graph hccl; do
 done
 check 'libge_runner.so settles what torch_npu looks at, and no more' settles
 check 'libge_runner.so refuses launches' refuses_launches
+check 'libhccl.so refuses collectives, with a sentence' refuses_collectives
 tap_end
