@@ -195,7 +195,7 @@ check-paddle-all: ## and its releases 3.0.0 and 2.6.2
 	@tests/check paddle-3.3.1 paddle-3.0.0 paddle-2.6.2
 
 check-torch: ## PyTorch itself on the devices of a guest, through torch_npu and libaccel_acl
-	@tests/check torch
+	@tests/check torch torch-distributed
 
 check-mpi: ## Open MPI on the devices of guests: all parts, faults too
 	@tests/check mpi mpi-transports mpi-edu mpi-faults

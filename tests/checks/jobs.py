@@ -333,9 +333,10 @@ JOBS = [
     *[clients(name, "named", name) for name in ("sundials", "rmm", "python", "acl")],
     paddle("3.0.0", "named", skips=11),
     paddle("2.6.2", "named", skips=14),
-    guest("torch", "named",
-          "--disk torch-2.7.1 --card ring,mem=64M,engines=4,cards=2 --mem 2G --timeout 1500",
-          "tests/clients/torch/guest tests/clients/torch/card.py", suite="torch", load=2),
+    *[guest(name, "named",
+            "--disk torch-2.7.1 --card ring,mem=64M,engines=4,cards=2 --mem 2G --timeout 1500",
+            f"tests/clients/torch/guest tests/clients/torch/{script}.py", suite=name, load=2)
+      for name, script in (("torch", "card"), ("torch-distributed", "distributed"))],
     guest("sundials-debian", "named", BOTH_KINDS, "tests/clients/sundials/run 7.1.1",
           suite="sundials"),
     # Tests of other projects, which are in their source packages.
