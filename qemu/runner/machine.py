@@ -177,6 +177,10 @@ class Qmp:
             self.execute("device_add", card.properties)
             self.take_in([card.ring])
 
+    def set_link(self, is_up):
+        """Of the guest's network: its end and QEMU's."""
+        self.execute("set_link", {"name": "net", "up": is_up})
+
     def take_in(self, rings):
         """Returns when QEMU has all that the processes of its cards send it at first."""
         for ring in rings:
@@ -203,7 +207,7 @@ class Machine:
         try:
             self._start_rings(options)
             self.command = self._command_line(options, kernel)
-            self.process = self._start(options.architecture)
+            self.process = self._start(options)
         except BaseException:
             self._end_rings()
             raise
@@ -229,9 +233,10 @@ class Machine:
         for ring in self.rings:
             ring.end()
 
-    def _start(self, architecture):
+    def _start(self, options):
         fds = [channel.theirs.fileno() for channel in self.channels.values()] + [self.initrd]
         fds += [self.ram, self.quiet] if self.rings else []
+        fds += [options.network.fd] if options.network else []
         try:
             # A session of its own: Ctrl-C is for the runner, which then ends QEMU.
             # pylint: disable=subprocess-popen-preexec-fn
@@ -241,7 +246,7 @@ class Machine:
                 preexec_fn=stay_with_parent)
         except FileNotFoundError:
             raise RunnerError(f"there is no {self.command[0]}: run qemu/setup packages "
-                              f"{architecture.package_set}") from None
+                              f"{options.architecture.package_set}") from None
         finally:
             for channel in self.channels.values():
                 channel.theirs.close()
@@ -270,6 +275,7 @@ class Machine:
         words += ["-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
                   "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
                   "-device", "virtio-rng-pci"]
+        words += options.network.arguments() if options.network else []
         words += disk.arguments(options.disks)
         # Cards are complete before the guest runs.
         words += ["-S"] + Room.arguments(self.quiet) if self.rings else []

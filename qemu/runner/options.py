@@ -7,6 +7,7 @@ import re
 import shlex
 
 from . import BadOption, RunnerError, architecture, disk, emulator
+from .cluster import MAX_GUESTS
 from .kernel import TOP
 
 DEFAULT_TIMEOUT = 120
@@ -162,6 +163,12 @@ def make_parser():
     parser.add_argument("--smp", type=positive, default=2, metavar="N", help="CPUs (2)")
     parser.add_argument("--mem", type=memory_size, default=512, metavar="SIZE",
                         help="memory, such as 256M or 5G (512M)")
+    parser.add_argument("--guests", type=positive, default=1, metavar="N",
+                        help="so many guests of this kind (1), up to 16, with a network between them, each of which "
+                             "runs COMMAND: they are guest0, guest1, ... with the addresses 10.77.0.1, 10.77.0.2, "
+                             "...; PACCEL_RANK is 0, 1, ..., PACCEL_HOSTS 'guest0=10.77.0.1 guest1=...'. When "
+                             "COMMAND fails in one guest, all end. The output of guest0 is unchanged, the lines of "
+                             "the others begin with their names; their logs are FILE.guest1, ...")
     parser.add_argument("--iommu", action="store_true", help="with an IOMMU that translates, of Intel or ARM")
     parser.add_argument("--append", default="", metavar="ARGS",
                         help="more words for the kernel's command line")
@@ -177,14 +184,14 @@ def make_parser():
                              "of checkers gets a multiple of it")
     parser.add_argument("--boot-timeout", type=positive, default=BOOT_TIMEOUT, metavar="S",
                         help="time limit in seconds until the kernel starts its first program "
-                             f"({BOOT_TIMEOUT}), multiplied as --timeout")
+                             f"({BOOT_TIMEOUT}), multiplied as --timeout, and by the number of guests")
     parser.add_argument("--log", metavar="FILE", help="keep the kernel log")
     parser.add_argument("--clock", choices=CLOCKS, default=None,
                         help="virtual: the guest's time follows its instructions, waiting takes "
                              "none, and one host thread runs all CPUs; for guests without ring "
                              "cards. real: the host's time, a thread for each CPU; for tests of "
                              "races. Default: virtual if all cards are edu and the kernel is not "
-                             "6.1 or newest, else real. With KVM always real")
+                             "6.1 or newest, and there is one guest, else real. With KVM always real")
     parser.add_argument("--tty", action="store_true",
                         help="COMMAND gets this terminal; Ctrl-] ends the guest")
     return parser
@@ -195,12 +202,15 @@ def choose_clock(options):
     if options.clock == "virtual" and options.rings:
         raise RunnerError("--clock virtual: a ring card's process has a clock of its own; "
                           "only --clock real fits --card ring")
+    if options.clock == "virtual" and options.guests > 1:
+        raise RunnerError("--clock virtual: each guest would have a time of its own; only --clock real fits "
+                          "--guests")
     if options.clock == "virtual" and options.tty:
         raise RunnerError("--clock virtual: a guest that waits for a terminal's input would "
                           "spend years of its time; only --clock real fits --tty")
     if options.clock:
         return options.clock
-    if options.rings or options.tty or options.kernel in REAL_TIME_KERNELS:
+    if options.rings or options.tty or options.guests > 1 or options.kernel in REAL_TIME_KERNELS:
         return "real"
     return "virtual" if options.cards else "real"
 
@@ -230,7 +240,13 @@ def parse(argv):
     options.command = command
     if folder := os.environ.get("PACCEL_COVERAGE"):
         collect_coverage(options, folder)
+    if not 1 <= options.guests <= MAX_GUESTS:
+        raise RunnerError(f"--guests: a number from 1 to {MAX_GUESTS}")
+    if options.guests > 1 and options.tty:
+        raise RunnerError("--tty: one guest only")
     options.boots_once = False
+    # Of one guest of several: a Network of cluster.py.
+    options.network = None
     options.cards, options.rings = make_cards(options)
     if options.module != "none" and edu_properties(options):
         # The last one counts.

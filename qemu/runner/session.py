@@ -100,7 +100,7 @@ def guest_files(options, kernel, nonce):
         "NONCE": nonce, "KVER": kernel.version, "MODULES_DIR": kernel.modules or "",
         "USERLAND": kernel.architecture.userland(), "PACCEL_KO": module_path(options, kernel), "MODULE": "none" if none else "load",
         "MODULE_ARGS": "" if none else options.module,
-        "ON_TERMINAL": "yes" if options.tty else "", "ROWS": rows, "COLUMNS": columns,
+        "HOST_NAME": "guest", "NET_ADDRESS": "", "ON_TERMINAL": "yes" if options.tty else "", "ROWS": rows, "COLUMNS": columns,
     }
     build = os.path.dirname(os.path.dirname(os.path.dirname(kernel.paccel_ko)))
     build = os.path.join(build, kernel.architecture.build).rstrip("/")
@@ -113,6 +113,9 @@ def guest_files(options, kernel, nonce):
         "PACCEL_SLOWDOWN": kernel.slowdown, "PACCEL_CLOCK": clock_of(options), "PACCEL_TOP": TOP,
         "PACCEL_EDU_BYTES": options.emulator.edu_bytes,
     }
+    if options.network:
+        env.update(options.network.settings())
+        exported.update(options.network.environment())
     command = (assignments(exported, "export ") + f"cd {shlex.quote(os.getcwd())} || exit 126\n"
                + "exec " + shlex.join(options.command) + "\n")
     # The command's PATH goes through here: no names of programs.
@@ -121,6 +124,7 @@ def guest_files(options, kernel, nonce):
         "job": command.encode(errors="surrogateescape"),
         "shares": "".join(path + "\n" for path in shares(options, kernel)).encode(),
     }
+    files.update(options.network.files() if options.network else {})
     for name in ("main", "guestctl"):
         files[name] = read(os.path.join(QEMU_DIR, "guest", name))
     return files
@@ -244,10 +248,20 @@ class Session:
             except OSError:
                 pass
 
+    def _set_link(self, words):
+        if words not in (["up"], ["down"]):
+            return "error: link up or link down"
+        if not self.options.network:
+            return "error: this guest has no network: qemu/run --guests"
+        self.machine.qmp.set_link(words == ["up"])
+        return "ok"
+
     def _control(self, words, verbs, cards):
+        if words[:1] == ["link"]:
+            return self._set_link(words[1:])
         fault = len(words) > 2 and words[0] == "fault"
         if not fault and (len(words) != 2 or words[0] not in verbs):
-            return "error: device_del CARD, device_add CARD or fault CARD COMMAND..."
+            return "error: device_del CARD, device_add CARD, fault CARD COMMAND... or link up|down"
         if words[1] not in cards:
             return f"error: this guest has no {words[1]}"
         if fault:
@@ -311,7 +325,7 @@ class Session:
                               f"{self._boot_limit()} s") from None
 
     def _boot_limit(self):
-        return self.options.boot_timeout * self.kernel.slowdown
+        return self.options.boot_timeout * self.options.guests * self.kernel.slowdown
 
     def _wait_for_command(self, deadline):
         boot_deadline = time.monotonic() + self._boot_limit()

@@ -144,6 +144,12 @@ def paddle_ranks(name, tier, command, cards="ring,mem=64M,engines=2", **more):
                  f"tests/clients/paddle/guest tests/clients/paddle/{command}", suite="paddle", load=2, **more)
 
 
+def network(name, tier, options="", guests=2, **more):
+    """Guests that exchange data, without the driver."""
+    return guest(f"network-{name}", tier, f"--guests {guests} --module none {options}", "tests/guest/network.py",
+                 suite="network", load=2, **more)
+
+
 def clients(name, tier, which):
     disk = "--disk dlrover-0.6.1 " if "python" in which else ""
     return guest(name, tier, f"{disk}{BOTH_KINDS} --mem 1G",
@@ -281,6 +287,10 @@ JOBS = [
           builds=("guest-programs", "examples")),
     host("runner", "full", "pytest-3 -n 3 -m 'not long' tests/runner", limit=5400,
          setup=("kernel 6.12", "kernel 6.1", "kernel debug"), builds=("kernel", "ringdev", "kselftest", "tools")),
+    network("6.12", "full", guests=3),
+    network("6.1", "full", "--kernel 6.1"),
+    network("newest", "full", "--kernel newest"),
+    *[network(f"qemu-{version}", "full", f"--qemu-version {version}") for version in (10, 11)],
     host("ringdev", "full", "make -s ringdev-test", load=1, builds=("ringdev-programs",)),
     host("ringdev-fuzz", "full", "make -s ringdev-fuzz", load=1, builds=("ringdev-programs",)),
     unit("clang-asan", "full"),

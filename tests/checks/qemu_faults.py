@@ -22,12 +22,13 @@ FAULT = re.compile(r"^qemu/run: QEMU ended with signal 11"
 # qemu/run prints this where it boots a guest again; nothing before it is of the guest that ran
 # the job.
 REBOOTED = "before the first program: once more\n"
-# pytest puts this before each line of a guest's output that it shows.
-PYTEST_MARGIN = re.compile(r"^E {3,}", re.MULTILINE)
+# pytest puts this before each line of a guest's output that it shows, qemu/run before those of all guests but the
+# first.
+MARGIN = re.compile(r"^(E {3,})?(guest\d+: )?", re.MULTILINE)
 
 
 def find(text):
     """The line that shows the fault in a job's output, or None."""
-    text = PYTEST_MARGIN.sub("", text).rpartition(REBOOTED)[2]
+    text = MARGIN.sub("", text).rpartition(REBOOTED)[2]
     found = FAULT.search(text)
     return found[0] if found else klog.patched_int3(text)
