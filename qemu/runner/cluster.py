@@ -26,7 +26,7 @@ MTU = 9000
 FRAME = MTU + 18
 # How long the switch waits for room at the port of a guest that does not receive, in s. Then it drops the frame.
 PORT_TIMEOUT = 1
-# A runner that was told to end ends QEMU and itself, in s.
+# A runner that has got SIGTERM ends QEMU and itself, in s.
 END_LIMIT = 60
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -44,7 +44,7 @@ def mac_of(rank):
 
 
 class Network:
-    """What a guest is told about the network, and its end of it."""
+    """What a guest knows of the network, and its end of it."""
 
     def __init__(self, rank, count, port, keys):
         self.rank = rank

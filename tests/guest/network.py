@@ -17,7 +17,7 @@ PORT = 7000
 SIZE = 4 << 20
 # Against what hangs, in s.
 PATIENCE = 300
-# TCP gives up a connection whose data nobody acknowledges, in ms.
+# TCP ends a connection whose data is not acknowledged, in ms.
 GIVES_UP = 3000
 RANK = int(os.environ["PACCEL_RANK"])
 HOSTS = dict(pair.split("=") for pair in os.environ["PACCEL_HOSTS"].split())
