@@ -3,17 +3,14 @@
 """What goes wrong while ranks exchange device memory: a rank is killed, a device hangs in mid-transfer, a device is
 pulled. Run outside of the disk's system, with two ring devices; see run.
 
-faults.py TRANSPORT    sm or tcp
+faults.py TRANSPORT    sm or tcp; guests: rank 1 and its device are in another guest, and the network goes down, too
 
 Each time every rank has to end within LIMIT, the launcher with an error, no rank with wrong bytes, and all device memory
 has to be free afterwards.
 """
 
-import glob
-import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -28,11 +25,26 @@ import tap  # noqa: E402
 BUILD = os.path.abspath(os.path.join(TOP, os.environ.get("BUILD") or "build"))
 PROGRAM = os.path.join(BUILD, "tests/clients/mpi/fault")
 TRANSPORTS = {"sm": ["--mca", "btl", "self,sm"],
-              "tcp": ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"]}
+              "tcp": ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"],
+              "guests": ["--host", "guest0,guest1", "--map-by", "ppr:1:node"]}
+# The launcher's messages to the other machine: when they are lost, in s.
+KEEPALIVE = ["--prtemca", "oob_tcp_keepalive_time", "5", "--prtemca", "oob_tcp_keepalive_intvl", "2",
+             "--prtemca", "oob_tcp_keepalive_probes", "3"]
+# How often TCP sends again what is not acknowledged: 13 s instead of 15 minutes.
+TCP_RETRIES = 5
+HAS_GUESTS = "PACCEL_HOSTS" in os.environ
+# The device of rank 1.
+CARD = "card0" if HAS_GUESTS else "card1"
 WATCHDOG_MS = 2000
 # The watchdog of the driver, its recovery, and the launcher that ends the others; against hangs on a busy machine.
 LIMIT = 60
 RANKS = 2
+
+
+def on(rank, line):
+    """The output of a line for the shell, where a rank is."""
+    words = ["ssh", f"guest{rank}"] if HAS_GUESTS and rank else ["sh", "-c"]
+    return subprocess.run([*words, line], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 class Job:
@@ -56,22 +68,26 @@ class Job:
     def text(self):
         return "".join(self.lines)
 
-    def end(self):
-        """What the job has said, when it has ended."""
+    def _are_left(self):
+        return any(on(rank, f"ls -d /proc/{pid} 2>/dev/null || true") for rank, pid in self.pids.items())
+
+    def end(self, repair=lambda: None, has_status=True):
+        """What the job has said, when it has ended. Before ranks are looked for, the network is repaired."""
         begin = time.monotonic()
         try:
             rest, _ = self.process.communicate(timeout=LIMIT)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            for pid in self.pids.values():
-                os.kill(pid, signal.SIGKILL)
+            repair()
+            for rank, pid in self.pids.items():
+                on(rank, f"kill -9 {pid} || true")
             raise AssertionError(f"it has not ended within {LIMIT} s:\n" + self.text()) from None
         self.lines.append(rest)
+        repair()
         print(f"# ended after {time.monotonic() - begin:.1f} s with status {self.process.returncode}")
-        assert self.process.returncode, "it has ended without an error:\n" + self.text()
+        assert self.process.returncode or not has_status, "it has ended without an error:\n" + self.text()
         assert "WRONG" not in self.text(), self.text()
-        tap.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in self.pids.values()),
-                       lambda: "a rank is left")
+        tap.wait_until(lambda: not self._are_left(), lambda: "a rank is left")
         return self.text()
 
 
@@ -80,37 +96,19 @@ def says(text, *wanted):
 
 
 def used():
-    """Bytes of device memory in use, by node."""
-    found = {}
-    for node in glob.glob("/dev/paccel*"):
-        out = subprocess.run(["accelctl", "stats", "--json", "-d", node], check=True, stdout=subprocess.PIPE).stdout
-        found[node] = find(json.loads(out), "used")
-    return found
-
-
-def find(value, name):
-    """The member of this name, wherever it is."""
-    if isinstance(value, dict):
-        if name in value:
-            return value[name]
-        value = list(value.values())
-    for part in value if isinstance(value, list) else []:
-        if (found := find(part, name)) is not None:
-            return found
-    return None
+    """Bytes of device memory in use, of all devices."""
+    lines = "".join(on(rank, "cat /sys/class/paccel/*/used") for rank in range(RANKS if HAS_GUESTS else 1))
+    return [int(line) for line in lines.split()]
 
 
 def nothing_is_left():
-    tap.wait_until(lambda: used() and not any(used().values()), lambda: f"device memory is in use: {used()}")
+    tap.wait_until(lambda: len(used()) == RANKS and not any(used()), lambda: f"device memory is in use: {used()}")
 
 
-def guestctl(*words):
-    subprocess.run(["guestctl", *words], check=True)
-
-
-def set_watchdog(milliseconds):
-    with open("/sys/module/paccel/parameters/watchdog_ms", "w", encoding="ascii") as file:
-        file.write(str(milliseconds))
+def set_up():
+    for rank in range(RANKS):
+        on(rank, f"echo {WATCHDOG_MS} >/sys/module/paccel/parameters/watchdog_ms")
+        on(rank, f"echo {TCP_RETRIES} >/proc/sys/net/ipv4/tcp_retries2")
 
 
 def checks(transport):
@@ -118,41 +116,48 @@ def checks(transport):
 
     def killed():
         job = Job(transport)
-        os.kill(job.pids[1], signal.SIGKILL)
-        says(job.end(), "signal 9", "Killed", "PROC_FAILED", "sendrecv:")
+        on(1, f"kill -9 {job.pids[1]}")
+        says(job.end(), "signal 9", "Killed", "PROC_FAILED", "sendrecv:", "Socket closed")
         nothing_is_left()
 
     def killed_and_told():
         """With fault tolerance the rank that is left gets an error of MPI."""
         job = Job(transport, "--with-ft", "ulfm")
-        os.kill(job.pids[1], signal.SIGKILL)
+        on(1, f"kill -9 {job.pids[1]}")
         says(job.end(), "rank 0: sendrecv: MPI_ERR_PROC_FAILED")
         nothing_is_left()
 
     def hung():
         job = Job(transport)
-        guestctl("fault", "card1", "stall", "after=3")
+        on(1, f"guestctl fault {CARD} stall after=3")
         text = job.end()
         says(text, "did not answer in time")
         nothing_is_left()
 
     def pulled():
         job = Job(transport)
-        guestctl("device_del", "card1")
+        on(1, f"guestctl device_del {CARD}")
         says(job.end(), "removed")
-        guestctl("device_add", "card1")
-        tap.wait_until(lambda: len(glob.glob("/dev/paccel*")) == 2, lambda: "the device is not back")
+        on(1, f"guestctl device_add {CARD}")
         nothing_is_left()
 
+    def disconnected():
+        """Open MPI 5.0.7 says so, ends all ranks, and exits with 0."""
+        job = Job(transport, *KEEPALIVE)
+        on(0, "guestctl link down")
+        says(job.end(lambda: on(0, "guestctl link up"), has_status=False), "lost communication", "sendrecv:")
+        nothing_is_left()
+
+    network = [("guests: the network goes down", disconnected, None)] if transport == "guests" else []
     return [(f"{transport}: a rank is killed", killed, None),
             (f"{transport}: a rank is killed, and with fault tolerance the other one is told", killed_and_told, None),
             (f"{transport}: a device hangs in mid-transfer", hung, None),
-            (f"{transport}: a device is pulled", pulled, None)]
+            (f"{transport}: a device is pulled", pulled, None), *network]
 
 
 def main():
     transports = sys.argv[1:] or ["sm"]
-    set_watchdog(WATCHDOG_MS)
+    set_up()
     return tap.run(check for transport in transports for check in checks(transport))
 
 
