@@ -59,6 +59,7 @@ declare -A fedora_names=(
 	[libjson-c-dev]=json-c-devel
 	[libssl-dev]=openssl-devel
 	[liburing-dev]=liburing-devel
+	[openssh-client]=openssh
 	[pahole]=dwarves
 	[pkg-config]=pkgconf-pkg-config
 	[python3-dev]=python3-devel
