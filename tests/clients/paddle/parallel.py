@@ -54,7 +54,7 @@ def train(net, part=0, parts=1, steps=STEPS):
 def mean_of_ranks(value):
     tensor = paddle.to_tensor([value], dtype="float32")
     dist.all_reduce(tensor)
-    return float(tensor) / dist.get_world_size()
+    return tensor.item() / dist.get_world_size()
 
 
 def train_together(steps):

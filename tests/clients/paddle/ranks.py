@@ -95,12 +95,12 @@ def _run(function, environment):
     late.leave(status)
 
 
-def start(function, size, namespaces=(), **more):
-    """Ranks that run it. `namespaces`: of the network, in turn."""
+def start(function, size, namespaces=(), only=None, **more):
+    """Ranks that run it, or that one alone. `namespaces`: of the network, in turn."""
     port = _free_port()
     ranks = []
     sys.stdout.flush()
-    for number in range(size):
+    for number in range(size) if only is None else [only]:
         pid = os.fork()
         if not pid:
             if namespaces:
