@@ -17,13 +17,13 @@ from statistics import median
 # pylint: disable=no-member
 import torch
 
-from suite import Card, Counted, Suite, equal, on_card, raises, same
+from suite import Counted, Device, Suite, equal, on_card, raises, same
 
 SUITE = Suite()
 check = SUITE.check
 
 MIB = 1 << 20
-CARD = Card()
+CARD = Device()
 SPEED_SAMPLES = 15
 SPEED_GOAL = 0.8
 # enum accel_memory_kind
@@ -368,7 +368,7 @@ def data_loader():
 @check
 def two_cards():
     """tensors on the second device, and copies between the two devices"""
-    other = Card(1)
+    other = Device(1)
     tensor = random(MIB // 4)
     with Counted(other) as grown, Counted(CARD) as not_grown:
         there = on_card(tensor.to("npu:1"), 1)

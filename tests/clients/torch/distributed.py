@@ -6,6 +6,7 @@ and copied back. Run by tests/clients/torch/guest on two devices.
 distributed.py [WORD...]    only checks whose names contain one of the words
 """
 
+import importlib
 import os
 import shutil
 import signal
@@ -16,14 +17,12 @@ from multiprocessing.reduction import ForkingPickler
 
 # pylint: disable=no-member
 import torch
-# Optimizers import it when they are used, which takes longer than a check.
-import torch._dynamo  # noqa: F401  pylint: disable=unused-import
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch.nn.parallel import DistributedDataParallel
 
-from ranks import CARDS, Rank, in_ranks, numbers, run_ranks, unused
-from suite import Card, Counted, Suite, equal, on_card, raises, same
+from ranks import DEVICES, Rank, in_ranks, numbers, run_ranks, unused
+from suite import Counted, Device, Suite, equal, on_card, raises, same
 
 SUITE = Suite()
 check = SUITE.check
@@ -68,15 +67,15 @@ def each_byte(rank):
         parts = of_all(rank, (100003,), torch.float32, 1)
         device = there(rank, parts[rank.number])
         result = there(rank, torch.zeros(100003))
-        card = Card(rank.index)
-        with Counted(card) as grown:
+        own = Device(rank.index)
+        with Counted(own) as grown:
             host = device.cpu()
             dist.all_reduce(host)
             result.copy_(host)
         equal((grown["bytes_d2h"], grown["bytes_h2d"]), (400012, 400012))
         same(result, parts[0] + parts[1])
         same(device, parts[rank.number])
-        card.close()
+        own.close()
 
 
 @check
@@ -305,10 +304,10 @@ def alone():
 def train(rank, module, model, average, copies):
     """The same in all ranks, each with its share of the batch. Weights live on the device between steps;
     `copies` is how often each of their bytes is copied in a step, in each direction."""
-    losses, card = [], Card(rank.index)
+    losses, own = [], Device(rank.index)
     weights = [there(rank, value.detach()) for value in module.parameters()]
     optimizer = torch.optim.SGD(module.parameters(), RATE, 0.9)
-    with Counted(card) as grown:
+    with Counted(own) as grown:
         for step in range(STEPS):
             with torch.no_grad():
                 for value, held in zip(module.parameters(), weights):
@@ -327,7 +326,7 @@ def train(rank, module, model, average, copies):
             losses.append(whole.item() / rank.size)
     size = sum(value.nbytes for value in weights)
     equal((grown["bytes_h2d"], grown["bytes_d2h"]), (copies * STEPS * size,) * 2)
-    card.close()
+    own.close()
     return losses, [value.cpu() for value in weights]
 
 
@@ -391,7 +390,7 @@ def distributed_data_parallel(rank):
 
 def started(number, port):
     """In a process of torch.multiprocessing, for torch.distributed.run also of its own."""
-    rank = Rank(number, CARDS, port)
+    rank = Rank(number, DEVICES, port)
     with rank.group():
         parts = of_all(rank, (1000,), torch.float32, 1)
         device = there(rank, parts[number])
@@ -401,35 +400,13 @@ def started(number, port):
 
 
 @check
-def launched():
-    """torch.distributed.run starts a process for each device"""
-    got = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nnodes=1",
-                          "--local-addr=127.0.0.1", f"--nproc-per-node={CARDS}", os.path.abspath(__file__),
-                          "--launched"], check=False, capture_output=True, text=True, timeout=900)
-    equal((got.returncode, sorted(line for line in got.stdout.splitlines() if line.startswith("rank"))),
-          (0, [f"rank {number}: right" for number in range(CARDS)]))
-
-
-@check
-def multiprocessing():
-    """torch.multiprocessing starts ranks with spawn, and with fork where the parent has not used a device"""
-    # In a process of its own, for the parent of the ranks must not have used the device.
-    for method in ("fork", "spawn"):
-        def parent(rank, method=method):
-            port = int(os.environ["MASTER_PORT"])
-            mp.start_processes(started, (port,), nprocs=CARDS, start_method=method)
-        ended, = run_ranks(parent, 1)
-        equal((ended.status, ended.text), (0, ""))
-
-
-@check
 @in_ranks(1)
 def forked(rank):
     """fork, where the parent has used a device, and a device tensor in a queue: both raise"""
     tensor = there(rank, torch.ones(3))
     port = int(os.environ["MASTER_PORT"])
     text = raises(mp.ProcessRaisedException,
-                  lambda: mp.start_processes(started, (port,), nprocs=CARDS, start_method="fork"))
+                  lambda: mp.start_processes(started, (port,), nprocs=DEVICES, start_method="fork"))
     assert "Cannot re-initialize NPU in forked subprocess" in text, text
     # As Queue.put() does, in a thread of its own.
     text = raises(RuntimeError, lambda: ForkingPickler.dumps(tensor))
@@ -520,7 +497,7 @@ def gloo_for_npu():
 
 
 def hccl(rank, backend):
-    with rank.group(backend, seconds=60):
+    with rank.group(backend, seconds=200):
         mine = numbers((1000,), torch.float32, rank.number)
         device = there(rank, mine)
         if backend is None:
@@ -538,13 +515,12 @@ def hccl(rank, backend):
 def other_backends():
     """with "hccl", alone or for the device, or with none, init_process_group() returns and all_reduce raises"""
     for backend in ("hccl", "cpu:gloo,npu:hccl", None):
-        begin = time.monotonic()
-        ended = run_ranks(lambda rank, backend=backend: hccl(rank, backend))
-        took = time.monotonic() - begin
-        equal([rank.status for rank in ended], [0, 0])
-        assert "HcclGetRootInfo" in ended[0].value, ended[0].value
-        assert took < 60, took
-        print(f"# {backend}: {ended[0].value!r}, {ended[1].value!r}, {took:.1f} s")
+        first, second = run_ranks(lambda rank, backend=backend: hccl(rank, backend))
+        equal((first.status, second.status), (0, 0))
+        assert "HcclGetRootInfo (collectives: use the backend gloo)" in first.value, first.value
+        # Not by the timeout of the group.
+        assert "retrieving hcclUniqueId from [0]" in second.value, second.value
+        assert second.at - first.at < 60, second.at - first.at
 
 
 # --- faults ------------------------------------------------------------------------------------------
@@ -622,6 +598,29 @@ if shutil.which("guestctl"):
     check(pulled)
 
 
+# These import torch once more in each of their processes.
+@check
+def launched():
+    """torch.distributed.run starts a process for each device"""
+    got = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nnodes=1",
+                          "--local-addr=127.0.0.1", f"--nproc-per-node={DEVICES}", os.path.abspath(__file__),
+                          "--launched"], check=False, capture_output=True, text=True, timeout=1200)
+    equal((got.returncode, sorted(line for line in got.stdout.splitlines() if line.startswith("rank"))),
+          (0, [f"rank {number}: right" for number in range(DEVICES)]))
+
+
+@check
+def multiprocessing():
+    """torch.multiprocessing starts ranks with spawn, and with fork where the parent has not used a device"""
+    # In a process of its own, for the parent of the ranks must not have used the device.
+    for method in ("fork", "spawn"):
+        def parent(rank, method=method):
+            port = int(os.environ["MASTER_PORT"])
+            mp.start_processes(started, (port,), nprocs=DEVICES, start_method=method)
+        ended, = run_ranks(parent, 1, 1200)
+        equal((ended.status, ended.text), (0, ""))
+
+
 def all_free():
     """at the end all memory of both devices is free"""
     for rank in run_ranks(unused()):
@@ -637,7 +636,11 @@ def main():
         started(number, int(os.environ["MASTER_PORT"]))
         print(f"rank {number}: right", flush=True)
         return 0
-    return SUITE.run(sys.argv[1:])
+    words = sys.argv[1:]
+    if not words or any("train" in word for word in words):
+        # Optimizers import it when they are used, which would be in each rank.
+        importlib.import_module("torch._dynamo")
+    return SUITE.run(words)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,10 @@ import traceback
 import torch
 import torch.distributed as dist
 
-from suite import Card
+from suite import Device
 
-CARDS = 2
-# Against hangs: each check ends long before it.
+DEVICES = 2
+# Against hangs, in seconds: a check ends long before it.
 LIMIT = 240
 
 
@@ -36,7 +36,7 @@ class Rank:
         self.size = size
         self.peer = (number + 1) % size
         # More ranks than devices share them.
-        self.index = number % CARDS
+        self.index = number % DEVICES
         self.device = torch.device("npu", self.index)
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(number),
                           WORLD_SIZE=str(size), LOCAL_RANK=str(number), GLOO_SOCKET_IFNAME="lo")
@@ -66,8 +66,8 @@ class Ended:
         return f"rank {self.number}: status {self.status}\n{self.text}"
 
 
-def run_ranks(function, size=CARDS):
-    """[Ended] of function(rank) in `size` forked processes."""
+def run_ranks(function, size=DEVICES, limit=LIMIT):
+    """[Ended] of function(rank) in `size` forked processes, which are killed after `limit` seconds."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     sys.stdout.flush()
@@ -82,7 +82,7 @@ def run_ranks(function, size=CARDS):
             os.close(writer)
             pids.append(pid)
             readers.register(reader, selectors.EVENT_READ, rank)
-        _read_answers(readers, pids)
+        _read_answers(readers, pids, limit)
     for rank, pid in zip(ended, pids):
         rank.status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if rank.answer:
@@ -93,6 +93,8 @@ def run_ranks(function, size=CARDS):
 def _run_rank(function, rank, writer):
     """Does not return: what the parent had in its buffers is not written twice."""
     answer, status = (None, "no answer"), 1
+    # With the processes that it starts.
+    os.setpgid(0, 0)
     try:
         answer, status = (function(rank), ""), 0
     except Exception:  # pylint: disable=broad-exception-caught
@@ -104,15 +106,15 @@ def _run_rank(function, rank, writer):
         os._exit(status)
 
 
-def _read_answers(readers, pids):
-    end = time.monotonic() + LIMIT
+def _read_answers(readers, pids, limit):
+    end = time.monotonic() + limit
     while readers.get_map():
-        events = readers.select(max(0, end - time.monotonic()))
-        if not events and time.monotonic() >= end:
-            print(f"# ranks have not ended after {LIMIT} s and are killed")
+        events = readers.select(end and max(0, end - time.monotonic()))
+        if not events:
+            print(f"# ranks have not ended after {limit} s and are killed")
             for pid in pids:
-                os.kill(pid, signal.SIGKILL)
-            end = float("inf")
+                os.killpg(pid, signal.SIGKILL)
+            end = None
         for key, _ in events:
             part = os.read(key.fd, 1 << 16)
             key.data.answer += part
@@ -122,7 +124,7 @@ def _read_answers(readers, pids):
                 os.close(key.fd)
 
 
-def in_ranks(size=CARDS):
+def in_ranks(size=DEVICES):
     """Makes a check of a function of a rank: all ranks have to return."""
     def wrap(function):
         def run():
@@ -150,10 +152,10 @@ def numbers(shape, kind, *words, largest=7):
 def unused():
     """Waits until no process has memory on any device."""
     def used(rank):
-        card = Card(rank.index)
+        own = Device(rank.index)
         end = time.monotonic() + 60
-        while card.stats()["used"] or card.stats()["dirty"]:
-            assert time.monotonic() < end, card.stats()
+        while own.stats()["used"] or own.stats()["dirty"]:
+            assert time.monotonic() < end, own.stats()
             time.sleep(0.01)
-        card.close()
+        own.close()
     return used

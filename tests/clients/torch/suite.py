@@ -61,7 +61,7 @@ STATS = ("total used free dirty quarantined mine mine_allocs user user_max large
          "alloc_failures bytes_h2d bytes_d2h bytes_d2d bytes_filled bytes_scrubbed transfers").split()
 
 
-class Card:
+class Device:
     """One device, used with libaccel beside AscendCL."""
 
     def __init__(self, index=0):
