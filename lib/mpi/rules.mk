@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Components for Open MPI 5.0, in a folder of their own: Open MPI scans all of the one that it is told of. The headers
+# Components for Open MPI 5.0, in a folder of their own: Open MPI scans all of the one that a parameter names. The headers
 # are those of libopenmpi-dev, or what qemu/setup has fetched of it. Included by ../../Makefile after lib/rules.mk.
 
 MPI_NAMES := mca_accelerator_paccel mca_op_paccel

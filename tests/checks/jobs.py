@@ -132,9 +132,9 @@ def paddle(release, tier, **more):
                  builds=("paddle-clients",), **more)
 
 
-def mpi(name, tier, cards, parts, **more):
+def mpi(name, tier, devices, parts, **more):
     """Open MPI 5.0, in the Debian 13 of a disk."""
-    return guest(name, tier, f"--disk mpi-trixie {cards} --mem 1G --timeout 1500", f"tests/clients/mpi/run {parts}",
+    return guest(name, tier, f"--disk mpi-trixie {devices} --mem 1G --timeout 1500", f"tests/clients/mpi/run {parts}",
                  suite="mpi", load=2, setup=("openmpi",), builds=("mpi-clients",), **more)
 
 

@@ -18,7 +18,7 @@
 #include "../../unit/mock.h"
 
 #define CALLS 1000000
-#define CARDS 4
+#define DEVICES 4
 #define LIVE 4000
 #define BYTES (LIVE * 64 * 2)
 
@@ -86,7 +86,7 @@ static double measure(const void *ptr, int expected, int node)
 int main(int argc, char **argv)
 {
 	int samples = argc == 2 ? atoi(argv[1]) : 0;
-	struct accel_device *dev[CARDS];
+	struct accel_device *dev[DEVICES];
 	unsigned int calls;
 	void *first, *ptr;
 	double *ns;
@@ -97,30 +97,30 @@ int main(int argc, char **argv)
 	}
 	ns = calloc((size_t)samples * 3, sizeof(*ns));
 	must(!ns, "memory");
-	for (int i = 0; i < CARDS; i++) {
+	for (int i = 0; i < DEVICES; i++) {
 		mock_add_sized(i, BYTES, BYTES);
 		must(accel_device_open(i, &dev[i]), "open");
 	}
 	module = mca_accelerator_paccel_component.accelerator_init();
 	must(!module, "the component is not there");
-	must(accel_device_memory_allocate(dev[CARDS - 1], &first, 64), "allocate");
+	must(accel_device_memory_allocate(dev[DEVICES - 1], &first, 64), "allocate");
 	calls = mock_all_calls();
 	for (int i = 0; i < samples; i++) {
 		ns[3 * i] = measure(&calls, 0, MCA_ACCELERATOR_NO_DEVICE_ID);
-		ns[3 * i + 1] = measure(first, 1, CARDS - 1);
+		ns[3 * i + 1] = measure(first, 1, DEVICES - 1);
 	}
 	must(mock_all_calls() != calls, "it made a system call");
 	for (int i = 0; i < LIVE; i++)
-		must(accel_device_memory_allocate(dev[CARDS - 1], &ptr, 64), "allocate");
+		must(accel_device_memory_allocate(dev[DEVICES - 1], &ptr, 64), "allocate");
 	for (int i = 0; i < samples; i++)
-		ns[3 * i + 2] = measure(ptr, 1, CARDS - 1);
+		ns[3 * i + 2] = measure(ptr, 1, DEVICES - 1);
 	printf("{\"name\": \"mpi.check_addr\", \"ns\": [");
 	for (int i = 0; i < 3 * samples; i++)
 		printf("%s%.3f", i ? ", " : "", ns[i]);
 	puts("]}");
 	free(ns);
 	mca_accelerator_paccel_component.accelerator_finalize(module);
-	for (int i = 0; i < CARDS; i++)
+	for (int i = 0; i < DEVICES; i++)
 		must(accel_device_close(dev[i]), "close");
 	return 0;
 }

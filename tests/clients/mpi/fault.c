@@ -2,8 +2,8 @@
 /*
  * Ranks exchange device memory until something goes wrong: see the part `faults` of run.
  *
- * Each compares every byte of every message. One that differs is printed as WRONG. An error of MPI that the rank is
- * told is printed, and ends it with status 3.
+ * Each compares every byte of every message. One that differs is printed as WRONG. An error that MPI returns is
+ * printed, and ends the rank with status 3.
  */
 #include <accel/accel.h>
 #include <mpi.h>

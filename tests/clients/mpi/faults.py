@@ -150,7 +150,7 @@ def checks(transport):
 
     network = [("guests: the network goes down", disconnected, None)] if transport == "guests" else []
     return [(f"{transport}: a rank is killed", killed, None),
-            (f"{transport}: a rank is killed, and with fault tolerance the other one is told", killed_and_told, None),
+            (f"{transport}: a rank is killed, and with fault tolerance the other one gets an error", killed_and_told, None),
             (f"{transport}: a device hangs in mid-transfer", hung, None),
             (f"{transport}: a device is pulled", pulled, None), *network]
 

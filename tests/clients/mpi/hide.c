@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * For LD_PRELOAD: the memory of no device can be mapped, so the processor cannot access it, as on a device that moves
- * data by DMA alone. Whoever takes a device pointer for host memory dies.
+ * data by DMA alone. A transport that takes a device pointer for host memory dies.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -16,10 +16,10 @@ from mpi4py import MPI
 WORLD = MPI.COMM_WORLD
 RANK, RANKS = WORLD.rank, WORLD.size
 NEXT, BEFORE = (RANK + 1) % RANKS, (RANK - 1) % RANKS
-CARD = accel.open(RANK % accel.count())
+DEVICE = accel.open(RANK % accel.count())
 CHECKS = []
 # Of one rank's buffers, of which a check has up to three, each with as many bytes for every rank.
-MOST = CARD.info().memory_size * accel.count() // RANKS // 4
+MOST = DEVICE.info().memory_size * accel.count() // RANKS // 4
 
 
 def check(function):
@@ -34,13 +34,13 @@ def values(seed, count, kind=numpy.float32):
 
 
 def memory_of(array):
-    memory = CARD.allocate(array.nbytes)
+    memory = DEVICE.allocate(array.nbytes)
     memory.copy_from(array)
     return memory
 
 
 def empty(array):
-    memory = CARD.allocate(array.nbytes)
+    memory = DEVICE.allocate(array.nbytes)
     memory.fill(0xa5)
     return memory
 
@@ -59,10 +59,10 @@ def number(count, size=4):
 @check
 def kinds():
     """mpi4py takes the address of device memory"""
-    memory = CARD.allocate(8)
+    memory = DEVICE.allocate(8)
     assert memory.kind == "device"
     if "NO_ACCESS" in os.environ:
-        assert memory.__dlpack_device__() == (12, CARD.index), memory.__dlpack_device__()
+        assert memory.__dlpack_device__() == (12, DEVICE.index), memory.__dlpack_device__()
         try:
             memoryview(memory)
         except BufferError:
@@ -209,7 +209,7 @@ def persistent():
 @check
 def given_back():
     """no device memory is left"""
-    stats = CARD.stats()
+    stats = DEVICE.stats()
     assert (stats.mine, stats.mine_allocs) == (0, 0), stats
 
 
@@ -231,7 +231,7 @@ def main():
             print(f"{'not ' if bad else ''}ok {step} - {function.__doc__}", flush=True)
     if RANK == 0:
         print(f"1..{len(CHECKS)}", flush=True)
-    CARD.close()
+    DEVICE.close()
     return 1 if failures else 0
 
 

@@ -253,7 +253,7 @@ static void packed(void)
 	free(host);
 }
 
-/* In Open MPI 5.0.7 the transport to itself calls memcpy(), unless it is told otherwise. */
+/* In Open MPI 5.0.7 the transport to itself calls memcpy(), without a parameter, see lib/mpi/limits.c. */
 static void to_itself(void)
 {
 	size_t size;

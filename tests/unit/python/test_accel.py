@@ -575,7 +575,7 @@ class Views(mock.Card):
 
     def test_dlpack_of_device_memory(self):
         """As mpi4py asks for it: an address of a device that only the consumer's library knows."""
-        memory = self.card.allocate(100)
+        memory = self.host.device.allocate(100)
         self.assertEqual(memory.__dlpack_device__(), (12, 0))
         for words in ({"stream": -1, "max_version": (1, 0), "copy": False}, {"dl_device": (12, 0)}, {}):
             tensor = Capsule(memory[10:30].__dlpack__(**words))
