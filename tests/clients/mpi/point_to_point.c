@@ -60,6 +60,38 @@ static void host_and_device(void)
 	}
 }
 
+static int ranks_of_device(void)
+{
+	int count = accel_device_count(), found = 0;
+
+	for (int i = 0; i < ranks; i++)
+		found += i % count == rank % count;
+	return found;
+}
+
+/* The driver counts the bytes of all processes: one copy at each end, and no byte more. */
+static void two_copies(void)
+{
+	size_t size = most > 4000 ? 4000 : most, all = size * (size_t)ranks_of_device();
+	void *out = device_memory(size), *in = device_memory(size);
+	struct accel_memory_stats before, after;
+
+	fill(out, size, seed_of(rank, next_rank(), 11));
+	MPI_Barrier(MPI_COMM_WORLD);
+	ok(!accel_memory_stats_full(device, &before));
+	MPI_Barrier(MPI_COMM_WORLD);
+	exchange(out, in, size, 11);
+	MPI_Barrier(MPI_COMM_WORLD);
+	ok(!accel_memory_stats_full(device, &after));
+	MPI_Barrier(MPI_COMM_WORLD);
+	ok(after.bytes_d2h - before.bytes_d2h == all);
+	ok(after.bytes_h2d - before.bytes_h2d == all);
+	ok(after.bytes_d2d == before.bytes_d2d);
+	compare(in, size, seed_of(rank_before(), rank, 11));
+	device_free(out, size);
+	device_free(in, size);
+}
+
 /* Many at once, in another order than they are received in. */
 static void non_blocking(void)
 {
@@ -281,6 +313,7 @@ static void to_itself(void)
 const struct check point_to_point[] = {
 	{ "send and receive, device to device", device_to_device },
 	{ "send and receive, host and device", host_and_device },
+	{ "a small message is one copy from the device and one to the device", two_copies },
 	{ "non-blocking messages in any order", non_blocking },
 	{ "a message that arrives before it is received", unexpected },
 	{ "synchronous sends, and sendrecv", synchronous_and_replace },
