@@ -15,12 +15,10 @@ unpack_openmpi() { # scratch
 	local deb
 	mkdir "$1/debs" "$1/root" && download "$1/debs" libopenmpi-dev libopenmpi40 || return
 	for deb in "$1"/debs/*.deb; do
-		dpkg-deb --fsys-tarfile "$deb" |
-			tar -C "$1/root" -x --wildcards "./$openmpi_folder/openmpi/include/*" "./$openmpi_folder/*.so*" \
-				--no-same-owner 2>/dev/null || true
+		dpkg-deb -x "$deb" "$1/root" || return
 	done
 	ls "$1/debs" >"$1/packages"
-	rm -r "$1/debs"
+	rm -r "$1/debs" "$1/root/usr/share"
 	[ -e "$1/root/$openmpi_folder/openmpi/include/mpi.h" ]
 }
 
