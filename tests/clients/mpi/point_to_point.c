@@ -60,12 +60,17 @@ static void host_and_device(void)
 	}
 }
 
+/* On the same machine, where they have it by their number. */
 static int ranks_of_device(void)
 {
-	int count = accel_device_count(), found = 0;
+	MPI_Comm machine, same;
+	int found;
 
-	for (int i = 0; i < ranks; i++)
-		found += i % count == rank % count;
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &machine);
+	MPI_Comm_split(machine, rank % accel_device_count(), rank, &same);
+	MPI_Comm_size(same, &found);
+	MPI_Comm_free(&same);
+	MPI_Comm_free(&machine);
 	return found;
 }
 
