@@ -163,7 +163,7 @@ run-mpi: $(MODULE) lib tools ringdev mpi-clients ## ranks of Open MPI in GUESTS=
 	@qemu/setup mpi trixie
 	@tests/clients/mpi/demo
 
-run-paddle-2: all ## trains it with a rank on a ring card in each of two guests, by paddle.distributed.launch
+run-paddle-2: all ## trains it with a rank on a ring device in each of two guests, by paddle.distributed.launch
 	@qemu/setup paddle 3.3.1
 	@tests/clients/paddle/run-2
 

@@ -288,7 +288,7 @@ JOBS = [
     host("runner", "full", "pytest-3 -n 3 -m 'not long' tests/runner", limit=5400,
          setup=("kernel 6.12", "kernel 6.1", "kernel debug"), builds=("kernel", "ringdev", "kselftest", "tools")),
     guest("mpi-guests", "full",
-          "--guests 2 --disk mpi-trixie --card ring,mem=64M,engines=2 --mem 1G --timeout 1500",
+          f"--guests 2 --disk mpi-trixie {STORM_CARD} --timeout 1500",
           "tests/clients/mpi/guest qemu/guest/on-first tests/clients/mpi/run guests", suite="mpi", load=2,
           setup=("openmpi", "packages run-mpi"), builds=("mpi-clients",)),
     guest("paddle-guests", "full",

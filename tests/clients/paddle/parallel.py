@@ -8,6 +8,7 @@ parallel.py [STEPS]    rank 0 prints a JSON object for each step: ranks, step, s
 """
 
 import json
+import socket
 import sys
 
 import numpy as np
@@ -79,7 +80,7 @@ def main():
         if not me:
             say(ranks=size, step=step, steps=steps, loss=loss)
     places = []
-    dist.all_gather_object(places, str(net.parameters()[0].place))
+    dist.all_gather_object(places, f"{net.parameters()[0].place} of {socket.gethostname()}")
     if me:
         return
     alone = network()
