@@ -198,7 +198,7 @@ check-torch: ## PyTorch itself on the devices of a guest, through torch_npu and 
 	@tests/check torch torch-distributed
 
 check-mpi: ## Open MPI on the devices of guests: all parts, faults too
-	@tests/check mpi mpi-transports mpi-edu mpi-faults
+	@tests/check mpi mpi-transports mpi-edu mpi-faults mpi-guests
 
 check-sundials-debian: $(MODULE) lib tools ringdev ## SUNDIALS 7.1.1 as Debian 13 has it, in a guest
 	@tests/clients/sundials/build-7.1

@@ -3,7 +3,7 @@
 """What goes wrong while ranks exchange device memory: a rank is killed, a device hangs in mid-transfer, a device is
 pulled. Run outside of the disk's system, with two ring devices; see run.
 
-faults.py TRANSPORT    sm or tcp; guests: rank 1 and its device are in another guest, and the network goes down, too
+faults.py TRANSPORT    sm or tcp; hosts: in two network namespaces; guests: rank 1 and its device are in another guest, and the network goes down, too
 
 Each time every rank has to end within LIMIT, the launcher with an error, no rank with wrong bytes, and all device memory
 has to be free afterwards.
@@ -26,12 +26,21 @@ BUILD = os.path.abspath(os.path.join(TOP, os.environ.get("BUILD") or "build"))
 PROGRAM = os.path.join(BUILD, "tests/clients/mpi/fault")
 TRANSPORTS = {"sm": ["--mca", "btl", "self,sm"],
               "tcp": ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"],
+              "hosts": ["-H", "host1:1,host2:1", "--mca", "btl", "self,tcp"],
               "guests": ["--host", "guest0,guest1", "--map-by", "ppr:1:node"]}
+LAUNCHERS = {"hosts": ["tests/clients/mpi/hosts"]}
 # The launcher's messages to the other machine: when they are lost, in s.
 KEEPALIVE = ["--prtemca", "oob_tcp_keepalive_time", "5", "--prtemca", "oob_tcp_keepalive_intvl", "2",
              "--prtemca", "oob_tcp_keepalive_probes", "3"]
 # How often TCP sends again what is not acknowledged: 13 s instead of 15 minutes.
 TCP_RETRIES = 5
+# What pulls the cable of rank 0's machine, and what plugs it.
+RETRIES = "/proc/sys/net/ipv4/tcp_retries2"
+CABLES = {"hosts": ("tests/clients/mpi/guest sh -c 'for host in host1 host2; do "
+                    f"ip netns exec $host sh -c \"echo {TCP_RETRIES} >{RETRIES}\"; done; "
+                    "ip -n host1 link set veth1 down'",
+                    "tests/clients/mpi/guest ip -n host1 link set veth1 up"),
+          "guests": ("guestctl link down", "guestctl link up")}
 HAS_GUESTS = "PACCEL_HOSTS" in os.environ
 # The device of rank 1.
 CARD = "card0" if HAS_GUESTS else "card1"
@@ -53,7 +62,7 @@ class Job:
     def __init__(self, transport, *options):
         # pylint: disable=consider-using-with
         self.process = subprocess.Popen(
-            ["tests/clients/mpi/guest", "mpirun", "-n", str(RANKS), *options, *TRANSPORTS[transport], PROGRAM],
+            ["tests/clients/mpi/guest", *LAUNCHERS.get(transport, []), "mpirun", "-n", str(RANKS), *options, *TRANSPORTS[transport], PROGRAM],
             cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         self.lines = []
         self.pids = {}
@@ -108,7 +117,7 @@ def nothing_is_left():
 def set_up():
     for rank in range(RANKS):
         on(rank, f"echo {WATCHDOG_MS} >/sys/module/paccel/parameters/watchdog_ms")
-        on(rank, f"echo {TCP_RETRIES} >/proc/sys/net/ipv4/tcp_retries2")
+        on(rank, f"echo {TCP_RETRIES} >{RETRIES}")
 
 
 def checks(transport):
@@ -144,11 +153,12 @@ def checks(transport):
     def disconnected():
         """Open MPI 5.0.7 says so, ends all ranks, and exits with 0."""
         job = Job(transport, *KEEPALIVE)
-        on(0, "guestctl link down")
-        says(job.end(lambda: on(0, "guestctl link up"), has_status=False), "lost communication", "sendrecv:")
+        pull, plug = CABLES[transport]
+        on(0, pull)
+        says(job.end(lambda: on(0, plug), has_status=False), "lost communication", "sendrecv:")
         nothing_is_left()
 
-    network = [("guests: the network goes down", disconnected, None)] if transport == "guests" else []
+    network = [(f"{transport}: the network goes down", disconnected, None)] if transport in CABLES else []
     return [(f"{transport}: a rank is killed", killed, None),
             (f"{transport}: a rank is killed, and with fault tolerance the other one gets an error", killed_and_told, None),
             (f"{transport}: a device hangs in mid-transfer", hung, None),
