@@ -317,7 +317,7 @@ static void give_up(struct job *job, int err)
 }
 
 /* libaccel says of a timeout that it was the device's. */
-static int told(int err)
+static int device_error(int err)
 {
 	return err == -ETIMEDOUT ? -ECONNABORTED : err;
 }
@@ -347,7 +347,7 @@ static void run_on(struct device *device, struct job *job, int err)
 	if (!err)
 		err = finish_messages(device, job);
 	if (err) {
-		device_fail(device, names[job->ops[0].kind], told(err));
+		device_fail(device, names[job->ops[0].kind], device_error(err));
 		give_up(job, err);
 	}
 	for (size_t i = 0; i < job->count; i++) {

@@ -2,7 +2,7 @@
 /*
  * Collectives of Paddle. Each is a job behind the work of the stream that comes with the call, which
  * returns at once. The jobs of a communicator run in the order of the calls, whatever their streams are.
- * What fails in a job is told by the next call on the device; the communicator is of no use then.
+ * The next call on the device returns the error of a job that has failed; the communicator is of no use then.
  */
 #include "private.h"
 
@@ -228,7 +228,7 @@ static int wait_for_job(const struct comm *comm, int device, stream_t stream)
 		return 0;
 	if (stream && comm->device == device)
 		return accel_stream_wait_event(stream, comm->done);
-	/* Work that failed has been told, or will be. */
+	/* The error of work that failed is returned elsewhere. */
 	err = accel_event_synchronize(comm->done);
 	return err == -EINVAL || err == -ENOMEM ? err : 0;
 }
@@ -324,6 +324,7 @@ static __thread struct group {
 	size_t count, room;
 	struct op *ops;
 	stream_t *streams; /* one for each op */
+	int err; /* of an operation that was refused */
 } group;
 
 static bool make_room(void)
@@ -488,8 +489,13 @@ static int end_group(void)
 	if (--group.depth)
 		return 0;
 	group = (struct group){ 0 };
-	if (ended_group.count)
+	if (ended_group.err) {
+		for (size_t i = 0; i < ended_group.count; i++)
+			free(ended_group.ops[i].blocks);
+		err = plugin_fail(ended_group.err, "the group was not run, since an operation was refused");
+	} else if (ended_group.count) {
 		err = run_group(ended_group.ops, ended_group.streams, ended_group.count);
+	}
 	free(ended_group.ops);
 	free(ended_group.streams);
 	return err;
@@ -508,6 +514,20 @@ static int run_or_defer(const struct op *op, stream_t stream)
 	if ((op->kind == OP_SEND || op->kind == OP_RECEIVE) && op->peer == op->comm->rank)
 		return plugin_fail(-EINVAL, "a message of a rank to itself needs a group that sends and receives it");
 	return run_op(op, stream);
+}
+
+/*
+ * The result of an operation. Inside of a group it is that of the group: Paddle does not end a group if an
+ * operation raises an exception, and all operations of the thread would be collected from then on.
+ */
+static enum status op_status(const char *call, int err)
+{
+	if (!err || !group.depth)
+		return plugin_status(call, err);
+	plugin_complain(call, err);
+	if (!group.err)
+		group.err = err;
+	return STATUS_SUCCESS;
 }
 
 /* ---- Operations ---- */
@@ -548,66 +568,66 @@ static int collective(struct op op, stream_t stream)
 static enum status all_reduce(void *send, void *receive, size_t count, enum type type,
 			      enum reduction op, struct comm *comm, stream_t stream)
 {
-	return plugin_status(__func__, collective((struct op){ .kind = OP_ALL_REDUCE,
-							       .comm = comm,
-							       .send = send,
-							       .receive = receive,
-							       .count = count,
-							       .type = type,
-							       .reduction = op },
-						  stream));
+	return op_status(__func__, collective((struct op){ .kind = OP_ALL_REDUCE,
+							   .comm = comm,
+							   .send = send,
+							   .receive = receive,
+							   .count = count,
+							   .type = type,
+							   .reduction = op },
+					      stream));
 }
 
 static enum status broadcast(void *data, size_t count, enum type type, size_t root,
 			     struct comm *comm, stream_t stream)
 {
-	return plugin_status(__func__, collective((struct op){ .kind = OP_BROADCAST,
-							       .comm = comm,
-							       .send = data,
-							       .receive = data,
-							       .count = count,
-							       .type = type,
-							       .peer = (int)root },
-						  stream));
+	return op_status(__func__, collective((struct op){ .kind = OP_BROADCAST,
+							   .comm = comm,
+							   .send = data,
+							   .receive = data,
+							   .count = count,
+							   .type = type,
+							   .peer = (int)root },
+					      stream));
 }
 
 static enum status reduce(void *send, void *receive, size_t count, enum type type,
 			  enum reduction op, size_t root, struct comm *comm, stream_t stream)
 {
-	return plugin_status(__func__, collective((struct op){ .kind = OP_REDUCE,
-							       .comm = comm,
-							       .send = send,
-							       .receive = receive,
-							       .count = count,
-							       .type = type,
-							       .reduction = op,
-							       .peer = (int)root },
-						  stream));
+	return op_status(__func__, collective((struct op){ .kind = OP_REDUCE,
+							   .comm = comm,
+							   .send = send,
+							   .receive = receive,
+							   .count = count,
+							   .type = type,
+							   .reduction = op,
+							   .peer = (int)root },
+					      stream));
 }
 
 static enum status all_gather(void *send, void *receive, size_t count, enum type type,
 			      struct comm *comm, stream_t stream)
 {
-	return plugin_status(__func__, collective((struct op){ .kind = OP_ALL_GATHER,
-							       .comm = comm,
-							       .send = send,
-							       .receive = receive,
-							       .count = count,
-							       .type = type },
-						  stream));
+	return op_status(__func__, collective((struct op){ .kind = OP_ALL_GATHER,
+							   .comm = comm,
+							   .send = send,
+							   .receive = receive,
+							   .count = count,
+							   .type = type },
+					      stream));
 }
 
 static enum status reduce_scatter(void *send, void *receive, size_t count, enum type type,
 				  enum reduction op, struct comm *comm, stream_t stream)
 {
-	return plugin_status(__func__, collective((struct op){ .kind = OP_REDUCE_SCATTER,
-							       .comm = comm,
-							       .send = send,
-							       .receive = receive,
-							       .count = count,
-							       .type = type,
-							       .reduction = op },
-						  stream));
+	return op_status(__func__, collective((struct op){ .kind = OP_REDUCE_SCATTER,
+							   .comm = comm,
+							   .send = send,
+							   .receive = receive,
+							   .count = count,
+							   .type = type,
+							   .reduction = op },
+					      stream));
 }
 
 static int message(struct op op, uint32_t *numbers, stream_t stream)
@@ -629,7 +649,7 @@ static enum status send(void *data, size_t count, enum type type, size_t to, str
 
 	if (!err)
 		err = check_rank(comm, to);
-	return plugin_status(__func__, err ? err : message(op, comm->sent, stream));
+	return op_status(__func__, err ? err : message(op, comm->sent, stream));
 }
 
 static enum status receive(void *data, size_t count, enum type type, size_t from,
@@ -641,7 +661,7 @@ static enum status receive(void *data, size_t count, enum type type, size_t from
 
 	if (!err)
 		err = check_rank(comm, from);
-	return plugin_status(__func__, err ? err : message(op, comm->received, stream));
+	return op_status(__func__, err ? err : message(op, comm->received, stream));
 }
 
 /* What Paddle gives to all_to_all. */
@@ -705,7 +725,7 @@ static enum status all_to_all(const void **send_at, const size_t *send_counts,
 			       receive_at, receive_counts, receive_types };
 
 	(void)rank;
-	return plugin_status(__func__, exchange(&sides, ranks, comm, stream));
+	return op_status(__func__, exchange(&sides, ranks, comm, stream));
 }
 
 void collective_functions(struct collective_interface *slots)

@@ -138,9 +138,9 @@ def mpi(name, tier, devices, parts, **more):
                  suite="mpi", load=2, setup=("openmpi",), builds=("mpi-clients",), **more)
 
 
-def paddle_ranks(name, tier, command, cards="ring,mem=64M,engines=2", **more):
+def paddle_ranks(name, tier, command, device="ring,mem=64M,engines=2", **more):
     """Ranks of paddle.distributed, on two devices."""
-    return guest(name, tier, f"--disk paddle-3.3.1 --card {cards} --card {cards} --mem 3G --timeout 2400",
+    return guest(name, tier, f"--disk paddle-3.3.1 --card {device} --card {device} --mem 3G --timeout 2400",
                  f"tests/clients/paddle/guest tests/clients/paddle/{command}", suite="paddle", load=2, **more)
 
 
@@ -325,7 +325,7 @@ JOBS = [
     host("project-files", "full", "tests/setup/project-files", setup=("packages wheels", "kernel 6.12"),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "lib", "tools")),
     paddle_ranks("paddle-ranks-all", "full", "collectives.py"),
-    paddle_ranks("paddle-ranks-edu", "full", "collectives.py -s objects sentence", cards="edu"),
+    paddle_ranks("paddle-ranks-edu", "full", "collectives.py -s objects sentence", device="edu"),
     paddle_ranks("paddle-lost", "full", "lost.py"),
     host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1", "mpi trixie", "openmpi"),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs", "bench-mpi")),

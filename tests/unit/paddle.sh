@@ -38,8 +38,8 @@ uses_the_public_library() {
 		grep -vxF "$(grep -oE 'accel_\w+' lib/libaccel.map)"
 }
 
-# Paddle loads every *.so of the folder: what is none of its plugins has no place there.
-is_alone_in_its_folder() { [ "$(ls "$(dirname "$plugin")")" = libpaddle_accel.so ]; }
+# Paddle loads every *.so of the folder: what is none of its plugins has no such name, as the engine.
+is_alone_in_its_folder() { [ "$(basename -a "$(dirname "$plugin")"/*.so)" = libpaddle_accel.so ]; }
 
 # load PLUGIN PARAMS INTERFACE DEVICES
 load() {

@@ -271,7 +271,7 @@ void answer(const std::vector<guest> &guests)
 		send_all(to.fd.get(), all.data(), all.size(), 10000);
 }
 
-// The last of two connections of one rank counts: the first was given up.
+// The last of two connections of one rank counts: the rank has closed the first.
 void drop_older(std::vector<guest> &guests)
 {
 	for (size_t i = guests.size(); i-- > 0;)

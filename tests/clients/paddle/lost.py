@@ -81,10 +81,10 @@ def fails(function=summed, seconds=SLACK, device_works=True):
 
 def used():
     """Bytes of all devices that processes have allocated."""
-    cards = json.loads(subprocess.run(["accelctl", "list", "--json"], check=True, capture_output=True,
+    devices = json.loads(subprocess.run(["accelctl", "list", "--json"], check=True, capture_output=True,
                                       text=True).stdout)
-    return [json.loads(subprocess.run(["accelctl", "stats", card["node"], "--json"], check=True,
-                                      capture_output=True, text=True).stdout)["used"] for card in cards]
+    return [json.loads(subprocess.run(["accelctl", "stats", device["node"], "--json"], check=True,
+                                      capture_output=True, text=True).stdout)["used"] for device in devices]
 
 
 def nothing_is_left():

@@ -46,7 +46,7 @@ def measure():
 
 
 def alone():
-    """One rank has nobody to talk to: its copies to the host and back, which every rank makes."""
+    """One rank exchanges nothing: its copies to the host and back, which every rank makes."""
     medians = []
     for count in (bytes_ // 4 for bytes_ in SIZES):
         times = []

@@ -410,7 +410,7 @@ static void test_ids()
 	// Rank 1 does not come.
 	ok(gloo->create(id, 0, 2, 500, &comm) == -ETIMEDOUT);
 	ok(strstr(gloo->error(), "waiting for all 2 ranks") && since(begin) < 15);
-	// An id serves once; now nobody listens there.
+	// An id serves once; the port is closed now.
 	ok(gloo->create(id, 0, 2, 500, &comm) == -EINVAL);
 	ok(gloo->create(id, 1, 2, 500, &comm) == -ECONNREFUSED);
 	ok(!comm);
