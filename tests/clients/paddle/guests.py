@@ -45,6 +45,10 @@ def values(sender, number, count):
     return np.random.default_rng([sender, number]).integers(-1 << 20, 1 << 20, count, dtype="int32")
 
 
+def same(got, wanted):
+    assert got == wanted, "the bytes of a message are others"
+
+
 def exchange():
     """Each byte of each message and sum is compared; no two messages have the same contents."""
     me, size = begin(), len(HOSTS)
@@ -52,18 +56,18 @@ def exchange():
         sent = [values(rank, number, count) for rank in range(size)]
         mine = paddle.to_tensor(sent[me])
         dist.all_reduce(mine)
-        equal(mine.numpy().tobytes(), sum(sent).tobytes())
+        same(mine.numpy().tobytes(), sum(sent).tobytes())
         mine = paddle.to_tensor(sent[me])
         parts = []
         dist.all_gather(parts, mine)
-        equal([part.numpy().tobytes() for part in parts], [part.tobytes() for part in sent])
+        same([part.numpy().tobytes() for part in parts], [part.tobytes() for part in sent])
         dist.broadcast(mine, src=1)
-        equal(mine.numpy().tobytes(), sent[1].tobytes())
+        same(mine.numpy().tobytes(), sent[1].tobytes())
         if me == 0:
             dist.send(paddle.to_tensor(sent[0] + 1), dst=1)
         else:
             dist.recv(mine, src=0)
-            equal(mine.numpy().tobytes(), (sent[0] + 1).tobytes())
+            same(mine.numpy().tobytes(), (sent[0] + 1).tobytes())
     dist.barrier()
 
 
