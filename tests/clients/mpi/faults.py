@@ -43,7 +43,7 @@ CABLES = {"hosts": ("tests/clients/mpi/guest sh -c 'for host in host1 host2; do 
           "guests": ("guestctl link down", "guestctl link up")}
 HAS_GUESTS = "PACCEL_HOSTS" in os.environ
 # The device of rank 1.
-CARD = "card0" if HAS_GUESTS else "card1"
+SLOT = "card0" if HAS_GUESTS else "card1"
 WATCHDOG_MS = 2000
 # The watchdog of the driver, its recovery, and the launcher that ends the others; against hangs on a busy machine.
 LIMIT = 60
@@ -129,7 +129,7 @@ def checks(transport):
         says(job.end(), "signal 9", "Killed", "PROC_FAILED", "sendrecv:", "Socket closed")
         nothing_is_left()
 
-    def killed_and_told():
+    def killed_and_tolerated():
         """With fault tolerance the rank that is left gets an error of MPI."""
         job = Job(transport, "--with-ft", "ulfm")
         on(1, f"kill -9 {job.pids[1]}")
@@ -138,16 +138,16 @@ def checks(transport):
 
     def hung():
         job = Job(transport)
-        on(1, f"guestctl fault {CARD} stall after=3")
+        on(1, f"guestctl fault {SLOT} stall after=3")
         text = job.end()
         says(text, "did not answer in time")
         nothing_is_left()
 
     def pulled():
         job = Job(transport)
-        on(1, f"guestctl device_del {CARD}")
+        on(1, f"guestctl device_del {SLOT}")
         says(job.end(), "removed")
-        on(1, f"guestctl device_add {CARD}")
+        on(1, f"guestctl device_add {SLOT}")
         nothing_is_left()
 
     def disconnected():
@@ -160,7 +160,7 @@ def checks(transport):
 
     network = [(f"{transport}: the network goes down", disconnected, None)] if transport in CABLES else []
     return [(f"{transport}: a rank is killed", killed, None),
-            (f"{transport}: a rank is killed, and with fault tolerance the other one gets an error", killed_and_told, None),
+            (f"{transport}: a rank is killed, and with fault tolerance the other one gets an error", killed_and_tolerated, None),
             (f"{transport}: a device hangs in mid-transfer", hung, None),
             (f"{transport}: a device is pulled", pulled, None), *network]
 
