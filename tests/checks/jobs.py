@@ -216,7 +216,7 @@ JOBS = [
           suite="p2p", builds=("guest-programs",)),
     # The last part unloads the driver.
     mpi("mpi-transports", "full", MPI_CARDS, "tcp hosts ranks mapped interfaces limits"),
-    mpi("mpi-edu", "full", f"--clock real {TWO_CARDS}", "sm"),
+    mpi("mpi-edu", "full", f"--clock real {TWO_CARDS}", "edu"),
     mpi("mpi-faults", "full", "--card ring,mem=64M,engines=2 " * 2, "faults"),
     # Another architecture, and pages of 16 KiB. RAM starts at 1 GiB, out of reach of an edu's 28 bits. Programs
     # that load the driver by themselves rely on these bits, so that edu is behind an SMMU.
