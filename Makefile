@@ -51,8 +51,8 @@ export BUILD NO_INSTALL CC CFLAGS PREFIX DESTDIR SUNDIALS PACCEL_GCOV
 # needs its set. A make that is called by this one has no other needs.
 GOALS := $(filter-out help clean versions,$(or $(MAKECMDGOALS),all))
 GOALS := $(patsubst check-rest,check-full,$(patsubst check-long,check-full,$(GOALS)))
-RUN_GOALS := all lib tools ringdev man run shell install install-module sbom run-paddle mpi install-mpi check-paddle check-paddle-all check-mpi check-torch $(MODULE)
-OWN_SETS := check-quick check-full coverage fuzz bench html pictures record arm64 deb rpm wheels run-mpi run-paddle-2
+RUN_GOALS := all lib tools ringdev man run shell install install-module sbom run-paddle mpi install-mpi check-paddle check-paddle-all check-torch $(MODULE)
+OWN_SETS := check-quick check-full coverage fuzz bench html pictures record arm64 deb rpm wheels run-mpi check-mpi run-paddle-2
 PACKAGE_SETS ?= $(sort $(foreach goal,$(GOALS),$(or $(filter $(goal),$(OWN_SETS)),\
 	$(if $(filter $(goal),$(RUN_GOALS)),run),check)))
 export PACKAGE_SETS

@@ -94,6 +94,7 @@ class Switch:
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(count)]
         self.ports, self.guests = zip(*pairs)
         self.rank_of = {mac_of(rank): rank for rank in range(count)}
+        self.full = set()
         for port in self.ports:
             port.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", PORT_TIMEOUT, 0))
 
@@ -103,15 +104,22 @@ class Switch:
 
     def _receivers(self, frame, sender):
         rank = self.rank_of.get(frame[:6])
-        return [self.ports[other] for other in range(len(self.ports))
-                if other != sender and rank in (None, other)]
+        return [other for other in range(len(self.ports)) if other != sender and rank in (None, other)]
 
     def _forward(self, sender):
         while True:
             frame = self.ports[sender].recv(FRAME)
-            for port in self._receivers(frame, sender):
-                with contextlib.suppress(BlockingIOError):
-                    port.send(frame)
+            for rank in self._receivers(frame, sender):
+                self._send(rank, frame)
+
+    def _send(self, rank, frame):
+        """A guest that does not receive holds up the others once, and not with each frame."""
+        try:
+            self.ports[rank].send(frame, socket.MSG_DONTWAIT if rank in self.full else 0)
+        except BlockingIOError:
+            self.full.add(rank)
+        else:
+            self.full.discard(rank)
 
 
 class Guest:
@@ -184,7 +192,8 @@ class Cluster:
     """The guests of one run."""
 
     def __init__(self, count, run):
-        self.events = queue.Queue()
+        # A signal handler may put into it at any time.
+        self.events = queue.SimpleQueue()
         keys = make_keys()
         self.switch = Switch(count)
         # All processes first: a thread does not survive a fork().

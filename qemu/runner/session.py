@@ -184,7 +184,8 @@ class Session:
         self.options = options
         self.kernel = Kernel(options.kernel, options.architecture)
         self.nonce = secrets.token_hex(16)
-        self.events = queue.Queue()
+        # A signal handler may put into it at any time.
+        self.events = queue.SimpleQueue()
         self.log = bytearray()
         self.qemu_output = b""
         self.exit_code = None

@@ -29,7 +29,8 @@ declare -A package_sets=(
 	[site]='@html chromium chromium-driver @pytest python3-selenium'
 
 	[run]='@guest @module @tool'
-	[run-mpi]='@run openssh-client'
+	[run-mpi]='@run @disk g++ openssh-client'
+	[check-mpi]='@run-mpi @programs @root'
 	[check-quick]='@run @programs @unit @static @client'
 	[arm64]='@run @programs @cross-arm64 @guest-arm64'
 	[check]='@check-quick @clang-tree @disk @cross-arm64 @html abigail-tools'

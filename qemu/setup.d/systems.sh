@@ -76,6 +76,9 @@ setup_system() { # name, release
 	if ! complete "$cache/$name/$key"; then
 		[ "$(uname -m)" = x86_64 ] || cannot_have "$name $release is for guests of x86-64, and this is $(uname -m)"
 		root_prefix >/dev/null || cannot_have "a Debian $release for $name is made by root only"
+		# Root of a container may not.
+		as_root unshare --mount true 2>/dev/null ||
+			cannot_have "a Debian $release for $name is made by debootstrap, which may not mount here"
 		prepare_bootstrap "a Debian $release for $name"
 		with_lock packages setup_packages disk
 		say "$name $release: installing a Debian $release (150 MB) and making a disk of 500 MB"

@@ -176,7 +176,6 @@ JOBS = [
     paddle("3.3.1", "check"),
     paddle_ranks("paddle-ranks", "check", "collectives.py reductions DataParallel"),
     clients("clients", "check", "sundials rmm python acl"),
-    mpi("mpi", "check", MPI_CARDS, "sm python"),
     unit("scripts", "check"),
     unit("python", "check"),
     guest("library-6.12", "check", TWO_CARDS, "tests/guest/run", suite="library",
@@ -215,6 +214,7 @@ JOBS = [
     guest("p2p-staged", "full", PEERS.replace("force", "auto"), "tests/guest/run-p2p",
           suite="p2p", builds=("guest-programs",)),
     # The last part unloads the driver.
+    mpi("mpi", "full", MPI_CARDS, "sm python"),
     mpi("mpi-transports", "full", MPI_CARDS, "tcp hosts ranks mapped interfaces limits"),
     mpi("mpi-edu", "full", f"--clock real {TWO_CARDS}", "edu"),
     mpi("mpi-faults", "full", "--card ring,mem=64M,engines=2 " * 2, "faults"),

@@ -23,7 +23,7 @@ import torch.multiprocessing as mp
 from torch.nn.parallel import DistributedDataParallel
 
 from ranks import DEVICES, Rank, in_ranks, numbers, run_ranks, unused
-from suite import Counted, Device, Suite, equal, on_card, raises, same
+from suite import Counted, Device, Suite, equal, on_card, raises, same, wait_until
 
 SUITE = Suite()
 check = SUITE.check
@@ -608,6 +608,7 @@ def pulled():
     """a device is pulled: its rank gets an exception, and then the other"""
     second = lost(lambda rank: guestctl("device_del", "card1"))
     guestctl("device_add", "card1")
+    wait_until(lambda: os.path.exists("/dev/paccel1"), lambda: "the device has not come back")
     assert second.status == 0, second
     equal(second.value[0], 3)
     print(f"# rank 1: {second.value[1].splitlines()[0]}")

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # pylint: disable=wrong-import-position
 import tap  # noqa: E402
-from tap import equal, raises  # noqa: E402,F401  pylint: disable=unused-import
+from tap import equal, raises, wait_until  # noqa: E402,F401  pylint: disable=unused-import
 
 # Of the processor, since the process began.
 IMPORTED = time.process_time()
