@@ -77,6 +77,21 @@ static struct dl_device device_of(const struct memory *memory)
 	return (struct dl_device){ .type = DL_EXTENSION, .id = root->child.device->index };
 }
 
+/*
+ * The addresses of a registered dma-buf are only reserved: in no window, so that no library recognizes them as device
+ * memory.
+ */
+static bool has_device(const struct memory *memory)
+{
+	const struct memory *root = memory->root;
+
+	if (root->accessible || root->kind != ACCEL_MEMORY_REGISTERED)
+		return true;
+	PyErr_SetString(PyExc_BufferError,
+			"a registered dma-buf has no DLPack: only copies of accel can access it");
+	return false;
+}
+
 static void describe(struct dl_tensor *dl, struct tensor *tensor)
 {
 	tensor->shape = (int64_t)tensor->memory->size;
@@ -183,7 +198,7 @@ PyObject *memory_dlpack(PyObject *self, PyObject *args, PyObject *words)
 		PyErr_SetString(PyExc_TypeError, "dl_device has to be a tuple or None");
 		return NULL;
 	}
-	if (!can_give(device_of(memory), stream, device, copy))
+	if (!has_device(memory) || !can_give(device_of(memory), stream, device, copy))
 		return NULL;
 	if (major < 1 && memory->root->read_only) {
 		PyErr_SetString(PyExc_BufferError,
@@ -196,8 +211,12 @@ PyObject *memory_dlpack(PyObject *self, PyObject *args, PyObject *words)
 
 PyObject *memory_dlpack_device(PyObject *self, PyObject *unused)
 {
-	struct dl_device device = device_of((struct memory *)self);
+	struct memory *memory = (struct memory *)self;
+	struct dl_device device;
 
 	(void)unused;
+	if (!has_device(memory))
+		return NULL;
+	device = device_of(memory);
 	return Py_BuildValue("(ii)", (int)device.type, (int)device.id);
 }

@@ -592,6 +592,17 @@ class Views(mock.Card):
         memory.free()
         self.refuses(ValueError, "freed", memory.__dlpack__)
 
+    def test_dlpack_of_a_dmabuf(self):
+        """Its addresses are in no window: accel_pointer_node() does not know them."""
+        fd = lib.mock_dmabuf(4096)
+        with self.host.device.register_dmabuf(fd, 100) as shared:
+            for memory in (shared, shared[10:30]):
+                self.refuses(BufferError, "dma-buf", memory.__dlpack_device__)
+                for words in ({}, {"max_version": (1, 0)}, {"dl_device": (12, 0)}):
+                    self.refuses(BufferError, "dma-buf", memory.__dlpack__, **words)
+            self.refuses(BufferError, "cannot read", memoryview, shared)
+        os.close(fd)
+
     def test_device_memory_that_is_mapped(self):
         lib.mock_add_mappable(5, 1 << 16)
         with accel.open(2) as card:
