@@ -9,6 +9,7 @@
 
 #include "opal/util/output.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static bool lists(const char *list, const char *name)
 /* Excludes UCX from a framework. It takes the memory types that it was built with, and the rest for host memory. */
 static void exclude_ucx(const char *framework)
 {
-	char variable[32], value[256];
+	char variable[32], *value;
 	const char *list;
 
 	snprintf(variable, sizeof(variable), "OMPI_MCA_%s", framework);
@@ -41,8 +42,10 @@ static void exclude_ucx(const char *framework)
 	if (!list || !*list) {
 		setenv(variable, "^ucx", 1);
 	} else if (*list == '^' && !lists(list, "ucx")) {
-		snprintf(value, sizeof(value), "%s,ucx", list);
+		if (asprintf(&value, "%s,ucx", list) < 0)
+			return;
 		setenv(variable, value, 1);
+		free(value);
 	} else if (*list != '^' && lists(list, "ucx")) {
 		say("%s=%s: UCX takes device pointers for host memory, so it is not used: %s=^ucx", framework,
 		    list, framework);
@@ -62,7 +65,22 @@ void limits_avoid(void)
 
 static struct sigaction before;
 
-/* The instruction is executed again, with the handler of before. */
+/*
+ * Whether the fault is one of device memory. A window that the processor cannot access is reserved, so that an access
+ * to it is one without permission, not one to an address where nothing is mapped. The code is compared first because
+ * accel_pointer_node() can wait for the library's lock, which the thread may have: a NULL or unmapped pointer that the
+ * library itself follows while it changes its tables is not looked up. Corrupted tables that lead to protected memory
+ * still are.
+ */
+static bool is_device_access(const siginfo_t *info)
+{
+	return info->si_code == SEGV_ACCERR && accel_pointer_node(info->si_addr) >= 0;
+}
+
+/*
+ * The instruction is executed again, with the handler of before. A signal of kill() or raise() has none, so it is
+ * sent again: it is blocked until the handler returns.
+ */
 static void explain(int number, siginfo_t *info, void *context)
 {
 	static const char text[] =
@@ -71,12 +89,16 @@ static void explain(int number, siginfo_t *info, void *context)
 		"over osc/rdma, UCX, btl/self with put or get, operators of MPI_Op_create() that do "
 		"not copy\n";
 	ssize_t written = 0;
+	int saved = errno;
 
 	(void)context;
-	if (accel_pointer_node(info->si_addr) >= 0)
+	if (is_device_access(info))
 		written = write(STDERR_FILENO, text, sizeof(text) - 1);
 	(void)written;
 	sigaction(number, &before, NULL);
+	if (info->si_code <= 0)
+		raise(number);
+	errno = saved;
 }
 
 void limits_explain(void)
