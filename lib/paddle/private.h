@@ -207,8 +207,9 @@ struct comm {
 	char name[64];
 	uint32_t next; /* the number of the next collective */
 	uint32_t *sent, *received; /* to and from each rank */
-	unsigned int jobs; /* that have not ended; under the lock of xccl.c, as what follows */
-	int failed; /* the first error */
+	unsigned int jobs; /* that have not ended; under the lock of xccl.c */
+	int failed; /* the first error; atomic */
+	/* Without a lock: only one thread at a time calls functions of a communicator. */
 	struct accel_event *done; /* the last job */
 	struct accel_stream *stream; /* where it is */
 	int device;
