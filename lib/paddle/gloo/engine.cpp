@@ -95,6 +95,8 @@ std::shared_ptr<gloo::transport::Device> shared_device()
 	auto device = known.lock();
 
 	if (!device) {
+		rendezvous::blocked_signals blocked;
+
 		device = gloo::transport::tcp::CreateDevice(rendezvous::own_address().c_str());
 		known = device;
 	}

@@ -321,7 +321,15 @@ server::~server()
 
 void server::start(int size)
 {
-	thread_ = std::thread([this, size] { run(size); });
+	blocked_signals blocked;
+
+	thread_ = std::thread([this, size] {
+		try {
+			run(size);
+		} catch (const std::exception &) {
+			// Out of memory: the ranks wait until the limit.
+		}
+	});
 }
 
 void server::run(int size)
