@@ -70,7 +70,8 @@ struct engine {
 
 	/*
 	 * The tag is the same in all ranks for one operation, and different for the operations before
-	 * and after it. Ranks whose tags differ do not exchange data, and their waits time out.
+	 * and after it: its highest 8 bits count them. Ranks whose tags differ do not exchange data, and
+	 * their waits time out; so do ranks that differ in the size of a block.
 	 */
 	int (*all_reduce)(struct engine_comm *comm, uint32_t tag, void *data, size_t count,
 			  enum type type, enum reduction op);

@@ -532,15 +532,22 @@ static enum status op_status(const char *call, int err)
 
 /* ---- Operations ---- */
 
-/* Ranks that differ in an operation do not exchange data. */
-static uint64_t collective_tag(struct comm *comm, const struct op *op)
+static uint64_t hash_of(uint64_t hash, uint64_t value)
 {
-	uint64_t size = op->kind == OP_ALL_TO_ALL ? 0 : op->size;
-	uint64_t mix = ((uint64_t)op->kind << 56) ^ ((uint64_t)op->type << 48) ^
-		       ((uint64_t)op->reduction << 44) ^ ((uint64_t)op->peer << 36) ^ size;
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 32;
+}
 
-	mix *= 0x9e3779b97f4a7c15ull;
-	return (comm->next++ & 0xffff) << 16 | mix >> 48;
+/* Ranks that differ in an operation do not exchange data. The engine adds the sizes of an all_to_all. */
+static uint32_t collective_tag(struct comm *comm, const struct op *op)
+{
+	uint64_t hash = hash_of(1, (uint64_t)op->kind);
+
+	hash = hash_of(hash, (uint64_t)op->type);
+	hash = hash_of(hash, (uint64_t)op->reduction);
+	hash = hash_of(hash, (uint64_t)op->peer);
+	hash = hash_of(hash, op->kind == OP_ALL_TO_ALL ? 0 : op->size);
+	return (comm->next++ & 0xff) << 24 | (uint32_t)(hash >> 40);
 }
 
 static uint64_t message_tag(uint32_t *number, size_t size)

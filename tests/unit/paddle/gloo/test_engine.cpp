@@ -365,6 +365,31 @@ static void test_tags_differ()
 		5000);
 }
 
+// Rank 0 sends rank 1 `sent` bytes, of which rank 1 expects `expected`: neither takes the other's data.
+static void blocks_differ(size_t sent, size_t expected)
+{
+	with_ranks(
+		2,
+		[=](engine_comm *comm, int rank, int) {
+			std::vector<char> in(128, 1), out(128, 2);
+			void *in_at[2] = { in.data(), in.data() }, *out_at[2] = { out.data(), out.data() };
+			size_t in_sizes[2] = { 0, rank ? 0 : sent }, out_sizes[2] = { rank ? expected : 0, 0 };
+			engine_blocks from = { in_at, in_sizes }, to = { out_at, out_sizes };
+			int err = gloo->all_to_all(comm, 7, &from, &to);
+
+			ok(err == -ETIMEDOUT || err == -ECONNRESET);
+			ok(out == std::vector<char>(128, 2));
+			gloo->abort(comm);
+		},
+		1500);
+}
+
+static void test_blocks_differ()
+{
+	blocks_differ(64, 128);
+	blocks_differ(128, 64);
+}
+
 // The others see it at once, and what they had posted ends.
 static void test_abort()
 {
@@ -455,6 +480,7 @@ static const test tests[] = {
 	{ "all_to_all", test_all_to_all },
 	{ "messages", test_messages },
 	{ "tags that differ", test_tags_differ },
+	{ "blocks whose sizes differ", test_blocks_differ },
 	{ "abort", test_abort },
 	{ "ids", test_ids },
 	{ "a wrong secret", test_wrong_secret },
