@@ -397,6 +397,19 @@ static struct device *enter_device_of(const struct op *op)
 	return device;
 }
 
+/*
+ * The error of a job that was submitted. Another thread may have taken that of the device, which is returned once;
+ * that of the communicator stays. It is final: submit() returns when the job has ended.
+ */
+static int job_error(const struct op *ops, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++)
+		err = __atomic_load_n(&ops[i].comm->failed, __ATOMIC_RELAXED);
+	return err ? plugin_fail(err, "the collective failed: %s", accel_strerror(err)) : 0;
+}
+
 static int run_op(const struct op *op, stream_t stream)
 {
 	struct device *device = enter_device_of(op);
@@ -411,6 +424,8 @@ static int run_op(const struct op *op, stream_t stream)
 	err = job ? submit(device, job, stream) : -ENOMEM;
 	if (!err)
 		err = device_pending(device);
+	if (!err)
+		err = job_error(op, 1);
 	plugin_leave();
 	return err;
 }
@@ -469,6 +484,8 @@ static int run_group(const struct op *ops, const stream_t *streams, size_t count
 		err = release_streams(first, streams, count);
 	if (!err)
 		err = device_pending(device);
+	if (!err)
+		err = job_error(ops, count);
 	plugin_leave();
 	return err;
 }
