@@ -301,12 +301,8 @@ static int finish_messages(struct device *device, struct job *job)
 
 static void give_up(struct job *job, int err)
 {
-	for (size_t i = 0; i < job->count; i++) {
-		struct comm *comm = job->ops[i].comm;
-
-		comm_fail(comm, err);
-		comm->engine->abort(comm->connected);
-	}
+	for (size_t i = 0; i < job->count; i++)
+		comm_break(job->ops[i].comm, err);
 	for (size_t i = 0; i < job->count; i++) {
 		struct op *op = &job->ops[i];
 
@@ -367,7 +363,7 @@ void job_run(struct job *job, int err)
 		plugin_leave();
 	} else {
 		for (size_t i = 0; i < job->count; i++)
-			comm_fail(job->ops[i].comm, -ECANCELED);
+			comm_break(job->ops[i].comm, -ECANCELED);
 	}
 	for (size_t i = 0; i < job->count; i++)
 		comm_done(job->ops[i].comm);

@@ -221,8 +221,8 @@ void job_free(struct job *job);
 
 /* ---- xccl.c ---- */
 
-/* The first error of a communicator, which stays. */
-void comm_fail(struct comm *comm, int err);
+/* The first error of a communicator stays. Its connections are closed: the other ranks do not wait until the limit. */
+void comm_break(struct comm *comm, int err);
 void comm_done(struct comm *comm);
 void collective_functions(struct collective_interface *slots);
 

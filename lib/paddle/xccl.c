@@ -52,12 +52,21 @@ static int check_reduction(enum type type, enum reduction op)
 
 /* ---- Communicators ---- */
 
-void comm_fail(struct comm *comm, int err)
+void comm_break(struct comm *comm, int err)
 {
 	int none = 0;
 
 	__atomic_compare_exchange_n(&comm->failed, &none, err, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
+	comm->engine->abort(comm->connected);
+}
+
+/* Of operations that have a tag and do not run. */
+static int break_comms(const struct op *ops, size_t count, int err)
+{
+	for (size_t i = 0; i < count; i++)
+		comm_break(ops[i].comm, err);
+	return err;
 }
 
 static void comm_begin(struct comm *comm)
@@ -287,8 +296,7 @@ static int submit_behind(struct device *device, struct job *job, stream_t stream
 	if (!err)
 		err = queue_job(device, job, stream);
 	if (err) {
-		for (size_t i = 0; i < count; i++)
-			comm_fail(job->ops[i].comm, err);
+		break_comms(job->ops, count, err);
 		job_free(job);
 	} else {
 		err = record_jobs(comms, count, device, stream);
@@ -350,6 +358,7 @@ static int defer(const struct op *op, stream_t stream)
 {
 	if (!make_room()) {
 		free(op->blocks);
+		break_comms(op, 1, -ENOMEM);
 		return plugin_fail(-ENOMEM, "out of memory");
 	}
 	group.ops[group.count] = *op;
@@ -418,10 +427,10 @@ static int run_op(const struct op *op, stream_t stream)
 
 	if (!device) {
 		free(op->blocks);
-		return -EFAULT;
+		return break_comms(op, 1, -EFAULT);
 	}
 	job = job_of(op, 1);
-	err = job ? submit(device, job, stream) : -ENOMEM;
+	err = job ? submit(device, job, stream) : break_comms(op, 1, -ENOMEM);
 	if (!err)
 		err = device_pending(device);
 	if (!err)
@@ -472,10 +481,12 @@ static int run_group(const struct op *ops, const stream_t *streams, size_t count
 	if (!device) {
 		for (size_t i = 0; i < count; i++)
 			free(ops[i].blocks);
-		return -EFAULT;
+		return break_comms(ops, count, -EFAULT);
 	}
 	job = job_of(ops, count);
 	err = job ? join_streams(device, streams, count) : -ENOMEM;
+	if (err)
+		break_comms(ops, count, err);
 	if (err && job)
 		job_free(job);
 	if (!err)
@@ -509,6 +520,7 @@ static int end_group(void)
 	if (ended_group.err) {
 		for (size_t i = 0; i < ended_group.count; i++)
 			free(ended_group.ops[i].blocks);
+		break_comms(ended_group.ops, ended_group.count, ended_group.err);
 		err = plugin_fail(ended_group.err, "the group was not run, since an operation was refused");
 	} else if (ended_group.count) {
 		err = run_group(ended_group.ops, ended_group.streams, ended_group.count);

@@ -6,6 +6,7 @@
 #include "reduce.hpp"
 #include "rendezvous.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
@@ -164,7 +165,7 @@ template <typename Function> int guarded(Function function)
 
 struct engine_comm {
 	std::shared_ptr<mesh> context;
-	bool is_aborted = false;
+	std::atomic<bool> is_aborted{ false };
 };
 
 namespace

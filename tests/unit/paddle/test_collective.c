@@ -289,6 +289,28 @@ static void test_bad_ids(void)
 	end();
 }
 
+/* Rank 0 passes a pointer that is not of a device: rank 1 does not wait for the limit. */
+static void run_bad_pointer(struct rank *rank)
+{
+	static int32_t host[COUNT];
+	time_t begin = time(NULL);
+
+	put(rank, 0, 12, COUNT);
+	ok(xccl->all_reduce(rank->number ? rank->at[0] : host, rank->at[1], COUNT, TYPE_INT32, REDUCE_SUM,
+			    rank->comm, rank->stream) != STATUS_SUCCESS);
+	ok(time(NULL) - begin < 15);
+	ok(xccl->all_reduce(rank->at[0], rank->at[1], COUNT, TYPE_INT32, REDUCE_SUM, rank->comm,
+			    rank->stream) != STATUS_SUCCESS);
+	paddle->synchronize_stream(rank->device, rank->stream);
+}
+
+static void test_bad_pointer(void)
+{
+	setenv("PADDLE_ACCEL_TIMEOUT", "30", 1);
+	with_ranks(run_bad_pointer);
+	unsetenv("PADDLE_ACCEL_TIMEOUT");
+}
+
 /* Rank 1 does not take part: the next call of rank 0 fails, and the communicator stays failed. */
 static void run_alone(struct rank *rank)
 {
@@ -327,6 +349,7 @@ int main(void)
 	RUN(test_streams);
 	RUN(test_bad_arguments);
 	RUN(test_bad_ids);
+	RUN(test_bad_pointer);
 	RUN(test_lost_rank);
 	return tap_end();
 }
