@@ -116,10 +116,19 @@ static int engine_error(const struct engine *engine, int err)
 	return err ? plugin_fail(err, "%s", engine->error()) : 0;
 }
 
+/* The thread of the engine does not exist in a forked child. */
+static int check_process(void)
+{
+	return plugin_in_child() ? plugin_fail(-EPERM, "a forked child makes no communicators") : 0;
+}
+
 static int make_id(const struct unique_id *id)
 {
 	const struct engine *engine;
+	int err = check_process();
 
+	if (err)
+		return err;
 	if (!id || !id->data || id->size < ENGINE_ID_SIZE)
 		return plugin_fail(-EINVAL, "the unique id needs room for %d bytes", ENGINE_ID_SIZE);
 	engine = engine_get();
@@ -164,8 +173,10 @@ static int init_rank(size_t ranks, const struct unique_id *id, size_t rank, stru
 {
 	struct comm *comm;
 	unsigned int limit;
-	int err;
+	int err = check_process();
 
+	if (err)
+		return err;
 	if (!made || !id || !id->data || id->size < ENGINE_ID_SIZE)
 		return plugin_fail(-EINVAL, "a pointer is NULL, or the unique id is too short");
 	if (!ranks || rank >= ranks || ranks > INT32_MAX)

@@ -311,6 +311,26 @@ static void test_bad_pointer(void)
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
 
+static void test_forked_child(void)
+{
+	char bytes[ENGINE_ID_SIZE] = "";
+	struct unique_id id = { sizeof(bytes), bytes };
+	struct comm *comm = NULL;
+	int status;
+	pid_t child;
+
+	begin_with(1);
+	gives(xccl->get_unique_id(&id), STATUS_SUCCESS);
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		alarm(20);
+		_exit(!xccl->get_unique_id(&id) || !xccl->comm_init_rank(1, &id, 0, &comm));
+	}
+	ok(waitpid(child, &status, 0) == child && !status);
+	end();
+}
+
 /* Rank 1 does not take part: the next call of rank 0 fails, and the communicator stays failed. */
 static void run_alone(struct rank *rank)
 {
@@ -350,6 +370,7 @@ int main(void)
 	RUN(test_bad_arguments);
 	RUN(test_bad_ids);
 	RUN(test_bad_pointer);
+	RUN(test_forked_child);
 	RUN(test_lost_rank);
 	return tap_end();
 }
