@@ -244,7 +244,6 @@ static int finish(struct device *device, struct op *op)
 	return err;
 }
 
-/* The group has checked that each send has its receive, in this order. */
 static int copy_to_itself(struct device *device, const struct job *job, const struct op *receive)
 {
 	for (size_t i = 0; i < job->count; i++) {

@@ -551,8 +551,6 @@ static int run_or_defer(const struct op *op, stream_t stream)
 {
 	if (group.depth)
 		return defer(op, stream);
-	if ((op->kind == OP_SEND || op->kind == OP_RECEIVE) && op->peer == op->comm->rank)
-		return plugin_fail(-EINVAL, "a message of a rank to itself needs a group that sends and receives it");
 	return run_op(op, stream);
 }
 
@@ -683,6 +681,8 @@ static int message(struct op op, uint32_t *numbers, stream_t stream)
 
 	if (err || !op.size)
 		return err;
+	if (!group.depth && op.peer == op.comm->rank)
+		return plugin_fail(-EINVAL, "a message of a rank to itself needs a group that sends and receives it");
 	op.tag = message_tag(&numbers[op.peer], op.size);
 	return run_or_defer(&op, stream);
 }
