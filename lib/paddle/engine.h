@@ -63,7 +63,9 @@ struct engine {
 	/* Returns when all ranks have called it. The limit is that of every wait of the communicator. */
 	int (*create)(const unsigned char id[ENGINE_ID_SIZE], int rank, int size,
 		      unsigned int limit_ms, struct engine_comm **comm);
-	/* Closes the connections: waits of this rank and of the others fail. */
+	/* Closes the connections: waits of the others fail, and later ones of this rank. One in progress here may
+	 * run to its limit.
+	 */
 	void (*abort)(struct engine_comm *comm);
 	/* No call on the communicator is under way. */
 	void (*destroy)(struct engine_comm *comm);
