@@ -123,10 +123,13 @@ static void holds_event(size_t at, const struct expected *expected, uint64_t str
 
 /* ---- The table ---- */
 
+/* test_load has what other places of the table hold. */
 static bool is_empty(void)
 {
-	for (size_t i = sizeof(struct interface); i < sizeof(table); i++)
-		if (table.size[i])
+	void *const *slot = (void *const *)slots();
+
+	for (int i = 0; i < 6; i++)
+		if (slot[i])
 			return false;
 	return true;
 }
