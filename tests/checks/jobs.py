@@ -215,9 +215,6 @@ JOBS = [
           suite="p2p", builds=("guest-programs",)),
     # The last part unloads the driver.
     mpi("mpi", "full", MPI_CARDS, "sm python"),
-    mpi("mpi-transports", "full", MPI_CARDS, "tcp hosts ranks mapped interfaces limits"),
-    mpi("mpi-edu", "full", f"--clock real {TWO_CARDS}", "edu"),
-    mpi("mpi-faults", "full", "--card ring,mem=64M,engines=2 " * 2, "faults"),
     # Another architecture, and pages of 16 KiB. RAM starts at 1 GiB, out of reach of an edu's 28 bits. Programs
     # that load the driver by themselves rely on these bits, so that edu is behind an SMMU.
     kselftest("kselftest-ring-arm64", "full", f"--kernel 6.12-arm64 {RING_CARDS} {IOMEM} --timeout 1200",
@@ -287,6 +284,9 @@ JOBS = [
           builds=("guest-programs", "examples")),
     host("runner", "full", "pytest-3 -n 3 -m 'not long' tests/runner", limit=5400,
          setup=("kernel 6.12", "kernel 6.1", "kernel debug"), builds=("kernel", "ringdev", "kselftest", "tools")),
+    mpi("mpi-transports", "full", MPI_CARDS, "tcp hosts ranks mapped interfaces limits"),
+    mpi("mpi-edu", "full", f"--clock real {TWO_CARDS}", "edu"),
+    mpi("mpi-faults", "full", "--card ring,mem=64M,engines=2 " * 2, "faults"),
     guest("mpi-guests", "full",
           f"--guests 2 --disk mpi-trixie {STORM_CARD} --timeout 1500",
           "tests/clients/mpi/guest qemu/guest/on-first tests/clients/mpi/run guests", suite="mpi", load=2,
