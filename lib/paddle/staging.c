@@ -6,12 +6,14 @@
 #include "private.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #define KEPT_BLOCKS 8
-#define KEPT_BYTES (64ul << 20) /* of one block, at most */
+#define KEPT_BYTES (64ul << 20) /* of all blocks of a device */
 
 struct staging_pool {
 	struct staging blocks[KEPT_BLOCKS]; /* at is NULL: free */
+	size_t bytes;
 };
 
 /* Under the lock. The smallest one that is large enough, and not four times as large. */
@@ -38,6 +40,7 @@ static bool pool_take(struct device *device, size_t size, struct staging *stagin
 	if (found) {
 		*staging = *found;
 		found->at = NULL;
+		device->pool->bytes -= found->size;
 	}
 	plugin_unlock();
 	return found;
@@ -65,14 +68,27 @@ int staging_get(struct device *device, size_t size, struct staging *staging)
 	return staging->at ? 0 : plugin_fail(-ENOMEM, "out of memory");
 }
 
+/* Page-locked memory counts for the program's limit, of which half is left to it. */
+static size_t kept_most(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur / 2 > KEPT_BYTES)
+		return KEPT_BYTES;
+	return limit.rlim_cur / 2;
+}
+
 /* Under the lock. */
 static bool pool_put(struct device *device, const struct staging *staging)
 {
 	if (!device->pool)
 		device->pool = calloc(1, sizeof(*device->pool));
-	for (size_t i = 0; device->pool && i < KEPT_BLOCKS; i++) {
+	if (!device->pool || device->pool->bytes + staging->size > kept_most())
+		return false;
+	for (size_t i = 0; i < KEPT_BLOCKS; i++) {
 		if (!device->pool->blocks[i].at) {
 			device->pool->blocks[i] = *staging;
+			device->pool->bytes += staging->size;
 			return true;
 		}
 	}
@@ -83,7 +99,7 @@ void staging_put(struct device *device, struct staging *staging)
 {
 	bool kept = false;
 
-	if (staging->at && staging->is_pinned && staging->size <= KEPT_BYTES) {
+	if (staging->at && staging->is_pinned) {
 		plugin_lock();
 		kept = pool_put(device, staging);
 		plugin_unlock();

@@ -2,6 +2,8 @@
 /* Collectives: two ranks are two threads, each with a device of the mock, over the engine of gloo. */
 #include "paddle.h"
 
+#include <sys/resource.h>
+
 #define COUNT 64
 #define BYTES (COUNT * sizeof(int32_t))
 
@@ -59,12 +61,16 @@ static int is_sum(const struct rank *rank, int message, int from, int count)
 	return 1;
 }
 
+static pthread_barrier_t both_connected;
+
 static void *rank_thread(void *data)
 {
 	struct rank *rank = data;
 
 	gives(paddle->set_device(rank->device), STATUS_SUCCESS);
 	gives(xccl->comm_init_rank(2, rank->id, (size_t)rank->number, &rank->comm), STATUS_SUCCESS);
+	/* A rank that closes its connections fails the other one, if that still connects. */
+	pthread_barrier_wait(&both_connected);
 	if (!rank->comm)
 		return NULL;
 	rank->stream = stream_of(rank->device);
@@ -86,6 +92,7 @@ static void with_ranks(void (*function)(struct rank *rank))
 	pthread_t threads[2];
 
 	begin_with(2);
+	pthread_barrier_init(&both_connected, NULL, 2);
 	gives(xccl->get_unique_id_size(&id.size), STATUS_SUCCESS);
 	id.data = calloc(1, id.size);
 	gives(xccl->get_unique_id(&id), STATUS_SUCCESS);
@@ -96,6 +103,7 @@ static void with_ranks(void (*function)(struct rank *rank))
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	free(id.data);
+	pthread_barrier_destroy(&both_connected);
 	end();
 }
 
@@ -265,6 +273,32 @@ static void run_bad(struct rank *rank)
 	gives(xccl->send(NULL, 0, TYPE_INT32, 1, comm, stream), STATUS_SUCCESS);
 }
 
+/* Of three blocks that were in use at once, those stay page-locked that are half of the limit. */
+static void test_page_locked_memory(void)
+{
+	struct rlimit before, low;
+	struct staging blocks[3];
+	struct device *device;
+	unsigned int ranges;
+
+	begin_with(1);
+	device = plugin_enter("test", &place[0]);
+	ranges = mock_host_ranges(0);
+	getrlimit(RLIMIT_MEMLOCK, &before);
+	low = before;
+	low.rlim_cur = 1 << 20;
+	ok(!setrlimit(RLIMIT_MEMLOCK, &low));
+	for (int i = 0; i < 3; i++)
+		ok(!staging_get(device, 200 << 10, &blocks[i]) && blocks[i].is_pinned);
+	ok(mock_host_ranges(0) == ranges + 3);
+	for (int i = 0; i < 3; i++)
+		staging_put(device, &blocks[i]);
+	ok(mock_host_ranges(0) == ranges + 2);
+	setrlimit(RLIMIT_MEMLOCK, &before);
+	plugin_leave();
+	end();
+}
+
 static void test_bad_arguments(void)
 {
 	with_ranks(run_bad);
@@ -367,6 +401,7 @@ int main(void)
 	RUN(test_all_to_all);
 	RUN(test_group);
 	RUN(test_streams);
+	RUN(test_page_locked_memory);
 	RUN(test_bad_arguments);
 	RUN(test_bad_ids);
 	RUN(test_bad_pointer);
