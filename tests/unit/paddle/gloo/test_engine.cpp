@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <pthread.h>
 #include <random>
 #include <string>
 #include <thread>
@@ -41,13 +42,17 @@ static void with_ranks(int size, const body &function, unsigned int limit = limi
 {
 	unsigned char id[ENGINE_ID_SIZE];
 	std::vector<std::thread> threads;
+	pthread_barrier_t all_created;
 
+	pthread_barrier_init(&all_created, nullptr, static_cast<unsigned int>(size));
 	ok(!gloo->make_id(id));
 	for (int rank = 0; rank < size; rank++)
 		threads.emplace_back([&, rank] {
 			engine_comm *comm = nullptr;
 
 			ok(!gloo->create(id, rank, size, limit, &comm));
+			// A rank that closes its connections fails those that still connect.
+			pthread_barrier_wait(&all_created);
 			if (!comm)
 				return;
 			function(comm, rank, size);
@@ -55,6 +60,7 @@ static void with_ranks(int size, const body &function, unsigned int limit = limi
 		});
 	for (auto &thread : threads)
 		thread.join();
+	pthread_barrier_destroy(&all_created);
 }
 
 // What rank `rank` gives to a message: differs for each message, rank and element.
