@@ -46,55 +46,70 @@ static void __attribute__((noreturn)) give_up(const char *what)
 enum { OPERANDS = 3, CHUNK = 256 << 10 };
 
 /*
- * Pinned memory of one device, made with the first reduction, and the lock of all that are staged. The program may
- * close the device, which frees the memory: the serial number tells.
+ * Pinned memory of one device. The program may close the device, which frees the memory: the serial number
+ * tells.
  */
-static struct stage {
-	pthread_mutex_t lock;
+struct stage {
 	char *ptr;
 	struct accel_device *dev; /* NULL: not pinned, because there is too little memory for that */
 	uint64_t serial;
-} stage = { .lock = PTHREAD_MUTEX_INITIALIZER };
+};
 
-static bool stage_lives(void)
+/* That of the reduction before. Several threads may reduce at once: each takes it away, or makes one. */
+static struct stage kept;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct stage stage_swap(struct stage stage)
+{
+	struct stage before;
+
+	pthread_mutex_lock(&kept_lock);
+	before = kept;
+	kept = stage;
+	pthread_mutex_unlock(&kept_lock);
+	return before;
+}
+
+static bool stage_lives(const struct stage *stage)
 {
 	struct accel_pointer_info info;
 
-	if (!stage.ptr || !stage.dev)
-		return stage.ptr;
-	return !accel_pointer_get_info(stage.ptr, &info) && info.serial == stage.serial;
+	if (!stage->ptr || !stage->dev)
+		return stage->ptr;
+	return !accel_pointer_get_info(stage->ptr, &info) && info.serial == stage->serial;
 }
 
-static void stage_free(void)
+static void stage_free(struct stage stage)
 {
-	if (!stage_lives())
-		;
-	else if (stage.dev)
+	if (!stage_lives(&stage))
+		return;
+	if (stage.dev)
 		accel_host_memory_deallocate(stage.dev, stage.ptr, OPERANDS * CHUNK);
 	else
 		free(stage.ptr);
-	stage.ptr = NULL;
-	stage.dev = NULL;
 }
 
-static void stage_make(struct accel_device *dev)
+static struct stage stage_take(struct accel_device *dev)
 {
+	struct stage stage = stage_swap((struct stage){ 0 });
 	struct accel_pointer_info info;
 	void *ptr;
 
-	if (stage_lives() && (stage.dev == dev || !stage.dev))
-		return;
-	stage_free();
+	if (stage_lives(&stage) && (stage.dev == dev || !stage.dev))
+		return stage;
+	stage_free(stage);
 	if (!accel_host_memory_allocate(dev, &ptr, OPERANDS * CHUNK) &&
-	    !accel_pointer_get_info(ptr, &info)) {
-		stage.dev = dev;
-		stage.serial = info.serial;
-	} else {
-		ptr = malloc(OPERANDS * CHUNK);
-	}
+	    !accel_pointer_get_info(ptr, &info))
+		return (struct stage){ ptr, dev, info.serial };
+	ptr = malloc(OPERANDS * CHUNK);
 	if (!ptr)
 		give_up("out of memory");
-	stage.ptr = ptr;
+	return (struct stage){ .ptr = ptr };
+}
+
+static void stage_put(struct stage stage)
+{
+	stage_free(stage_swap(stage));
 }
 
 /* ---- Reductions ------------------------------------------------------------------------------ */
@@ -112,6 +127,7 @@ struct reduction {
 	int count;
 	size_t extent;
 	ompi_datatype_t *datatype;
+	char *stage; /* room for OPERANDS pieces of CHUNK bytes */
 };
 
 static struct operand operand_of(const void *ptr)
@@ -138,9 +154,9 @@ static void call_next(const struct reduction *r, char *a, char *b, char *result,
 }
 
 /* Where the processor reads or writes elements of an operand, from one of them on. */
-static char *host_side(const struct operand *operand, int number, size_t at)
+static char *host_side(const struct reduction *r, const struct operand *operand, int number, size_t at)
 {
-	return operand->dev ? stage.ptr + (size_t)number * CHUNK : operand->ptr + at;
+	return operand->dev ? r->stage + (size_t)number * CHUNK : operand->ptr + at;
 }
 
 static void fetch(const struct operand *operand, char *host, size_t at, size_t size)
@@ -159,12 +175,12 @@ static void store(const struct operand *operand, const char *host, size_t at, si
 static void reduce_piece(const struct reduction *r, size_t at, int count)
 {
 	size_t size = (size_t)count * r->extent;
-	char *a = host_side(&r->a, 0, at), *b = host_side(&r->b, 1, at), *result = NULL;
+	char *a = host_side(r, &r->a, 0, at), *b = host_side(r, &r->b, 1, at), *result = NULL;
 
 	fetch(&r->a, a, at, size);
 	fetch(&r->b, b, at, size);
 	if (r->result.ptr)
-		result = host_side(&r->result, 2, at);
+		result = host_side(r, &r->result, 2, at);
 	call_next(r, a, b, result, count);
 	if (result)
 		store(&r->result, result, at, size);
@@ -176,17 +192,17 @@ static void reduce_piece(const struct reduction *r, size_t at, int count)
  * At least one operand is in device memory. A device that computes takes over here: all that it needs is in
  * the reduction, and what it does not compute goes on as now.
  */
-static void reduce_on_device(const struct reduction *r)
+static void reduce_on_device(struct reduction *r)
 {
+	struct stage stage = stage_take(r->b.dev ?: r->a.dev ?: r->result.dev);
 	int piece = (int)(CHUNK / r->extent), done, count;
 
-	pthread_mutex_lock(&stage.lock);
-	stage_make(r->b.dev ?: r->a.dev ?: r->result.dev);
+	r->stage = stage.ptr;
 	for (done = 0; done < r->count; done += count) {
 		count = r->count - done < piece ? r->count - done : piece;
 		reduce_piece(r, (size_t)done * r->extent, count);
 	}
-	pthread_mutex_unlock(&stage.lock);
+	stage_put(stage);
 }
 
 /* As Open MPI finds the function that it calls. */
@@ -318,7 +334,7 @@ static int init_query(bool progress_threads, bool mpi_threads)
 
 static int component_close(void)
 {
-	stage_free();
+	stage_put((struct stage){ 0 });
 	return OMPI_SUCCESS;
 }
 
