@@ -70,7 +70,7 @@ $(BUILD)/packages/%.mk: qemu/setup.d/packages.sh
 
 .PHONY: all help setup kernel lib tools ringdev examples tests unit docs html pictures record man run demo shell check-quick check \
 	check-full check-rest check-long check-paddle check-paddle-all check-torch check-sundials-debian check-upstream \
-	versions run-paddle run-mpi check-mpi bench bench-pool coverage abi sbom wheels install install-module deb rpm clean FORCE
+	versions run-paddle run-paddle-2 run-mpi check-mpi bench bench-pool coverage abi sbom wheels install install-module deb rpm clean FORCE
 
 all: $(MODULE) lib tools ringdev man ## driver for 6.12, library, tools and man pages
 
