@@ -284,7 +284,7 @@ JOBS = [
           builds=("guest-programs", "examples")),
     host("runner", "full", "pytest-3 -n 3 -m 'not long' tests/runner", limit=5400,
          setup=("kernel 6.12", "kernel 6.1", "kernel debug"), builds=("kernel", "ringdev", "kselftest", "tools")),
-    mpi("mpi-transports", "full", MPI_CARDS, "tcp hosts ranks mapped interfaces limits", skips=3),
+    mpi("mpi-transports", "full", MPI_CARDS, "tcp hosts ranks mapped interfaces limits"),
     mpi("mpi-edu", "full", f"--clock real {TWO_CARDS}", "edu"),
     mpi("mpi-faults", "full", "--card ring,mem=64M,engines=2 " * 2, "faults"),
     guest("mpi-guests", "full",
