@@ -244,20 +244,32 @@ static int finish(struct device *device, struct op *op)
 	return err;
 }
 
-static int copy_to_itself(struct device *device, const struct job *job, const struct op *receive)
+/* The other side of a message of a rank to itself: NULL if the job has none. */
+static const struct op *other_side(const struct job *job, const struct op *op)
 {
-	for (size_t i = 0; i < job->count; i++) {
-		const struct op *send = &job->ops[i];
+	enum op_kind wanted = op->kind == OP_SEND ? OP_RECEIVE : OP_SEND;
 
-		if (send->kind == OP_SEND && is_to_itself(send) && send->comm == receive->comm &&
-		    send->tag == receive->tag)
-			return send->send == receive->receive
-				       ? 0
-				       : accel_memory_copy_d2d(device->dev, receive->receive,
-							       send->send, receive->size);
+	for (size_t i = 0; i < job->count; i++) {
+		const struct op *other = &job->ops[i];
+
+		if (other->kind == wanted && is_to_itself(other) && other->comm == op->comm &&
+		    other->tag == op->tag)
+			return other;
 	}
-	return plugin_fail(-EINVAL, "rank %d receives %zu bytes from itself that it does not send",
-			   receive->comm->rank, receive->size);
+	return NULL;
+}
+
+static int copy_to_itself(struct device *device, const struct job *job, const struct op *op)
+{
+	const struct op *other = other_side(job, op);
+	bool sends = op->kind == OP_SEND;
+
+	if (!other)
+		return plugin_fail(-EINVAL, "rank %d %s itself %zu bytes that it does not %s", op->comm->rank,
+				   sends ? "sends" : "receives from", op->size, sends ? "receive" : "send");
+	if (sends || other->send == op->receive)
+		return 0;
+	return accel_memory_copy_d2d(device->dev, op->receive, other->send, op->size);
 }
 
 /* ---- All of a job ---- */
@@ -269,10 +281,8 @@ static int start_messages(struct device *device, struct job *job)
 	for (size_t i = 0; !err && i < job->count; i++) {
 		struct op *op = &job->ops[i];
 
-		if (is_message(op) && !is_to_itself(op))
-			err = start(device, op);
-		else if (op->kind == OP_RECEIVE)
-			err = copy_to_itself(device, job, op);
+		if (is_message(op))
+			err = is_to_itself(op) ? copy_to_itself(device, job, op) : start(device, op);
 	}
 	return err;
 }

@@ -273,6 +273,27 @@ static void run_bad(struct rank *rank)
 	gives(xccl->send(NULL, 0, TYPE_INT32, 1, comm, stream), STATUS_SUCCESS);
 }
 
+/* Each rank is a side of a message to itself whose other side is missing. */
+static void run_one_side(struct rank *rank)
+{
+	size_t me = (size_t)rank->number;
+
+	gives(xccl->group_start(), STATUS_SUCCESS);
+	if (me)
+		gives(xccl->receive(rank->at[1], COUNT, TYPE_INT32, me, rank->comm, rank->stream), STATUS_SUCCESS);
+	else
+		gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, me, rank->comm, rank->stream), STATUS_SUCCESS);
+	ok(xccl->group_end() != STATUS_SUCCESS);
+	paddle->synchronize_stream(rank->device, rank->stream);
+}
+
+static void test_one_side(void)
+{
+	with_ranks(run_one_side);
+	ok(said("rank 0 sends itself 256 bytes that it does not receive"));
+	ok(said("rank 1 receives from itself 256 bytes that it does not send"));
+}
+
 /* Of three blocks that were in use at once, those stay page-locked that are half of the limit. */
 static void test_page_locked_memory(void)
 {
@@ -403,6 +424,7 @@ int main(void)
 	RUN(test_streams);
 	RUN(test_page_locked_memory);
 	RUN(test_bad_arguments);
+	RUN(test_one_side);
 	RUN(test_bad_ids);
 	RUN(test_bad_pointer);
 	RUN(test_forked_child);
