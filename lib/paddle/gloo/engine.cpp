@@ -5,6 +5,8 @@
 #include "failure.hpp"
 #include "reduce.hpp"
 #include "rendezvous.hpp"
+#include "signals.hpp"
+#include "sockets.hpp"
 
 #include <atomic>
 #include <cstring>
@@ -17,6 +19,7 @@
 #include <gloo/reduce.h>
 #include <gloo/transport/context.h>
 #include <gloo/transport/device.h>
+#include <gloo/transport/tcp/address.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/types.h>
 #include <list>
@@ -64,21 +67,40 @@ rendezvous::blob address_for(const rendezvous::blob &all, int owner, int rank, i
 	return { from, from + static_cast<ptrdiff_t>(length) };
 }
 
+sockaddr_storage socket_address(const rendezvous::blob &bytes)
+{
+	return gloo::transport::tcp::Address(bytes).getSockaddr();
+}
+
+// A pair waits five times the limit that the context has when it is made.
+constexpr int pair_factor = 5;
+
 void mesh::connect(std::shared_ptr<gloo::transport::Device> device, const rendezvous::place &where,
 		   rendezvous::moment deadline)
 {
 	addresses mine;
+	sockets::addresses own, peers;
 
 	transportContext_ = device->createContext(rank, size);
-	transportContext_->setTimeout(getTimeout());
+	transportContext_->setTimeout(getTimeout() / pair_factor);
 	for (int i = 0; i < size; i++)
 		if (i != rank)
 			mine.push_back(transportContext_->createPair(i)->address().bytes());
+	transportContext_->setTimeout(getTimeout());
 	auto all = rendezvous::exchange(where, rank, size, joined(mine), deadline);
-	for (int i = 0; i < size; i++)
-		if (i != rank)
-			transportContext_->getPair(i)->connect(
-				address_for(all[static_cast<size_t>(i)], i, rank, size));
+	for (const auto &one : mine)
+		own.push_back(socket_address(one));
+	for (int i = 0; i < size; i++) {
+		if (i == rank)
+			continue;
+		if (std::chrono::steady_clock::now() >= deadline)
+			throw failure(ETIMEDOUT, "connecting to rank " + std::to_string(i));
+		auto theirs = address_for(all[static_cast<size_t>(i)], i, rank, size);
+
+		peers.push_back(socket_address(theirs));
+		transportContext_->getPair(i)->connect(theirs);
+	}
+	sockets::keep_from_children(own, peers);
 	device_ = std::move(device);
 }
 
@@ -96,7 +118,7 @@ std::shared_ptr<gloo::transport::Device> shared_device()
 	auto device = known.lock();
 
 	if (!device) {
-		rendezvous::blocked_signals blocked;
+		blocked_signals blocked;
 
 		device = gloo::transport::tcp::CreateDevice(rendezvous::own_address().c_str());
 		known = device;
@@ -142,9 +164,11 @@ std::string text_of(const std::exception &error)
 	return end ? end + 2 : text;
 }
 
-// Exceptions end here: the plugin is in C.
+// Exceptions end here: the plugin is in C. gloo writes in the thread that calls, and without MSG_NOSIGNAL.
 template <typename Function> int guarded(Function function)
 {
+	no_sigpipe guard;
+
 	try {
 		function();
 		return 0;

@@ -2,6 +2,7 @@
 
 #include "rendezvous.hpp"
 #include "failure.hpp"
+#include "signals.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -24,6 +25,7 @@ namespace
 
 constexpr std::array<char, 8> magic = { 'a', 'c', 'c', 'e', 'l', 'g', 'l', '1' };
 constexpr size_t most_bytes = 1 << 20; // of one blob
+constexpr size_t most_strangers = 64; // connections that have not shown the secret, besides those of the ranks
 
 // What a rank sends ahead of its blob.
 struct greeting {
@@ -283,6 +285,32 @@ void drop_older(std::vector<guest> &guests)
 			}
 }
 
+// Ranks speak at once: the connection that has been silent for longest is none of theirs. False: all have spoken.
+bool drop_stranger(std::vector<guest> &guests)
+{
+	auto oldest = std::find_if(guests.begin(), guests.end(),
+				   [](const guest &one) { return !one.is_complete; });
+
+	if (oldest == guests.end())
+		return false;
+	guests.erase(oldest);
+	return true;
+}
+
+// False: there is no room for a connection, and no stranger to make it.
+bool accept_one(int listener, std::vector<guest> &guests, int size)
+{
+	descriptor fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+
+	if (fd.get() < 0)
+		return errno == EAGAIN || errno == ECONNABORTED || errno == EINTR || drop_stranger(guests);
+	if (guests.size() >= static_cast<size_t>(size) + most_strangers)
+		drop_stranger(guests);
+	guests.emplace_back();
+	guests.back().fd = std::move(fd);
+	return true;
+}
+
 } // namespace
 
 server::server()
@@ -350,14 +378,8 @@ void server::run(int size)
 			if (all[i + 2].revents && !take_in(guests[i], where_, size))
 				guests.erase(guests.begin() + static_cast<ptrdiff_t>(i));
 		drop_older(guests);
-		if (all[1].revents) {
-			descriptor fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-
-			if (fd.get() >= 0) {
-				guests.emplace_back();
-				guests.back().fd = std::move(fd);
-			}
-		}
+		if (all[1].revents && !accept_one(listener_.get(), guests, size))
+			return;
 		for (const auto &one : guests)
 			complete += one.is_complete;
 		if (complete == static_cast<size_t>(size))

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <memory>
 #include <string>
 #include <thread>
@@ -54,28 +53,6 @@ struct place {
 
 void write_id(const place &where, unsigned char id[ENGINE_ID_SIZE]);
 place read_id(const unsigned char id[ENGINE_ID_SIZE]);
-
-// Threads that are started meanwhile inherit the mask: they take no signals of the program, and writes to closed
-// connections fail instead of ending it by SIGPIPE.
-class blocked_signals {
-    public:
-	blocked_signals()
-	{
-		sigset_t all;
-
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before_);
-	}
-	~blocked_signals()
-	{
-		pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-	}
-	blocked_signals(const blocked_signals &) = delete;
-	blocked_signals &operator=(const blocked_signals &) = delete;
-
-    private:
-	sigset_t before_;
-};
 
 // Listens, and serves one exchange in a thread of its own.
 class server {

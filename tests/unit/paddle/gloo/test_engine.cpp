@@ -3,24 +3,36 @@
 // The engine over gloo, whose ranks are threads here and talk through the loopback device.
 
 #include "../../../../lib/paddle/engine.h"
+#include "../../../../lib/paddle/gloo/rendezvous.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
+#include <gloo/transport/tcp/address.h>
 #include <limits>
+#include <mutex>
 #include <pthread.h>
 #include <random>
 #include <string>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 extern "C" const engine *paddle_accel_engine();
 
-static const engine *gloo;
+static const engine *tested;
 static std::atomic<unsigned int> wrong;
 
 #define ok(condition) check(!!(condition), __func__, __LINE__, #condition)
@@ -30,7 +42,7 @@ static void check(bool good, const char *function, int line, const char *text)
 	if (good)
 		return;
 	wrong++;
-	printf("# %s:%d: not so: %s (%s)\n", function, line, text, gloo->error());
+	printf("# %s:%d: not so: %s (%s)\n", function, line, text, tested->error());
 }
 
 constexpr unsigned int limit_ms = 20000;
@@ -45,18 +57,18 @@ static void with_ranks(int size, const body &function, unsigned int limit = limi
 	pthread_barrier_t all_created;
 
 	pthread_barrier_init(&all_created, nullptr, static_cast<unsigned int>(size));
-	ok(!gloo->make_id(id));
+	ok(!tested->make_id(id));
 	for (int rank = 0; rank < size; rank++)
 		threads.emplace_back([&, rank] {
 			engine_comm *comm = nullptr;
 
-			ok(!gloo->create(id, rank, size, limit, &comm));
+			ok(!tested->create(id, rank, size, limit, &comm));
 			// A rank that closes its connections fails those that still connect.
 			pthread_barrier_wait(&all_created);
 			if (!comm)
 				return;
 			function(comm, rank, size);
-			gloo->destroy(comm);
+			tested->destroy(comm);
 		});
 	for (auto &thread : threads)
 		thread.join();
@@ -125,16 +137,16 @@ template <typename T> static void reduce_type(engine_comm *comm, int rank, int s
 			auto mine = values<T>(++tag, rank, count);
 			auto right = wanted<T>(tag, op, size, count);
 
-			ok(!gloo->all_reduce(comm, tag, mine.data(), count, type, op));
+			ok(!tested->all_reduce(comm, tag, mine.data(), count, type, op));
 			ok(mine == right);
 			mine = values<T>(++tag, rank, count);
 			right = wanted<T>(tag, op, size, count);
-			ok(!gloo->reduce(comm, tag, mine.data(), count, type, op, size - 1));
+			ok(!tested->reduce(comm, tag, mine.data(), count, type, op, size - 1));
 			ok(rank != size - 1 || mine == right);
 			mine = values<T>(++tag, rank, count * static_cast<size_t>(size));
 			right = wanted<T>(tag, op, size, count * static_cast<size_t>(size));
 			std::vector<T> part(count);
-			ok(!gloo->reduce_scatter(comm, tag, mine.data(), part.data(), count, type, op));
+			ok(!tested->reduce_scatter(comm, tag, mine.data(), part.data(), count, type, op));
 			ok(std::equal(part.begin(), part.end(),
 				      right.begin() + static_cast<ptrdiff_t>(count) * rank));
 		}
@@ -228,12 +240,12 @@ static void sums16(engine_comm *comm, int rank, enum type type, float (*value)(u
 	auto first = bits16(tag, 0), second = bits16(tag, 1), mine = rank ? second : first;
 	size_t bad = 0;
 
-	ok(!gloo->all_reduce(comm, tag, mine.data(), mine.size(), type, REDUCE_SUM));
+	ok(!tested->all_reduce(comm, tag, mine.data(), mine.size(), type, REDUCE_SUM));
 	for (size_t i = 0; i < mine.size(); i++)
 		bad += !is_nearest(value, mine[i], value(first[i]) + value(second[i]));
 	ok(!bad);
 	mine = rank ? second : first;
-	ok(!gloo->all_reduce(comm, tag + 1, mine.data(), mine.size(), type, REDUCE_MAX));
+	ok(!tested->all_reduce(comm, tag + 1, mine.data(), mine.size(), type, REDUCE_MAX));
 	for (size_t i = bad = 0; i < mine.size(); i++) {
 		float a = value(first[i]), b = value(second[i]);
 		float right = std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b);
@@ -257,14 +269,14 @@ static void test_booleans_and_complex()
 		unsigned char flags[4] = { 0, 1, static_cast<unsigned char>(rank), 1 };
 		float numbers[2] = { 2, rank ? -1.0f : 3.0f };
 
-		ok(!gloo->all_reduce(comm, 1, flags, 4, TYPE_BOOL, REDUCE_SUM));
+		ok(!tested->all_reduce(comm, 1, flags, 4, TYPE_BOOL, REDUCE_SUM));
 		ok(!flags[0] && flags[1] == 1 && flags[2] == 1 && flags[3] == 1);
 		flags[2] = static_cast<unsigned char>(rank);
-		ok(!gloo->all_reduce(comm, 2, flags, 4, TYPE_BOOL, REDUCE_MIN));
+		ok(!tested->all_reduce(comm, 2, flags, 4, TYPE_BOOL, REDUCE_MIN));
 		ok(!flags[0] && flags[1] == 1 && !flags[2] && flags[3] == 1);
-		ok(gloo->all_reduce(comm, 3, flags, 4, TYPE_BOOL, REDUCE_AVG) == -EOPNOTSUPP);
-		ok(gloo->all_reduce(comm, 4, numbers, 1, TYPE_COMPLEX64, REDUCE_MAX) == -EOPNOTSUPP);
-		ok(!gloo->all_reduce(comm, 5, numbers, 1, TYPE_COMPLEX64, REDUCE_PRODUCT));
+		ok(tested->all_reduce(comm, 3, flags, 4, TYPE_BOOL, REDUCE_AVG) == -EOPNOTSUPP);
+		ok(tested->all_reduce(comm, 4, numbers, 1, TYPE_COMPLEX64, REDUCE_MAX) == -EOPNOTSUPP);
+		ok(!tested->all_reduce(comm, 5, numbers, 1, TYPE_COMPLEX64, REDUCE_PRODUCT));
 		// (2 + 3i) (2 - i)
 		ok(numbers[0] == 7.0f && numbers[1] == 4.0f);
 	});
@@ -282,13 +294,13 @@ static void test_broadcast_and_gather()
 				for (int root = 0; root < size; root++) {
 					auto mine = values<char>(++tag, rank, count);
 
-					ok(!gloo->broadcast(comm, tag, mine.data(), count, root));
+					ok(!tested->broadcast(comm, tag, mine.data(), count, root));
 					ok(mine == values<char>(tag, root, count));
 				}
 				auto mine = values<char>(++tag, rank, count);
 				std::vector<char> all(count * static_cast<size_t>(size));
 
-				ok(!gloo->all_gather(comm, tag, mine.data(), all.data(), count));
+				ok(!tested->all_gather(comm, tag, mine.data(), all.data(), count));
 				for (int from = 0; from < size; from++)
 					ok(std::equal(all.begin() + static_cast<ptrdiff_t>(count) * from,
 						      all.begin() + static_cast<ptrdiff_t>(count) * (from + 1),
@@ -324,7 +336,7 @@ static void test_all_to_all()
 			}
 			engine_blocks sent = { in_at.data(), in_sizes.data() };
 			engine_blocks got = { out_at.data(), out_sizes.data() };
-			ok(!gloo->all_to_all(comm, 7, &sent, &got));
+			ok(!tested->all_to_all(comm, 7, &sent, &got));
 			for (int other = 0; other < size; other++)
 				ok(out[static_cast<size_t>(other)] ==
 				   values<char>(static_cast<uint32_t>(rank), other, given(other, rank, size)));
@@ -341,12 +353,12 @@ static void test_messages()
 		engine_request *requests[4] = {};
 
 		// The second message is received first: tags choose.
-		ok(!gloo->receive(comm, 2, b.data(), count, from, &requests[0]));
-		ok(!gloo->send(comm, 1, first.data(), count, to, &requests[1]));
-		ok(!gloo->send(comm, 2, second.data(), count, to, &requests[2]));
-		ok(!gloo->receive(comm, 1, a.data(), count, from, &requests[3]));
+		ok(!tested->receive(comm, 2, b.data(), count, from, &requests[0]));
+		ok(!tested->send(comm, 1, first.data(), count, to, &requests[1]));
+		ok(!tested->send(comm, 2, second.data(), count, to, &requests[2]));
+		ok(!tested->receive(comm, 1, a.data(), count, from, &requests[3]));
 		for (auto *request : requests)
-			ok(request && !gloo->wait(request));
+			ok(request && !tested->wait(request));
 		ok(a == values<char>(1, from, count) && b == values<char>(2, from, count));
 	});
 }
@@ -360,12 +372,12 @@ static void test_tags_differ()
 		2,
 		[](engine_comm *comm, int rank, int) {
 			auto mine = values<int32_t>(1, rank, 1000), before = mine;
-			int err = gloo->all_reduce(comm, 40 + static_cast<uint32_t>(rank), mine.data(), 1000,
+			int err = tested->all_reduce(comm, 40 + static_cast<uint32_t>(rank), mine.data(), 1000,
 						   TYPE_INT32, REDUCE_MAX);
 
 			ok(err == -ETIMEDOUT || err == -ECONNRESET);
-			gloo->abort(comm);
-			ok(gloo->all_reduce(comm, 50, mine.data(), 1000, TYPE_INT32, REDUCE_MAX) ==
+			tested->abort(comm);
+			ok(tested->all_reduce(comm, 50, mine.data(), 1000, TYPE_INT32, REDUCE_MAX) ==
 			   -ECONNABORTED);
 		},
 		5000);
@@ -381,11 +393,11 @@ static void blocks_differ(size_t sent, size_t expected)
 			void *in_at[2] = { in.data(), in.data() }, *out_at[2] = { out.data(), out.data() };
 			size_t in_sizes[2] = { 0, rank ? 0 : sent }, out_sizes[2] = { rank ? expected : 0, 0 };
 			engine_blocks from = { in_at, in_sizes }, to = { out_at, out_sizes };
-			int err = gloo->all_to_all(comm, 7, &from, &to);
+			int err = tested->all_to_all(comm, 7, &from, &to);
 
 			ok(err == -ETIMEDOUT || err == -ECONNRESET);
 			ok(out == std::vector<char>(128, 2));
-			gloo->abort(comm);
+			tested->abort(comm);
 		},
 		1500);
 }
@@ -404,15 +416,122 @@ static void test_abort()
 		engine_request *request = nullptr;
 
 		if (!rank) {
-			gloo->abort(comm);
-			ok(gloo->receive(comm, 1, mine.data(), 4, 1, &request) == -ECONNABORTED);
+			tested->abort(comm);
+			ok(tested->receive(comm, 1, mine.data(), 4, 1, &request) == -ECONNABORTED);
 			return;
 		}
-		int err = gloo->receive(comm, 1, mine.data(), 4, 0, &request);
+		int err = tested->receive(comm, 1, mine.data(), 4, 0, &request);
 		ok(!err || err == -ECONNRESET);
-		ok(gloo->all_reduce(comm, 2, mine.data(), mine.size(), TYPE_FLOAT32, REDUCE_SUM) == -ECONNRESET);
-		gloo->abort(comm);
-		ok(err || gloo->wait(request) == -ECONNABORTED);
+		ok(tested->all_reduce(comm, 2, mine.data(), mine.size(), TYPE_FLOAT32, REDUCE_SUM) == -ECONNRESET);
+		tested->abort(comm);
+		ok(err || tested->wait(request) == -ECONNABORTED);
+	});
+}
+
+// A child that does nothing until it is ended.
+class idle_child {
+    public:
+	idle_child()
+	{
+		ok(!pipe(ends_));
+		pid_ = fork();
+		if (!pid_) {
+			char byte;
+
+			close(ends_[1]);
+			_exit(read(ends_[0], &byte, 1) != 0);
+		}
+	}
+	~idle_child()
+	{
+		int status = -1;
+
+		close(ends_[1]);
+		ok(waitpid(pid_, &status, 0) == pid_ && !status);
+		close(ends_[0]);
+	}
+
+    private:
+	int ends_[2];
+	pid_t pid_;
+};
+
+// As a worker of a DataLoader: the connections of a rank close although its child goes on.
+static void test_fork()
+{
+	pthread_barrier_t seen;
+
+	pthread_barrier_init(&seen, nullptr, 2);
+	with_ranks(
+		2,
+		[&](engine_comm *comm, int rank, int) {
+			char byte = 0;
+			engine_request *request = nullptr;
+
+			if (rank) {
+				idle_child child;
+
+				tested->abort(comm);
+				pthread_barrier_wait(&seen);
+				return;
+			}
+			ok(!tested->receive(comm, 1, &byte, 1, 1, &request));
+			ok(request && tested->wait(request) == -ECONNRESET);
+			pthread_barrier_wait(&seen);
+		},
+		5000);
+	pthread_barrier_destroy(&seen);
+}
+
+static bool is_socket(int fd)
+{
+	struct stat about;
+
+	return !fstat(fd, &about) && S_ISSOCK(about.st_mode);
+}
+
+// A program that is started gets no connection.
+static void test_exec()
+{
+	with_ranks(3, [](engine_comm *, int rank, int) {
+		for (int fd = 3; !rank && fd < 1024; fd++)
+			ok(!is_socket(fd) || fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	});
+}
+
+// The thread of gloo does not see what has happened while the test holds this.
+static std::mutex gate;
+
+extern "C" int epoll_wait(int fd, epoll_event *events, int most, int limit)
+{
+	int got = static_cast<int>(syscall(SYS_epoll_pwait, fd, events, most, limit, nullptr, 0));
+	std::lock_guard<std::mutex> guard(gate);
+
+	return got;
+}
+
+// A write to a connection that is closed, before the thread of gloo knows: an error and no SIGPIPE.
+static void test_sigpipe()
+{
+	with_ranks(2, [](engine_comm *comm, int rank, int) {
+		engine_request *request = nullptr;
+		sigset_t pending;
+		int err;
+
+		if (rank)
+			return;
+		{
+			std::lock_guard<std::mutex> guard(gate);
+
+			for (int fd = 3; fd < 1024; fd++)
+				if (is_socket(fd))
+					shutdown(fd, SHUT_RDWR);
+			err = tested->send(comm, 1, &rank, sizeof(rank), 1, &request);
+		}
+		if (request)
+			err = tested->wait(request);
+		ok(err == -ECONNRESET);
+		ok(!sigpending(&pending) && !sigismember(&pending, SIGPIPE));
 	});
 }
 
@@ -422,15 +541,15 @@ static void test_ids()
 	engine_comm *comm = nullptr;
 
 	memset(other, 0, sizeof(other));
-	ok(gloo->create(other, 1, 2, 1000, &comm) == -EINVAL);
-	ok(strstr(gloo->error(), "same one"));
-	ok(!gloo->make_id(id));
+	ok(tested->create(other, 1, 2, 1000, &comm) == -EINVAL);
+	ok(strstr(tested->error(), "same one"));
+	ok(!tested->make_id(id));
 	// Rank 1 does not come.
-	ok(gloo->create(id, 0, 2, 500, &comm) == -ETIMEDOUT);
-	ok(strstr(gloo->error(), "waiting for all 2 ranks"));
+	ok(tested->create(id, 0, 2, 500, &comm) == -ETIMEDOUT);
+	ok(strstr(tested->error(), "waiting for all 2 ranks"));
 	// An id serves once; the port is closed now.
-	ok(gloo->create(id, 0, 2, 500, &comm) == -EINVAL);
-	ok(gloo->create(id, 1, 2, 500, &comm) == -ECONNREFUSED);
+	ok(tested->create(id, 0, 2, 500, &comm) == -EINVAL);
+	ok(tested->create(id, 1, 2, 500, &comm) == -ECONNREFUSED);
 	ok(!comm);
 }
 
@@ -440,17 +559,101 @@ static void test_wrong_secret()
 	unsigned char id[ENGINE_ID_SIZE], wrong_id[ENGINE_ID_SIZE];
 	engine_comm *comm[2] = {}, *none = nullptr;
 
-	ok(!gloo->make_id(id));
+	ok(!tested->make_id(id));
 	memcpy(wrong_id, id, sizeof(id));
 	wrong_id[8] ^= 1;
-	std::thread first([&] { ok(!gloo->create(id, 0, 2, limit_ms, &comm[0])); });
-	std::thread stranger([&] { ok(gloo->create(wrong_id, 1, 2, 5000, &none) < 0); });
+	std::thread first([&] { ok(!tested->create(id, 0, 2, limit_ms, &comm[0])); });
+	std::thread stranger([&] { ok(tested->create(wrong_id, 1, 2, 5000, &none) < 0); });
 	stranger.join();
-	ok(!gloo->create(id, 1, 2, limit_ms, &comm[1]));
+	ok(!tested->create(id, 1, 2, limit_ms, &comm[1]));
 	first.join();
 	for (auto *one : comm)
 		if (one)
-			gloo->destroy(one);
+			tested->destroy(one);
+}
+
+// A socket of this machine that accepts nothing.
+static gloo::transport::tcp::Address unused_address(const rendezvous::descriptor &fd, const char *host)
+{
+	sockaddr_storage where = {};
+	auto *in = reinterpret_cast<sockaddr_in *>(&where);
+	socklen_t length = sizeof(*in);
+
+	in->sin_family = AF_INET;
+	inet_pton(AF_INET, host, &in->sin_addr);
+	ok(!bind(fd.get(), reinterpret_cast<sockaddr *>(in), length));
+	ok(!getsockname(fd.get(), reinterpret_cast<sockaddr *>(in), &length));
+	return gloo::transport::tcp::Address(where);
+}
+
+// A rank that tells its address and then does not connect. The time of rank 0 is at most twice its limit.
+static void test_unconnected_rank()
+{
+	const std::chrono::milliseconds limit(1500);
+	unsigned char id[ENGINE_ID_SIZE];
+	engine_comm *comm = nullptr;
+	rendezvous::descriptor fd(socket(AF_INET, SOCK_STREAM, 0));
+	auto begin = std::chrono::steady_clock::now();
+
+	ok(!tested->make_id(id));
+	// The rank with the lower address listens.
+	auto blob = unused_address(fd, "127.255.255.254").bytes();
+	std::thread other([&] { rendezvous::exchange(rendezvous::read_id(id), 1, 2, blob, begin + 10 * limit); });
+	ok(tested->create(id, 0, 2, static_cast<unsigned int>(limit.count()), &comm) == -ETIMEDOUT);
+	ok(std::chrono::steady_clock::now() - begin < 3 * limit);
+	other.join();
+}
+
+// In a process of its own, since descriptors are limited: as many connections as it can have, which say nothing.
+static int connect_silently(const unsigned char id[ENGINE_ID_SIZE], int connected, int end)
+{
+	auto where = rendezvous::read_id(id);
+	sockaddr_in to = {};
+	char byte = 0;
+
+	to.sin_family = AF_INET;
+	to.sin_port = htons(where.port);
+	inet_pton(AF_INET, where.host.c_str(), &to.sin_addr);
+	for (int i = 0; i < 400; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+		// The server closes them meanwhile.
+		if (fd < 0 || connect(fd, reinterpret_cast<sockaddr *>(&to), sizeof(to)))
+			return 1;
+	}
+	return write(connected, &byte, 1) != 1 || read(end, &byte, 1) != 0;
+}
+
+// Strangers that connect and say nothing take no more than a part of the descriptors.
+static void test_silent_strangers()
+{
+	unsigned char id[ENGINE_ID_SIZE];
+	engine_comm *comm[2] = {};
+	rlimit before, few;
+	int connected[2], end[2], status = -1;
+	char byte;
+
+	ok(!getrlimit(RLIMIT_NOFILE, &before));
+	ok(!tested->make_id(id) && !pipe(connected) && !pipe(end));
+	pid_t pid = fork();
+	if (!pid) {
+		close(end[1]);
+		_exit(connect_silently(id, connected[1], end[0]));
+	}
+	few = { 200, before.rlim_max };
+	ok(!setrlimit(RLIMIT_NOFILE, &few));
+	std::thread first([&] { ok(!tested->create(id, 0, 2, limit_ms, &comm[0])); });
+	ok(read(connected[0], &byte, 1) == 1);
+	ok(!tested->create(id, 1, 2, limit_ms, &comm[1]));
+	first.join();
+	for (auto *one : comm)
+		if (one)
+			tested->destroy(one);
+	ok(!setrlimit(RLIMIT_NOFILE, &before));
+	close(end[1]);
+	ok(waitpid(pid, &status, 0) == pid && !status);
+	for (int fd : { connected[0], connected[1], end[0] })
+		close(fd);
 }
 
 // An id that is never used.
@@ -458,7 +661,7 @@ static void test_unused_id()
 {
 	unsigned char id[ENGINE_ID_SIZE];
 
-	ok(!gloo->make_id(id));
+	ok(!tested->make_id(id));
 }
 
 static void test_bad_address()
@@ -466,9 +669,9 @@ static void test_bad_address()
 	unsigned char id[ENGINE_ID_SIZE];
 
 	setenv("PADDLE_ACCEL_ADDRESS", "192.0.2.1", 1);
-	ok(gloo->make_id(id) == -EADDRNOTAVAIL && strstr(gloo->error(), "PADDLE_ACCEL_ADDRESS"));
+	ok(tested->make_id(id) == -EADDRNOTAVAIL && strstr(tested->error(), "PADDLE_ACCEL_ADDRESS"));
 	setenv("PADDLE_ACCEL_ADDRESS", "no such host.invalid", 1);
-	ok(gloo->make_id(id) == -EINVAL && strstr(gloo->error(), "PADDLE_ACCEL_ADDRESS"));
+	ok(tested->make_id(id) == -EINVAL && strstr(tested->error(), "PADDLE_ACCEL_ADDRESS"));
 	unsetenv("PADDLE_ACCEL_ADDRESS");
 }
 
@@ -488,8 +691,13 @@ static const test tests[] = {
 	{ "tags that differ", test_tags_differ },
 	{ "blocks whose sizes differ", test_blocks_differ },
 	{ "abort", test_abort },
+	{ "a child of fork", test_fork },
+	{ "programs get no connection", test_exec },
+	{ "SIGPIPE", test_sigpipe },
 	{ "ids", test_ids },
 	{ "a wrong secret", test_wrong_secret },
+	{ "a rank that does not connect", test_unconnected_rank },
+	{ "strangers that say nothing", test_silent_strangers },
 	{ "an unused id", test_unused_id },
 	{ "a bad address", test_bad_address },
 };
@@ -498,8 +706,8 @@ int main()
 {
 	unsigned int failed = 0, number = 0;
 
-	gloo = paddle_accel_engine();
-	if (gloo->version != ENGINE_VERSION)
+	tested = paddle_accel_engine();
+	if (tested->version != ENGINE_VERSION)
 		return 1;
 	for (const auto &one : tests) {
 		wrong = 0;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+#include "sockets.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <mutex>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace sockets
+{
+
+namespace
+{
+
+// gloo closes a descriptor when it wants: its number may stand for another file by then.
+struct known {
+	int fd;
+	dev_t device;
+	ino_t inode;
+};
+
+// Of `all`. It is held during fork(), so that the child finds the list whole.
+std::mutex lock;
+std::vector<known> all;
+
+bool is_open(const known &one)
+{
+	struct stat about;
+
+	return !fstat(one.fd, &about) && about.st_dev == one.device && about.st_ino == one.inode;
+}
+
+void before_fork()
+{
+	lock.lock();
+}
+
+void in_parent()
+{
+	lock.unlock();
+}
+
+// Async-signal-safe: the process had threads. The number stays taken, since gloo may still close it.
+void in_child()
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (const auto &one : all)
+		if (is_open(one) && dup3(null, one.fd, O_CLOEXEC) < 0)
+			close(one.fd);
+	if (null >= 0)
+		close(null);
+	lock.unlock();
+}
+
+bool is_same(const sockaddr_storage &a, const sockaddr_storage &b)
+{
+	auto *a4 = reinterpret_cast<const sockaddr_in *>(&a), *b4 = reinterpret_cast<const sockaddr_in *>(&b);
+	auto *a6 = reinterpret_cast<const sockaddr_in6 *>(&a), *b6 = reinterpret_cast<const sockaddr_in6 *>(&b);
+
+	if (a.ss_family != b.ss_family)
+		return false;
+	if (a.ss_family == AF_INET6)
+		return a6->sin6_port == b6->sin6_port &&
+		       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+	return a.ss_family == AF_INET && a4->sin_port == b4->sin_port &&
+	       a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+bool is_one_of(const addresses &known_ones, int (*name)(int, sockaddr *, socklen_t *), int fd)
+{
+	sockaddr_storage its = {};
+	socklen_t length = sizeof(its);
+
+	return !name(fd, reinterpret_cast<sockaddr *>(&its), &length) &&
+	       std::any_of(known_ones.begin(), known_ones.end(),
+			   [&](const auto &one) { return is_same(one, its); });
+}
+
+} // namespace
+
+void keep_from_children(const addresses &own, const addresses &peers)
+{
+	static const int registered = pthread_atfork(before_fork, in_parent, in_child);
+	std::lock_guard<std::mutex> guard(lock);
+
+	if (registered)
+		throw std::bad_alloc();
+	all.erase(std::remove_if(all.begin(), all.end(), [](const known &one) { return !is_open(one); }),
+		  all.end());
+	for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+		int fd = atoi(entry.path().filename().c_str());
+		struct stat about;
+
+		if (fstat(fd, &about) || !S_ISSOCK(about.st_mode) ||
+		    (!is_one_of(own, getsockname, fd) && !is_one_of(peers, getpeername, fd)))
+			continue;
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+		all.push_back({ fd, about.st_dev, about.st_ino });
+	}
+}
+
+} // namespace sockets
