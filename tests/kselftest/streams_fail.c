@@ -398,7 +398,7 @@ TEST_F(fail, with_a_full_queue)
 	ASSERT_TRUE(WAIT_FOR(__atomic_load_n(&clear.ready, __ATOMIC_ACQUIRE), 5000));
 	use_cpu(0);
 	doomed_fail(&self->d);
-	ASSERT_TRUE(WAIT_FOR(side_call_done(&c.call) && side_call_done(&clear.call), 5000));
+	ASSERT_TRUE(WAIT_FOR(side_call_done(&c.call) && side_call_done(&clear.call), PATIENCE_MS));
 	EXPECT_EQ(0, side_call_end(&clear.call));
 	printf("# fail.with_a_full_queue: %d times EBUSY\n", clear.busy);
 	/* In virtual time the CPUs run in turn, and it may be empty after one turn. */
