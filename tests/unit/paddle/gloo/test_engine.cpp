@@ -490,6 +490,14 @@ static bool is_socket(int fd)
 	return !fstat(fd, &about) && S_ISSOCK(about.st_mode);
 }
 
+static bool is_connected(int fd)
+{
+	sockaddr_storage peer;
+	socklen_t length = sizeof(peer);
+
+	return !getpeername(fd, reinterpret_cast<sockaddr *>(&peer), &length);
+}
+
 // A program that is started gets no connection.
 static void test_exec()
 {
@@ -524,7 +532,7 @@ static void test_sigpipe()
 			std::lock_guard<std::mutex> guard(gate);
 
 			for (int fd = 3; fd < 1024; fd++)
-				if (is_socket(fd))
+				if (is_connected(fd))
 					shutdown(fd, SHUT_RDWR);
 			err = tested->send(comm, 1, &rank, sizeof(rank), 1, &request);
 		}
