@@ -176,7 +176,9 @@ JOBS = [
     kselftest("kselftest-6.12-ring", "check", f"{RING_CARDS} {IOMEM}", "device smoke", skips=1),
     paddle("3.3.1", "check"),
     paddle_ranks("paddle-ranks", "check", "collectives.py reductions DataParallel"),
-    clients("clients", "check", "sundials rmm python acl"),
+    # Apart, since the packages on its disk are for one version of Python.
+    clients("python", "check", "python"),
+    clients("clients", "check", "sundials rmm acl"),
     unit("scripts", "check"),
     unit("python", "check"),
     guest("library-6.12", "check", TWO_CARDS, "tests/guest/run", suite="library",
@@ -359,7 +361,7 @@ JOBS = [
          builds=("ringdev-programs",)),
 
     # --- by name only, as the targets of `make` that have their names --------------------------
-    *[clients(name, "named", name) for name in ("sundials", "rmm", "python", "acl")],
+    *[clients(name, "named", name) for name in ("sundials", "rmm", "acl")],
     paddle("3.0.0", "named", skips=11),
     paddle("2.6.2", "named", skips=14),
     *[guest(name, "named",
