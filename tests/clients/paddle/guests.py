@@ -23,7 +23,7 @@ import numpy as np  # noqa: E402
 import paddle  # noqa: E402
 import paddle.distributed as dist  # noqa: E402
 import tap  # noqa: E402
-from lost import KILLED, SHORT, SLACK, begin, fails, nothing_is_left  # noqa: E402
+from lost import KILLED, SHORT, SLACK, addend, begin, fails, nothing_is_left, reduced  # noqa: E402
 from tap import equal, wait_until  # noqa: E402
 
 RANK = int(os.environ["PACCEL_RANK"])
@@ -88,8 +88,9 @@ def killed():
 def hung():
     def rank():
         begin()
+        tensor = addend()
         causes("fault", "card0", "stall")
-        fails(seconds=60 + SLACK, device_works=False)
+        fails(lambda: reduced(tensor), seconds=60 + SLACK, device_works=False)
     run(rank)
     causes("fault", "card0", "clear")
     run(begin)
@@ -99,8 +100,9 @@ def hung():
 def pulled():
     def rank():
         begin()
+        tensor = addend()
         causes("device_del", "card0")
-        fails(device_works=RANK == 0)
+        fails(lambda: reduced(tensor), device_works=RANK == 0)
     run(rank)
     causes("device_add", "card0")
     wait_until(lambda: os.path.exists("/dev/paccel0"), lambda: "no /dev/paccel0")

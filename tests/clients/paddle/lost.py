@@ -33,6 +33,8 @@ SLACK = 40
 HOSTS = ["10.77.0.1", "10.77.0.2"]
 NAMESPACES = ["paccel0", "paccel1"]
 MANY = 1 << 20
+# Has the number of a rank's child.
+WORKER = "/tmp/paccel-worker"
 
 HAS_DRIVER = shutil.which("guestctl") is not None
 CHECKS = []
@@ -52,16 +54,29 @@ def guest_only():
 def begin():
     dist.init_parallel_env()
     me, size = dist.get_rank(), dist.get_world_size()
-    mine = paddle.to_tensor(np.arange(100, dtype="int32") * (me + 1))
-    dist.all_reduce(mine)
-    equal(mine.numpy().tolist(), [i * size * (size + 1) // 2 for i in range(100)])
+    numbers = paddle.to_tensor(np.arange(100, dtype="int32") * (me + 1))
+    dist.all_reduce(numbers)
+    equal(numbers.numpy().tolist(), [i * size * (size + 1) // 2 for i in range(100)])
     return me
 
 
-def summed(count=MANY):
-    tensor = paddle.full([count], 1.0)
+def addend(count=MANY):
+    """What this rank adds: neither two elements beside each other nor two ranks have the same."""
+    return paddle.to_tensor(np.arange(count, dtype="float32") % 9973 * (dist.get_rank() + 1))
+
+
+def is_sum(got):
+    size = dist.get_world_size()
+    return (got == np.arange(len(got), dtype="float32") % 9973 * (size * (size + 1) // 2)).all()
+
+
+def reduced(tensor):
     dist.all_reduce(tensor)
     return tensor.numpy()
+
+
+def summed(count=MANY):
+    return reduced(addend(count))
 
 
 def fails(function=summed, seconds=SLACK, device_works=True):
@@ -106,11 +121,32 @@ def killed():
 
 
 @check()
+def killed_beside_its_worker():
+    """a rank is killed whose forked worker goes on: the other one raises before its limit"""
+    def rank():
+        me = begin()
+        if me == 1:
+            worker = os.fork()
+            if not worker:
+                while True:
+                    signal.pause()
+            with open(WORKER, "w", encoding="utf-8") as file:
+                file.write(str(worker))
+            os.kill(os.getpid(), signal.SIGKILL)
+        fails()
+    assert SLACK < ranks.LIMIT
+    ranks.run(rank, 2, [0, KILLED])
+    with open(WORKER, encoding="utf-8") as file:
+        os.kill(int(file.read()), signal.SIGKILL)
+    nothing_is_left()
+
+
+@check()
 def killed_in_a_transfer():
     """a rank is killed while it sends: the other one has the right sum, or raises"""
     def rank(delay):
         if begin() == 1:
-            tensor = paddle.full([4 * MANY], 1.0)
+            tensor = addend(4 * MANY)
             dist.all_reduce(tensor, sync_op=False)
             time.sleep(delay)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -119,7 +155,7 @@ def killed_in_a_transfer():
         except OSError:
             print(f"# killed after {delay} s: raised", flush=True)
         else:
-            assert (got == 2).all(), got[got != 2]
+            assert is_sum(got), got
         fails(device_works=False)
     for delay in (0, 0.003, 0.02):
         ranks.run(lambda delay=delay: rank(delay), 2, [0, KILLED])
@@ -185,33 +221,45 @@ def said(function, **more):
 
 # --- devices ---------------------------------------------------------------------------------
 
+def device_hangs(run):
+    def rank():
+        me, tensor = begin(), addend()
+        if me == 1:
+            subprocess.run(["guestctl", "fault", "card1", "stall"], check=True)
+        fails(lambda: reduced(tensor), seconds=60 + SLACK, device_works=False)
+    run(rank)
+    subprocess.run(["guestctl", "fault", "card1", "clear"], check=True)
+    run(begin)
+    nothing_is_left()
+
+
+def device_is_pulled(run):
+    def rank():
+        me, tensor = begin(), addend()
+        if me == 1:
+            subprocess.run(["guestctl", "device_del", "card1"], check=True)
+        fails(lambda: reduced(tensor), device_works=me == 0)
+    run(rank)
+    subprocess.run(["guestctl", "device_add", "card1"], check=True)
+    wait_until(lambda: os.path.exists("/dev/paccel1"), lambda: "no /dev/paccel1")
+    run(begin)
+    nothing_is_left()
+
+
+def beside_each_other(function):
+    ranks.run(function, 2)
+
+
 @guest_only()
 def hangs():
     """a device hangs in a transfer: both ranks raise, and both devices work again"""
-    def rank():
-        if begin() == 1:
-            subprocess.run(["guestctl", "fault", "card1", "stall"], check=True)
-        fails(seconds=60 + SLACK, device_works=False)
-    ranks.run(rank, 2)
-    subprocess.run(["guestctl", "fault", "card1", "clear"], check=True)
-    ranks.run(begin, 2)
-    nothing_is_left()
+    device_hangs(beside_each_other)
 
 
 @guest_only()
 def pulled():
     """a device is unplugged: both ranks raise"""
-    def rank():
-        if begin() == 1:
-            subprocess.run(["guestctl", "device_del", "card1"], check=True)
-            fails(device_works=False)
-        else:
-            fails()
-    ranks.run(rank, 2)
-    subprocess.run(["guestctl", "device_add", "card1"], check=True)
-    wait_until(lambda: os.path.exists("/dev/paccel1"), lambda: "no /dev/paccel1")
-    ranks.run(begin, 2)
-    nothing_is_left()
+    device_is_pulled(beside_each_other)
 
 
 # --- networks --------------------------------------------------------------------------------
@@ -252,8 +300,31 @@ def two_namespaces():
     """two network namespaces: their ranks reach each other by the addresses of their endpoints"""
     def rank():
         begin()
-        equal(summed(1000).tolist(), [2.0] * 1000)
+        assert is_sum(summed(1000))
     over_the_network(rank)
+
+
+@guest_only()
+def killed_elsewhere():
+    """two network namespaces, a rank is killed: the other one raises"""
+    def rank():
+        if begin() == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        fails()
+    over_the_network(rank, wanted=[0, KILLED])
+    nothing_is_left()
+
+
+@guest_only()
+def hangs_elsewhere():
+    """two network namespaces, a device hangs in a transfer: both ranks raise, and both devices work again"""
+    device_hangs(over_the_network)
+
+
+@guest_only()
+def pulled_elsewhere():
+    """two network namespaces, a device is unplugged: both ranks raise"""
+    device_is_pulled(over_the_network)
 
 
 @guest_only()
