@@ -77,8 +77,23 @@ static void check(const void *ptr, size_t size, unsigned char wanted)
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* A message whose bytes the program itself copies from device memory, if there is any. */
+static void send_once(void *ptr, const void *there, size_t size)
+{
+	if (there)
+		must(accel_memory_copy(ptr, there, size), "copy");
+	MPI_Send(ptr, (int)size, MPI_BYTE, !rank, 0, MPI_COMM_WORLD);
+}
+
+static void receive_once(void *ptr, void *there, size_t size)
+{
+	MPI_Recv(ptr, (int)size, MPI_BYTE, !rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (there)
+		must(accel_memory_copy(there, ptr, size), "copy");
+}
+
 /* Half of a message there and back between ranks 0 and 1. */
-static double send_ns(void *ptr, size_t size, int times)
+static double send_ns(void *ptr, void *there, size_t size, int times)
 {
 	double begin;
 
@@ -86,11 +101,11 @@ static double send_ns(void *ptr, size_t size, int times)
 	begin = MPI_Wtime();
 	for (int i = 0; i < times; i++) {
 		if (rank == 0)
-			MPI_Send(ptr, (int)size, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+			send_once(ptr, there, size);
 		if (rank < 2)
-			MPI_Recv(ptr, (int)size, MPI_BYTE, !rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			receive_once(ptr, there, size);
 		if (rank == 1)
-			MPI_Send(ptr, (int)size, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+			send_once(ptr, there, size);
 	}
 	return (MPI_Wtime() - begin) / times / 2 * 1e9;
 }
@@ -120,16 +135,6 @@ static double allreduce_ns(void *in, void *out, size_t size)
 	return (MPI_Wtime() - begin) * 1e9;
 }
 
-/* A copy of a small message to the device and one back: what a send cannot do without. */
-static double copies_ns(void *ptr, void *host)
-{
-	double begin = MPI_Wtime();
-
-	must(accel_memory_copy(ptr, host, SMALL), "copy");
-	must(accel_memory_copy(host, ptr, SMALL), "copy");
-	return (MPI_Wtime() - begin) * 1e9;
-}
-
 static void print(const char *name, const char *where, const double *ns, int samples)
 {
 	if (rank)
@@ -141,41 +146,43 @@ static void print(const char *name, const char *where, const double *ns, int sam
 	fflush(stdout);
 }
 
-static double once_ns(void *ptr, size_t size, int times)
+/* The median of so many messages of 4 KiB there and back, the third time with copies of the program. */
+static void measure_small(int times, int samples)
 {
-	return times ? send_ns(ptr, size, times) : large_ns(ptr, size);
+	void *host = host_memory(SMALL), *there = device_memory(SMALL);
+	double of_host[MAX_SAMPLES], of_device[MAX_SAMPLES], of_copies[MAX_SAMPLES];
+
+	for (int i = 0; i < samples; i++) {
+		of_host[i] = send_ns(host, NULL, SMALL, times);
+		of_device[i] = send_ns(there, NULL, SMALL, times);
+		of_copies[i] = send_ns(host, there, SMALL, times);
+	}
+	if (rank == 1)
+		check(there, SMALL, 1);
+	print("mpi.send.4k", "host", of_host, samples);
+	print("mpi.send.4k", "device", of_device, samples);
+	print("mpi.send.4k", "copies", of_copies, samples);
+	free(host);
+	device_free(there, SMALL);
 }
 
-/* The median of so many messages there and back, or with 0 of one. */
-static void measure_send(const char *name, size_t size, int times, int samples)
+static void measure_large(int samples)
 {
-	void *host = host_memory(size), *there = device_memory(size);
+	void *host = host_memory(LARGE), *there = device_memory(LARGE);
 	double of_host[MAX_SAMPLES], of_device[MAX_SAMPLES];
 
 	/* The first host message maps what the transport uses. */
-	once_ns(host, size, times);
+	large_ns(host, LARGE);
 	for (int i = 0; i < samples; i++) {
-		of_host[i] = once_ns(host, size, times);
-		of_device[i] = once_ns(there, size, times);
+		of_host[i] = large_ns(host, LARGE);
+		of_device[i] = large_ns(there, LARGE);
 	}
 	if (rank == 1)
-		check(there, size, 1);
-	print(name, "host", of_host, samples);
-	print(name, "device", of_device, samples);
+		check(there, LARGE, 1);
+	print("mpi.send.64m", "host", of_host, samples);
+	print("mpi.send.64m", "device", of_device, samples);
 	free(host);
-	device_free(there, size);
-}
-
-static void measure_copies(int samples)
-{
-	void *host = host_memory(SMALL), *there = device_memory(SMALL);
-	double ns[MAX_SAMPLES];
-
-	for (int i = 0; i < samples; i++)
-		ns[i] = copies_ns(there, host);
-	print("mpi.copies", "4k", ns, samples);
-	free(host);
-	device_free(there, SMALL);
+	device_free(there, LARGE);
 }
 
 static void measure_allreduce(int samples)
@@ -208,7 +215,7 @@ static void print_table(void)
 		printf("%5s %9s %14s %14s   (ms)\n", "ranks", "bytes", "send", "allreduce");
 	for (size_t size = 4096; size <= ((size_t)4 << 20); size *= 32) {
 		void *in = device_memory(size), *out = device_memory(size);
-		double send = middle(send_ns(in, size, 1), send_ns(in, size, 1), send_ns(in, size, 1));
+		double send = middle(send_ns(in, NULL, size, 1), send_ns(in, NULL, size, 1), send_ns(in, NULL, size, 1));
 		double reduce = middle(allreduce_ns(in, out, size), allreduce_ns(in, out, size),
 				       allreduce_ns(in, out, size));
 
@@ -234,9 +241,8 @@ int main(int argc, char **argv)
 		print_table();
 	} else {
 		samples = samples < 1 ? 1 : samples > MAX_SAMPLES ? MAX_SAMPLES : samples;
-		measure_send("mpi.send.64m", LARGE, 0, samples);
-		measure_send("mpi.send.4k", SMALL, 10, samples);
-		measure_copies(samples);
+		measure_large(samples);
+		measure_small(10, 6 * samples > MAX_SAMPLES ? MAX_SAMPLES : 6 * samples);
 		measure_allreduce(samples);
 	}
 	if (dev)
