@@ -24,6 +24,7 @@
 #include <gloo/types.h>
 #include <list>
 #include <mutex>
+#include <netdb.h>
 
 // This is how C knows them.
 struct engine_request {
@@ -44,6 +45,9 @@ class mesh : public gloo::Context {
 
 	void connect(std::shared_ptr<gloo::transport::Device> device, const rendezvous::place &where,
 		     rendezvous::moment deadline);
+
+    private:
+	sockaddr_storage connect_pair(int to, const rendezvous::blob &theirs, rendezvous::moment deadline);
 };
 
 using addresses = std::vector<rendezvous::blob>;
@@ -67,9 +71,21 @@ rendezvous::blob address_for(const rendezvous::blob &all, int owner, int rank, i
 	return { from, from + static_cast<ptrdiff_t>(length) };
 }
 
-sockaddr_storage socket_address(const rendezvous::blob &bytes)
+// Numeric, of gloo's bytes.
+std::string name_of(const rendezvous::blob &bytes)
 {
-	return gloo::transport::tcp::Address(bytes).getSockaddr();
+	sockaddr_storage where = gloo::transport::tcp::Address(bytes).getSockaddr();
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getnameinfo(reinterpret_cast<const sockaddr *>(&where), sizeof(where), host, sizeof(host), port,
+			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+		return "an unknown address";
+	return std::string(host) + " port " + port;
+}
+
+int error_of(const gloo::IoException &error)
+{
+	return strstr(error.what(), "imed out") || strstr(error.what(), "imeout") ? -ETIMEDOUT : -ECONNRESET;
 }
 
 // A pair waits five times the limit that the context has when it is made.
@@ -79,7 +95,7 @@ void mesh::connect(std::shared_ptr<gloo::transport::Device> device, const rendez
 		   rendezvous::moment deadline)
 {
 	addresses mine;
-	sockets::addresses own, peers;
+	sockets::addresses connected;
 
 	transportContext_ = device->createContext(rank, size);
 	transportContext_->setTimeout(getTimeout() / pair_factor);
@@ -88,20 +104,28 @@ void mesh::connect(std::shared_ptr<gloo::transport::Device> device, const rendez
 			mine.push_back(transportContext_->createPair(i)->address().bytes());
 	transportContext_->setTimeout(getTimeout());
 	auto all = rendezvous::exchange(where, rank, size, joined(mine), deadline);
-	for (const auto &one : mine)
-		own.push_back(socket_address(one));
-	for (int i = 0; i < size; i++) {
-		if (i == rank)
-			continue;
-		if (std::chrono::steady_clock::now() >= deadline)
-			throw failure(ETIMEDOUT, "connecting to rank " + std::to_string(i));
-		auto theirs = address_for(all[static_cast<size_t>(i)], i, rank, size);
-
-		peers.push_back(socket_address(theirs));
-		transportContext_->getPair(i)->connect(theirs);
-	}
-	sockets::keep_from_children(own, peers);
+	for (int i = 0; i < size; i++)
+		if (i != rank)
+			connected.push_back(
+				connect_pair(i, address_for(all[static_cast<size_t>(i)], i, rank, size), deadline));
+	sockets::keep_from_children(connected);
 	device_ = std::move(device);
+}
+
+// The own name of the connection.
+sockaddr_storage mesh::connect_pair(int to, const rendezvous::blob &theirs, rendezvous::moment deadline)
+{
+	auto &pair = transportContext_->getPair(to);
+	std::string peer = "cannot connect to rank " + std::to_string(to) + " at " + name_of(theirs);
+
+	if (std::chrono::steady_clock::now() >= deadline)
+		throw failure(ETIMEDOUT, peer + ": the limit is over");
+	try {
+		pair->connect(theirs);
+	} catch (const gloo::IoException &error) {
+		throw failure(-error_of(error), peer + ": " + strerror(-error_of(error)));
+	}
+	return gloo::transport::tcp::Address(pair->address().bytes()).getSockaddr();
 }
 
 // ---- What a process has ----
@@ -149,11 +173,6 @@ int keep(int err, const std::string &text)
 {
 	sentence = text;
 	return err;
-}
-
-int error_of(const gloo::IoException &error)
-{
-	return strstr(error.what(), "imed out") || strstr(error.what(), "imeout") ? -ETIMEDOUT : -ECONNRESET;
 }
 
 // Without the line of gloo's source ahead of it.

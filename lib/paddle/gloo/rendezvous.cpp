@@ -26,6 +26,7 @@ namespace
 constexpr std::array<char, 8> magic = { 'a', 'c', 'c', 'e', 'l', 'g', 'l', '1' };
 constexpr size_t most_bytes = 1 << 20; // of one blob
 constexpr size_t most_strangers = 64; // connections that have not shown the secret, besides those of the ranks
+constexpr int retry_ms = 100; // without descriptors
 
 // What a rank sends ahead of its blob.
 struct greeting {
@@ -237,13 +238,14 @@ bool take_in(guest &from, const place &where, int size)
 	return from.bytes.size() <= sizeof(greeting) + from.said.length;
 }
 
-bool send_all(int fd, const char *data, size_t size, int limit_ms)
+// False: the peer takes nothing for that long, or is gone; or `stop`, if there is one, has become readable.
+bool send_all(int fd, const char *data, size_t size, int limit_ms, int stop = -1)
 {
 	while (size) {
-		pollfd one = { fd, POLLOUT, 0 };
+		pollfd both[] = { { fd, POLLOUT, 0 }, { stop, POLLIN, 0 } };
 		ssize_t sent;
 
-		if (poll(&one, 1, limit_ms) <= 0)
+		if (poll(both, 2, limit_ms) <= 0 || both[1].revents)
 			return false;
 		sent = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (sent < 0 && errno != EAGAIN && errno != EINTR)
@@ -255,7 +257,7 @@ bool send_all(int fd, const char *data, size_t size, int limit_ms)
 }
 
 // A rank that cannot be answered ends by itself: its connection is closed.
-void answer(const std::vector<guest> &guests)
+void answer(const std::vector<guest> &guests, int stop)
 {
 	std::vector<const guest *> by_rank(guests.size());
 	blob all;
@@ -270,7 +272,7 @@ void answer(const std::vector<guest> &guests)
 		all.insert(all.end(), from->bytes.begin() + sizeof(greeting), from->bytes.end());
 	}
 	for (const auto &to : guests)
-		send_all(to.fd.get(), all.data(), all.size(), 10000);
+		send_all(to.fd.get(), all.data(), all.size(), 10000, stop);
 }
 
 // The last of two connections of one rank counts: the rank has closed the first.
@@ -285,11 +287,11 @@ void drop_older(std::vector<guest> &guests)
 			}
 }
 
-// Ranks speak at once: the connection that has been silent for longest is none of theirs. False: all have spoken.
+// The oldest connection that has not shown the secret, which ranks do at once. False: there is none.
 bool drop_stranger(std::vector<guest> &guests)
 {
 	auto oldest = std::find_if(guests.begin(), guests.end(),
-				   [](const guest &one) { return !one.is_complete; });
+				   [](const guest &one) { return one.bytes.size() < sizeof(greeting); });
 
 	if (oldest == guests.end())
 		return false;
@@ -297,13 +299,18 @@ bool drop_stranger(std::vector<guest> &guests)
 	return true;
 }
 
-// False: there is no room for a connection, and no stranger to make it.
+bool is_shortage(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
+}
+
+// False: there is no descriptor for a connection, and no stranger has one.
 bool accept_one(int listener, std::vector<guest> &guests, int size)
 {
 	descriptor fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
 
 	if (fd.get() < 0)
-		return errno == EAGAIN || errno == ECONNABORTED || errno == EINTR || drop_stranger(guests);
+		return !is_shortage(errno) || drop_stranger(guests);
 	if (guests.size() >= static_cast<size_t>(size) + most_strangers)
 		drop_stranger(guests);
 	guests.emplace_back();
@@ -355,7 +362,7 @@ void server::start(int size)
 		try {
 			run(size);
 		} catch (const std::exception &) {
-			// Out of memory: the ranks wait until the limit.
+			// Out of memory: the connections of the ranks close.
 		}
 	});
 }
@@ -379,7 +386,7 @@ void server::run(int size)
 				guests.erase(guests.begin() + static_cast<ptrdiff_t>(i));
 		drop_older(guests);
 		if (all[1].revents && !accept_one(listener_.get(), guests, size))
-			return;
+			poll(all.data(), 1, retry_ms);
 		for (const auto &one : guests)
 			complete += one.is_complete;
 		if (complete == static_cast<size_t>(size))
@@ -388,7 +395,7 @@ void server::run(int size)
 	guests.erase(std::remove_if(guests.begin(), guests.end(),
 				    [](const guest &one) { return !one.is_complete; }),
 		     guests.end());
-	answer(guests);
+	answer(guests, stop_.get());
 }
 
 // ---- A rank ----

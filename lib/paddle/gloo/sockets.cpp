@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <mutex>
 #include <netinet/in.h>
+#include <new>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,16 +48,12 @@ void in_parent()
 	lock.unlock();
 }
 
-// Async-signal-safe: the process had threads. The number stays taken, since gloo may still close it.
+// Async-signal-safe, since the process had threads. gloo does nothing in a child.
 void in_child()
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
 	for (const auto &one : all)
-		if (is_open(one) && dup3(null, one.fd, O_CLOEXEC) < 0)
+		if (is_open(one))
 			close(one.fd);
-	if (null >= 0)
-		close(null);
 	lock.unlock();
 }
 
@@ -74,19 +71,18 @@ bool is_same(const sockaddr_storage &a, const sockaddr_storage &b)
 	       a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
-bool is_one_of(const addresses &known_ones, int (*name)(int, sockaddr *, socklen_t *), int fd)
+bool has_one_of(const addresses &names, int fd)
 {
-	sockaddr_storage its = {};
-	socklen_t length = sizeof(its);
+	sockaddr_storage own = {};
+	socklen_t length = sizeof(own);
 
-	return !name(fd, reinterpret_cast<sockaddr *>(&its), &length) &&
-	       std::any_of(known_ones.begin(), known_ones.end(),
-			   [&](const auto &one) { return is_same(one, its); });
+	return !getsockname(fd, reinterpret_cast<sockaddr *>(&own), &length) &&
+	       std::any_of(names.begin(), names.end(), [&](const auto &name) { return is_same(name, own); });
 }
 
 } // namespace
 
-void keep_from_children(const addresses &own, const addresses &peers)
+void keep_from_children(const addresses &names)
 {
 	static const int registered = pthread_atfork(before_fork, in_parent, in_child);
 	std::lock_guard<std::mutex> guard(lock);
@@ -99,8 +95,7 @@ void keep_from_children(const addresses &own, const addresses &peers)
 		int fd = atoi(entry.path().filename().c_str());
 		struct stat about;
 
-		if (fstat(fd, &about) || !S_ISSOCK(about.st_mode) ||
-		    (!is_one_of(own, getsockname, fd) && !is_one_of(peers, getpeername, fd)))
+		if (fstat(fd, &about) || !has_one_of(names, fd))
 			continue;
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 		all.push_back({ fd, about.st_dev, about.st_ino });
