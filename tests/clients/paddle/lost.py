@@ -62,12 +62,12 @@ def begin():
 
 def addend(count=MANY):
     """What this rank adds: neither two elements beside each other nor two ranks have the same."""
-    return paddle.to_tensor(np.arange(count, dtype="float32") % 9973 * (dist.get_rank() + 1))
+    return paddle.to_tensor((np.arange(count, dtype="float32") % 9973 + 1) * (dist.get_rank() + 1))
 
 
 def is_sum(got):
     size = dist.get_world_size()
-    return (got == np.arange(len(got), dtype="float32") % 9973 * (size * (size + 1) // 2)).all()
+    return (got == (np.arange(len(got), dtype="float32") % 9973 + 1) * (size * (size + 1) // 2)).all()
 
 
 def reduced(tensor):
@@ -135,9 +135,14 @@ def killed_beside_its_worker():
             os.kill(os.getpid(), signal.SIGKILL)
         fails()
     assert SLACK < ranks.LIMIT
-    ranks.run(rank, 2, [0, KILLED])
-    with open(WORKER, encoding="utf-8") as file:
-        os.kill(int(file.read()), signal.SIGKILL)
+    with open(WORKER, "w", encoding="utf-8"):
+        pass
+    try:
+        ranks.run(rank, 2, [0, KILLED])
+    finally:
+        with open(WORKER, encoding="utf-8") as file:
+            if number := file.read():
+                os.kill(int(number), signal.SIGKILL)
     nothing_is_left()
 
 
