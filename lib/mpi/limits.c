@@ -21,8 +21,9 @@
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
 /*
- * Bytes of a fragment. Each one is a transfer of the device on both sides: with Open MPI's 32 KiB over shared memory,
- * 64 MiB took 376 ms, with 128 KiB 90, with 512 KiB 29 and with 1 MiB 27 (tests/bench/run mpi).
+ * Bytes of a fragment of any message, from host memory, too. Each one is a transfer of the device on both sides: with
+ * Open MPI's 32 KiB over shared memory, 64 MiB took 376 ms, with 128 KiB 90, with 512 KiB 29 and with 1 MiB 27
+ * (tests/bench/run mpi).
  */
 #define FRAGMENT "1048576"
 

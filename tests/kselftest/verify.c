@@ -378,7 +378,7 @@ TEST_F(verify_one, scrub)
 	EXPECT_EQ(total, stats_of(self->r.fd).total);
 }
 
-/* In each of so many SUBMITs, which together fit into the queue of a stream. */
+/* EVENTFDS operations in each of SUBMITS calls; all of them fit into the queue of a stream. */
 #define EVENTFDS 1000
 #define SUBMITS 4
 #define LISTENERS 2000
