@@ -138,10 +138,10 @@ def mpi(name, tier, devices, parts, **more):
                  suite="mpi", load=2, setup=("openmpi",), builds=("mpi-clients",), **more)
 
 
-def paddle_ranks(name, tier, command, device="ring,mem=64M,engines=2", **more):
+def paddle_ranks(name, tier, command, device="ring,mem=64M,engines=2", memory="3G", **more):
     """Ranks of paddle.distributed, on two devices. The CPUs of virtual time lack what NumPy needs."""
     return guest(name, tier,
-                 f"--disk paddle-3.3.1 --clock real --card {device} --card {device} --mem 3G --timeout 2400",
+                 f"--disk paddle-3.3.1 --clock real --card {device} --card {device} --mem {memory} --timeout 2400",
                  f"tests/clients/paddle/guest tests/clients/paddle/{command}", suite="paddle", load=2, **more)
 
 
@@ -337,6 +337,7 @@ JOBS = [
     paddle_ranks("paddle-ranks-all", "full", "collectives.py"),
     paddle_ranks("paddle-ranks-edu", "full", "collectives.py -s objects sentence", device="edu"),
     paddle_ranks("paddle-lost", "full", "lost.py"),
+    paddle_ranks("paddle-scale", "full", "scale.py", memory="6G"),
     host("bench", "full", "pytest-3 tests/bench", setup=("paddle 3.3.1", "mpi trixie", "openmpi"),
          builds=(f"{BUILD}/kernel/6.12/paccel.ko", "bench-programs", "bench-mpi")),
     # The pages' commands for the host, which boot guests.

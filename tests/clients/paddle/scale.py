@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How the time of all_reduce grows with ranks and bytes: a table. Run by tests/clients/paddle/guest, or on a
-machine with devices; ranks share devices if there are fewer.
+"""How the time of all_reduce grows with ranks and bytes: a table, and TAP for the sums. Run by
+tests/clients/paddle/guest, or on a machine with devices; ranks share devices if there are fewer.
 
 scale.py [RANKS...]    default: 1 2 4 8
 """
@@ -75,8 +75,10 @@ def main():
           f"{os.cpu_count()} CPUs; 1 rank: only its copies")
     print("| ranks | " + " | ".join(f"{size >> 10} KiB" for size in SIZES) + " |")
     print("|---|" + "---|" * len(SIZES))
-    for size in sizes:
-        print(f"| {size} | " + " | ".join(f"{value:.1f}" for value in row(size)) + " |", flush=True)
+    for number, size in enumerate(sizes, 1):
+        print(f"| {size} | " + " | ".join(f"{value:.1f}" for value in row(size)) + " |")
+        print(f"ok {number} - sums of {size} ranks", flush=True)
+    print(f"1..{len(sizes)}")
 
 
 if __name__ == "__main__":
