@@ -47,7 +47,7 @@ class mesh : public gloo::Context {
 		     rendezvous::moment deadline);
 
     private:
-	sockaddr_storage connect_pair(int to, const rendezvous::blob &theirs, rendezvous::moment deadline);
+	sockets::name connect_pair(int to, const rendezvous::blob &theirs, rendezvous::moment deadline);
 };
 
 using addresses = std::vector<rendezvous::blob>;
@@ -71,10 +71,14 @@ rendezvous::blob address_for(const rendezvous::blob &all, int owner, int rank, i
 	return { from, from + static_cast<ptrdiff_t>(length) };
 }
 
-// Numeric, of gloo's bytes.
+sockaddr_storage socket_address(const rendezvous::blob &bytes)
+{
+	return gloo::transport::tcp::Address(bytes).getSockaddr();
+}
+
 std::string name_of(const rendezvous::blob &bytes)
 {
-	sockaddr_storage where = gloo::transport::tcp::Address(bytes).getSockaddr();
+	sockaddr_storage where = socket_address(bytes);
 	char host[NI_MAXHOST], port[NI_MAXSERV];
 
 	if (getnameinfo(reinterpret_cast<const sockaddr *>(&where), sizeof(where), host, sizeof(host), port,
@@ -83,9 +87,29 @@ std::string name_of(const rendezvous::blob &bytes)
 	return std::string(host) + " port " + port;
 }
 
-int error_of(const gloo::IoException &error)
+int error_of(const gloo::Exception &error)
 {
+	if (!dynamic_cast<const gloo::IoException *>(&error))
+		return -EIO;
 	return strstr(error.what(), "imed out") || strstr(error.what(), "imeout") ? -ETIMEDOUT : -ECONNRESET;
+}
+
+// Without the line of gloo's source ahead of it.
+std::string text_of(const std::exception &error)
+{
+	const char *text = error.what(), *end = *text == '[' ? strstr(text, "] ") : nullptr;
+
+	return end ? end + 2 : text;
+}
+
+// Without the address, whose port has its bytes the wrong way round.
+std::string reason_of(const gloo::Exception &error)
+{
+	std::string text = text_of(error);
+	size_t at = text.rfind(": ");
+
+	return error_of(error) == -ETIMEDOUT || at == std::string::npos ? strerror(-error_of(error)) :
+									  text.substr(at + 2);
 }
 
 // A pair waits five times the limit that the context has when it is made.
@@ -95,7 +119,7 @@ void mesh::connect(std::shared_ptr<gloo::transport::Device> device, const rendez
 		   rendezvous::moment deadline)
 {
 	addresses mine;
-	sockets::addresses connected;
+	std::vector<sockets::name> connected;
 
 	transportContext_ = device->createContext(rank, size);
 	transportContext_->setTimeout(getTimeout() / pair_factor);
@@ -112,20 +136,24 @@ void mesh::connect(std::shared_ptr<gloo::transport::Device> device, const rendez
 	device_ = std::move(device);
 }
 
-// The own name of the connection.
-sockaddr_storage mesh::connect_pair(int to, const rendezvous::blob &theirs, rendezvous::moment deadline)
+sockets::name mesh::connect_pair(int to, const rendezvous::blob &theirs, rendezvous::moment deadline)
 {
 	auto &pair = transportContext_->getPair(to);
-	std::string peer = "cannot connect to rank " + std::to_string(to) + " at " + name_of(theirs);
+	std::string peer = "cannot connect to rank " + std::to_string(to) + " at " + name_of(theirs) + ": ";
+	sockaddr_storage listening = socket_address(pair->address().bytes());
+	sockets::name result = {};
 
 	if (std::chrono::steady_clock::now() >= deadline)
-		throw failure(ETIMEDOUT, peer + ": the limit is over");
+		throw failure(ETIMEDOUT, peer + "the limit is over");
 	try {
 		pair->connect(theirs);
-	} catch (const gloo::IoException &error) {
-		throw failure(-error_of(error), peer + ": " + strerror(-error_of(error)));
+	} catch (const gloo::Exception &error) {
+		throw failure(-error_of(error), peer + reason_of(error));
 	}
-	return gloo::transport::tcp::Address(pair->address().bytes()).getSockaddr();
+	result.own = socket_address(pair->address().bytes());
+	if (!sockets::is_same(result.own, listening))
+		result.peer = socket_address(theirs);
+	return result;
 }
 
 // ---- What a process has ----
@@ -175,14 +203,6 @@ int keep(int err, const std::string &text)
 	return err;
 }
 
-// Without the line of gloo's source ahead of it.
-std::string text_of(const std::exception &error)
-{
-	const char *text = error.what(), *end = *text == '[' ? strstr(text, "] ") : nullptr;
-
-	return end ? end + 2 : text;
-}
-
 // Exceptions end here: the plugin is in C. gloo writes in the thread that calls, and without MSG_NOSIGNAL.
 template <typename Function> int guarded(Function function)
 {
@@ -193,10 +213,8 @@ template <typename Function> int guarded(Function function)
 		return 0;
 	} catch (const failure &error) {
 		return keep(error.err, error.what());
-	} catch (const gloo::IoException &error) {
-		return keep(error_of(error), text_of(error));
 	} catch (const gloo::Exception &error) {
-		return keep(-EIO, text_of(error));
+		return keep(error_of(error), text_of(error));
 	} catch (const std::bad_alloc &) {
 		return keep(-ENOMEM, "out of memory");
 	} catch (const std::exception &error) {

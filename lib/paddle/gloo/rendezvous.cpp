@@ -26,7 +26,8 @@ namespace
 constexpr std::array<char, 8> magic = { 'a', 'c', 'c', 'e', 'l', 'g', 'l', '1' };
 constexpr size_t most_bytes = 1 << 20; // of one blob
 constexpr size_t most_strangers = 64; // connections that have not shown the secret, besides those of the ranks
-constexpr int retry_ms = 100; // without descriptors
+constexpr int retry_ms = 100; // without room for a connection
+constexpr std::chrono::seconds grace(1); // in which a connection shows the secret
 
 // What a rank sends ahead of its blob.
 struct greeting {
@@ -215,6 +216,7 @@ struct guest {
 	blob bytes;
 	bool is_complete = false;
 	greeting said = {};
+	moment since = std::chrono::steady_clock::now();
 };
 
 // False: the connection is of no use.
@@ -245,7 +247,11 @@ bool send_all(int fd, const char *data, size_t size, int limit_ms, int stop = -1
 		pollfd both[] = { { fd, POLLOUT, 0 }, { stop, POLLIN, 0 } };
 		ssize_t sent;
 
-		if (poll(both, 2, limit_ms) <= 0 || both[1].revents)
+		int ready = poll(both, 2, limit_ms);
+
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0 || both[1].revents)
 			return false;
 		sent = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (sent < 0 && errno != EAGAIN && errno != EINTR)
@@ -287,11 +293,13 @@ void drop_older(std::vector<guest> &guests)
 			}
 }
 
-// The oldest connection that has not shown the secret, which ranks do at once. False: there is none.
+// The oldest connection that has not shown the secret, which ranks do at once. False: there is none of that age.
 bool drop_stranger(std::vector<guest> &guests)
 {
-	auto oldest = std::find_if(guests.begin(), guests.end(),
-				   [](const guest &one) { return one.bytes.size() < sizeof(greeting); });
+	auto begin = std::chrono::steady_clock::now() - grace;
+	auto oldest = std::find_if(guests.begin(), guests.end(), [&](const guest &one) {
+		return one.bytes.size() < sizeof(greeting) && one.since < begin;
+	});
 
 	if (oldest == guests.end())
 		return false;
@@ -304,15 +312,14 @@ bool is_shortage(int err)
 	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
 }
 
-// False: there is no descriptor for a connection, and no stranger has one.
+// False: there is no room for a connection now.
 bool accept_one(int listener, std::vector<guest> &guests, int size)
 {
+	if (guests.size() >= static_cast<size_t>(size) + most_strangers && !drop_stranger(guests))
+		return false;
 	descriptor fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-
 	if (fd.get() < 0)
 		return !is_shortage(errno) || drop_stranger(guests);
-	if (guests.size() >= static_cast<size_t>(size) + most_strangers)
-		drop_stranger(guests);
 	guests.emplace_back();
 	guests.back().fd = std::move(fd);
 	return true;
@@ -362,7 +369,7 @@ void server::start(int size)
 		try {
 			run(size);
 		} catch (const std::exception &) {
-			// Out of memory: the connections of the ranks close.
+			// Out of memory: the connections of ranks close, and ranks that come later wait for the limit.
 		}
 	});
 }

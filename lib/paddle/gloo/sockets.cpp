@@ -17,6 +17,20 @@
 namespace sockets
 {
 
+bool is_same(const sockaddr_storage &a, const sockaddr_storage &b)
+{
+	auto *a4 = reinterpret_cast<const sockaddr_in *>(&a), *b4 = reinterpret_cast<const sockaddr_in *>(&b);
+	auto *a6 = reinterpret_cast<const sockaddr_in6 *>(&a), *b6 = reinterpret_cast<const sockaddr_in6 *>(&b);
+
+	if (a.ss_family != b.ss_family)
+		return false;
+	if (a.ss_family == AF_INET6)
+		return a6->sin6_port == b6->sin6_port &&
+		       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+	return a.ss_family == AF_INET && a4->sin_port == b4->sin_port &&
+	       a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
 namespace
 {
 
@@ -57,32 +71,38 @@ void in_child()
 	lock.unlock();
 }
 
-bool is_same(const sockaddr_storage &a, const sockaddr_storage &b)
+bool is_tcp(int fd)
 {
-	auto *a4 = reinterpret_cast<const sockaddr_in *>(&a), *b4 = reinterpret_cast<const sockaddr_in *>(&b);
-	auto *a6 = reinterpret_cast<const sockaddr_in6 *>(&a), *b6 = reinterpret_cast<const sockaddr_in6 *>(&b);
+	int protocol = 0;
+	socklen_t length = sizeof(protocol);
 
-	if (a.ss_family != b.ss_family)
-		return false;
-	if (a.ss_family == AF_INET6)
-		return a6->sin6_port == b6->sin6_port &&
-		       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
-	return a.ss_family == AF_INET && a4->sin_port == b4->sin_port &&
-	       a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return !getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) && protocol == IPPROTO_TCP;
 }
 
-bool has_one_of(const addresses &names, int fd)
+// AF_UNSPEC: there is none.
+sockaddr_storage name_by(int (*function)(int, sockaddr *, socklen_t *), int fd)
 {
-	sockaddr_storage own = {};
-	socklen_t length = sizeof(own);
+	sockaddr_storage found = {};
+	socklen_t length = sizeof(found);
 
-	return !getsockname(fd, reinterpret_cast<sockaddr *>(&own), &length) &&
-	       std::any_of(names.begin(), names.end(), [&](const auto &name) { return is_same(name, own); });
+	if (function(fd, reinterpret_cast<sockaddr *>(&found), &length))
+		found.ss_family = AF_UNSPEC;
+	return found;
+}
+
+bool has_one_of(const std::vector<name> &names, int fd)
+{
+	sockaddr_storage own = name_by(getsockname, fd), peer = name_by(getpeername, fd);
+
+	return is_tcp(fd) && std::any_of(names.begin(), names.end(), [&](const auto &one) {
+		       return is_same(one.own, own) &&
+			      (one.peer.ss_family == AF_UNSPEC || is_same(one.peer, peer));
+	       });
 }
 
 } // namespace
 
-void keep_from_children(const addresses &names)
+void keep_from_children(const std::vector<name> &names)
 {
 	static const int registered = pthread_atfork(before_fork, in_parent, in_child);
 	std::lock_guard<std::mutex> guard(lock);

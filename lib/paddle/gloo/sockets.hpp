@@ -12,10 +12,17 @@
 namespace sockets
 {
 
-using addresses = std::vector<sockaddr_storage>;
+// Of IPv4 and IPv6, with their ports.
+bool is_same(const sockaddr_storage &a, const sockaddr_storage &b);
+
+// The own name of a TCP connection. Connections that this process has opened can have the same one, to other peers.
+struct name {
+	sockaddr_storage own;
+	sockaddr_storage peer; // AF_UNSPEC: any
+};
 
 // Of all sockets of this process, those that have one of these names. Children that were forked earlier keep them.
-void keep_from_children(const addresses &names);
+void keep_from_children(const std::vector<name> &names);
 
 } // namespace sockets
 
