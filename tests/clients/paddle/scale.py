@@ -77,7 +77,7 @@ def main():
     print("|---|" + "---|" * len(SIZES))
     for number, size in enumerate(sizes, 1):
         print(f"| {size} | " + " | ".join(f"{value:.1f}" for value in row(size)) + " |")
-        print(f"ok {number} - sums of {size} ranks", flush=True)
+        print(f"ok {number} - " + (f"sums of {size} ranks" if size > 1 else "copies of one rank"), flush=True)
     print(f"1..{len(sizes)}")
 
 
