@@ -14,9 +14,10 @@ from setuptools.command.build import build
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 PLUGIN = "build/lib/paddle_custom_device/libpaddle_accel.so"
-# The engine of paddle.distributed: only where libgloo-dev is.
+# The engine of paddle.distributed: only where libgloo-dev is, and not in a wheel for other machines, which would have
+# to contain gloo and the libraries for InfiniBand that it needs.
 ENGINE = "build/lib/paddle_custom_device/libpaddle_accel_gloo.so.1"
-HAS_GLOO = os.path.exists("/usr/include/gloo/context.h")
+HAS_GLOO = os.path.exists("/usr/include/gloo/context.h") and not os.environ.get("WITHOUT_GLOO")
 FILES = (PLUGIN, "build/lib/libaccel.so", *((ENGINE,) if HAS_GLOO else ()))
 # Of setuptools, and not in the tree.
 SCRATCH = os.path.join(TOP, "build/paddle")
