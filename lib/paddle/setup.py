@@ -39,7 +39,9 @@ class Build(build):
                         *((ENGINE,) if HAS_GLOO else ())],
                        cwd=TOP, env=environment, check=True)
         target = os.path.join(self.build_lib, "paddle_custom_device")
-        os.makedirs(target, exist_ok=True)
+        # What an earlier build has left would be in the wheel, too.
+        shutil.rmtree(target, ignore_errors=True)
+        os.makedirs(target)
         # libaccel by the name that the plugin asks for, which is what the link leads to.
         for name in FILES:
             shutil.copy(os.path.realpath(os.path.join(TOP, name)), target)
