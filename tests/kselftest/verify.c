@@ -378,14 +378,14 @@ TEST_F(verify_one, scrub)
 	EXPECT_EQ(total, stats_of(self->r.fd).total);
 }
 
-/* EVENTFDS operations in each of SUBMITS calls; all of them fit into the queue of a stream. */
 #define EVENTFDS 1000
-#define SUBMITS 4
+#define ROUNDS 8	/* less than the copies that are wanted */
 #define LISTENERS 2000
 
 /*
  * The worker that verifies does not signal: while the driver signals a slow eventfd of one program
- * over and over, copies of others go on. Where they do not, the first one ends behind all signals.
+ * over and over, copies of others go on. Where they do not, there is one in each round, which ends
+ * behind all signals. On a busy machine a round may have few.
  */
 TEST_F(verify_one, beside_slow_eventfds)
 {
@@ -401,14 +401,15 @@ TEST_F(verify_one, beside_slow_eventfds)
 	ops[0] = op_copy(PACCEL_COPY_D2D, self->r.mem, self->r.mem + SMALL / 2, 8);
 	for (int i = 1; i <= EVENTFDS; i++)
 		ops[i] = op_eventfd(event, 0);
-	for (int i = 0; i < SUBMITS; i++)
+	for (u64 round = 1; round <= ROUNDS && copies < 10; round++) {
 		ASSERT_LT(0, _test_cmd_submit(self->r.fd, self->r.stream, ops, 1 + EVENTFDS));
-	ASSERT_TRUE(WAIT_FOR(read(event, &more, 8) == 8, 5000));
-	for (signals = more; signals < SUBMITS * EVENTFDS; copies++) {
-		ASSERT_EQ(0, call(fd, &op));
-		signals += read(event, &more, 8) == 8 ? more : 0;
+		ASSERT_TRUE(WAIT_FOR(read(event, &more, 8) == 8, 5000));
+		for (signals += more; signals < round * EVENTFDS; copies++) {
+			ASSERT_EQ(0, call(fd, &op));
+			signals += read(event, &more, 8) == 8 ? more : 0;
+		}
 	}
-	EXPECT_LT(1, copies);
+	EXPECT_LE(10, copies);
 	TH_LOG("%d copies", copies);
 	close(fd);
 }
