@@ -245,9 +245,8 @@ bool send_all(int fd, const char *data, size_t size, int limit_ms, int stop = -1
 {
 	while (size) {
 		pollfd both[] = { { fd, POLLOUT, 0 }, { stop, POLLIN, 0 } };
-		ssize_t sent;
-
 		int ready = poll(both, 2, limit_ms);
+		ssize_t sent;
 
 		if (ready < 0 && errno == EINTR)
 			continue;
