@@ -14,6 +14,9 @@ endif
 # The functions of Paddle that are needed are those of the tests, which say where they are, too.
 PADDLE_WRAP_kernel := -rdynamic -Wl,--wrap=dlopen -Wl,--wrap=dlsym
 PADDLE_WRAP_profile := $(PADDLE_WRAP_kernel)
+# The engine, which is loaded, throws. Clang's AddressSanitizer, which is in the program, takes the C++ library's
+# functions before that.
+PADDLE_WRAP_collective := -Wl,--no-as-needed -lstdc++
 
 # paddle_variant(name, compiler, flags, tests): as unit_variant, whose rule makes the objects
 define paddle_variant
