@@ -4,8 +4,8 @@
  * An engine knows host memory only: the plugin copies between it and the device. Valid in C and C++.
  *
  * All functions may be called from any thread. Calls on one communicator do not overlap, except for
- * engine_abort. A function that returns int returns 0 or a negative errno, and keeps a sentence for
- * error(), which is the calling thread's.
+ * abort() and the wait() for a send. A function that returns int returns 0 or a negative errno, and keeps a
+ * sentence for error(), which is the calling thread's.
  */
 #ifndef PADDLE_ACCEL_ENGINE_H
 #define PADDLE_ACCEL_ENGINE_H

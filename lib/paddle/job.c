@@ -2,7 +2,7 @@
 /*
  * Runs operations: copies from the device to staging memory, lets the engine exchange it, and copies the
  * results back. A job is one operation, or all of a group. It runs in a callback of its stream, so that the
- * work before it has completed, and the work behind it waits.
+ * work before it has completed, and the work behind it waits; it does not wait for the end of a single send.
  *
  * An error closes the connections of all communicators of the job: the other ranks get an error
  * too, and do not wait until their time is over.
@@ -339,14 +339,18 @@ static int check_comms(const struct job *job)
 	return 0;
 }
 
-static void run_on(struct device *device, struct job *job, int err)
+static int begin(struct device *device, struct job *job, int err)
 {
 	if (err)
-		plugin_fail(err, "work before it failed: %s", accel_strerror(err));
-	if (!err)
-		err = check_comms(job);
-	if (!err)
-		err = start_messages(device, job);
+		return plugin_fail(err, "work before it failed: %s", accel_strerror(err));
+	err = check_comms(job);
+	return err ? err : start_messages(device, job);
+}
+
+void job_finish(struct job *job, int err)
+{
+	struct device *device = job->entered;
+
 	if (!err)
 		err = run_collectives(device, job);
 	if (!err)
@@ -359,22 +363,32 @@ static void run_on(struct device *device, struct job *job, int err)
 		staging_put(device, &job->ops[i].in);
 		staging_put(device, &job->ops[i].out);
 	}
+	plugin_trace("accel:%d job of %zu, %s", job->device, job->count, names[job->ops[0].kind]);
+	plugin_leave();
+	for (size_t i = 0; i < job->count; i++)
+		comm_done(job->ops[i].comm);
+	job_free(job);
+}
+
+static void cancel(struct job *job)
+{
+	for (size_t i = 0; i < job->count; i++)
+		comm_break(job->ops[i].comm, -ECANCELED);
+	for (size_t i = 0; i < job->count; i++)
+		comm_done(job->ops[i].comm);
+	job_free(job);
 }
 
 void job_run(struct job *job, int err)
 {
 	struct place place = { job->device };
-	struct device *device = plugin_enter("collective", &place);
 
-	if (device) {
-		run_on(device, job, err);
-		plugin_trace("accel:%d job of %zu, %s", job->device, job->count, names[job->ops[0].kind]);
-		plugin_leave();
-	} else {
-		for (size_t i = 0; i < job->count; i++)
-			comm_break(job->ops[i].comm, -ECANCELED);
+	job->entered = plugin_enter("collective", &place);
+	if (!job->entered) {
+		cancel(job);
+		return;
 	}
-	for (size_t i = 0; i < job->count; i++)
-		comm_done(job->ops[i].comm);
-	job_free(job);
+	err = begin(job->entered, job, err);
+	if (err || job->count > 1 || job->ops[0].kind != OP_SEND || !background_finish(job))
+		job_finish(job, err);
 }

@@ -196,6 +196,7 @@ struct op {
 
 struct job {
 	int device; /* Paddle's number */
+	struct device *entered; /* while it runs */
 	size_t count;
 	struct op *ops;
 };
@@ -217,7 +218,14 @@ struct comm {
 
 /* Runs it now, and frees it. err: the work before it has failed. */
 void job_run(struct job *job, int err);
+/* What is left of one whose messages have been started, or could not be: err. Frees it. */
+void job_finish(struct job *job, int err);
 void job_free(struct job *job);
+
+/* ---- background.c ---- */
+
+/* Finishes the job of a send in a thread. False: there is no room, and it is still the caller's. */
+bool background_finish(struct job *job);
 
 /* ---- xccl.c ---- */
 

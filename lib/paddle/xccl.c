@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Collectives of Paddle. Each is a job behind the work of the stream that comes with the call, which
- * returns when the job has ended. All ranks call the collectives of all their communicators in the same order.
+ * returns when the job has ended; that of a send outside of a group ends later. All ranks call the collectives of
+ * all their communicators in the same order.
  * The jobs of a communicator run in the order of the calls, whatever their streams are.
  * The next call on the device returns the error of a job that has failed; the communicator is of no use then.
  */

@@ -208,15 +208,20 @@ def test_send_and_receive():
                 got = tensor(np.zeros_like(all_ranks[me]), kind)
                 dist.recv(got, sender)
                 same(got, all_ranks[sender], f"{kind} from {sender}")
-    # Large enough to fill the buffers of a socket. Paddle 3.3.1 starts no group of a custom device here, so one
-    # of two ranks receives first.
-    all_ranks = messages.next((1 << 19,))
-    got = paddle.zeros((1 << 19,))
-    others = [(me + 1) % size, (me - 1) % size]
-    both = [dist.P2POp(dist.isend, tensor(all_ranks[me]), others[0]), dist.P2POp(dist.irecv, got, others[1])]
-    for task in dist.batch_isend_irecv(both[::-1] if me % 2 else both):
+    check_batch(messages, me, size)
+
+
+def check_batch(messages, me, size):
+    """Large enough to fill the buffers of a socket. Each rank sends to all others before it receives."""
+    others = [(me + i) % size for i in range(1, size)]
+    all_ranks = [messages.next((1 << 18,)) for _ in range(size)]
+    sent = [tensor(all_ranks[to][me]) for to in others]
+    got = [paddle.zeros((1 << 18,)) for _ in others]
+    for task in dist.batch_isend_irecv([dist.P2POp(dist.isend, one, to) for one, to in zip(sent, others)] +
+                                       [dist.P2POp(dist.irecv, one, of) for one, of in zip(got, others)]):
         task.wait()
-    same(got, all_ranks[others[1]], "batch")
+    for one, of in zip(got, others):
+        same(one, all_ranks[me][of], f"batch of {of}")
 
 
 @check(2, short=True)
@@ -328,8 +333,9 @@ def test_data_parallel():
 
 @check(4)
 def test_four_ranks():
-    """4 ranks: all collectives"""
+    """4 ranks: all collectives, batch_isend_irecv"""
     check_all_collectives(11)
+    check_batch(Messages(16), dist.get_rank(), dist.get_world_size())
     test_all_reduce()
 
 

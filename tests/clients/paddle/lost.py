@@ -35,6 +35,8 @@ NAMESPACES = ["paccel0", "paccel1"]
 MANY = 1 << 20
 # Has the number of a rank's child.
 WORKER = "/tmp/paccel-worker"
+# Exists when a send has returned.
+SENT = "/tmp/paccel-sent"
 
 HAS_DRIVER = shutil.which("guestctl") is not None
 CHECKS = []
@@ -164,6 +166,39 @@ def killed_in_a_transfer():
         fails(device_works=False)
     for delay in (0, 0.003, 0.02):
         ranks.run(lambda delay=delay: rank(delay), 2, [0, KILLED])
+    nothing_is_left()
+
+
+@check()
+def ended_after_its_send():
+    """a rank ends when it has sent: the other one receives that"""
+    def rank():
+        if begin():
+            dist.send(addend(), 0)
+            with open(SENT, "w", encoding="utf-8"):
+                return
+        wait_until(lambda: os.path.exists(SENT), lambda: "the send has not returned")
+        got = paddle.zeros([MANY])
+        dist.recv(got, 1)
+        assert (got.numpy() == addend().numpy() * 2).all(), got
+    ranks.run(rank, 2)
+    os.unlink(SENT)
+    nothing_is_left()
+
+
+@check()
+def killed_before_it_receives():
+    """a rank is killed to which another one sends: that raises"""
+    def send():
+        dist.send(addend(), 1)
+        while True:
+            paddle.device.synchronize()
+
+    def rank():
+        if begin() == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        fails(send)
+    ranks.run(rank, 2, [0, KILLED])
     nothing_is_left()
 
 

@@ -185,7 +185,7 @@ static void test_all_to_all(void)
 	with_ranks(run_all_to_all);
 }
 
-/* Both send first: outside of a group that would be a deadlock. */
+/* Both send first. */
 static void run_group(struct rank *rank)
 {
 	size_t me = (size_t)rank->number, other = 1 - me;
@@ -210,6 +210,71 @@ static void run_group(struct rank *rank)
 static void test_group(void)
 {
 	with_ranks(run_group);
+}
+
+static void exchange_halves(struct rank *rank, int message, stream_t stream)
+{
+	size_t other = 1 - (size_t)rank->number;
+
+	put(rank, 0, message, 2 * COUNT);
+	for (int i = 0; i < 2; i++)
+		gives(xccl->send(rank->at[0] + i * COUNT, COUNT, TYPE_INT32, other, rank->comm, stream),
+		      STATUS_SUCCESS);
+	/* What has been sent does not change any more. */
+	put(rank, 0, message + 1, 2 * COUNT);
+	for (int i = 0; i < 2; i++)
+		gives(xccl->receive(rank->at[1 + i], COUNT, TYPE_INT32, other, rank->comm, stream),
+		      STATUS_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		get(rank, 1 + i, COUNT);
+		ok(is_of(rank, message, (int)other, i * COUNT, COUNT));
+	}
+}
+
+static void run_both_send_first(struct rank *rank)
+{
+	exchange_halves(rank, 13, rank->stream);
+	exchange_halves(rank, 15, NULL);
+}
+
+static void test_both_send_first(void)
+{
+	setenv("PADDLE_ACCEL_TIMEOUT", "10", 1);
+	with_ranks(run_both_send_first);
+	unsetenv("PADDLE_ACCEL_TIMEOUT");
+}
+
+/* More than are under way at once. They are received when rank 1 is at its end, or waits for room. */
+#define MESSAGES 70
+
+static pthread_barrier_t sent_some;
+
+static void run_many(struct rank *rank)
+{
+	for (int i = 0; i < MESSAGES; i++) {
+		if (i == MESSAGES / 2)
+			pthread_barrier_wait(&sent_some);
+		if (rank->number) {
+			put(rank, 0, 17 + i, COUNT);
+			gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, 0, rank->comm, rank->stream),
+			      STATUS_SUCCESS);
+		}
+	}
+	for (int i = 0; !rank->number && i < MESSAGES; i++) {
+		gives(xccl->receive(rank->at[1], COUNT, TYPE_INT32, 1, rank->comm, rank->stream),
+		      STATUS_SUCCESS);
+		get(rank, 1, COUNT);
+		ok(is_of(rank, 17 + i, 1, 0, COUNT));
+	}
+}
+
+static void test_many_sends(void)
+{
+	setenv("PADDLE_ACCEL_TIMEOUT", "10", 1);
+	pthread_barrier_init(&sent_some, NULL, 2);
+	with_ranks(run_many);
+	pthread_barrier_destroy(&sent_some);
+	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
 
 /* In turn on two streams, and on none: each takes the result of the one before. */
@@ -415,12 +480,37 @@ static void test_lost_rank(void)
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
 
+/* Rank 1 is at its end: a send may end before that is known, and the communicator fails then. */
+static void run_send_to_lost(struct rank *rank)
+{
+	enum status status;
+
+	if (rank->number)
+		return;
+	put(rank, 0, 90, COUNT);
+	status = xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream);
+	while (!status)
+		status = paddle->synchronize_stream(rank->device, rank->stream);
+	ok(status == STATUS_INTERNAL);
+	refuses(xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream), STATUS_INTERNAL,
+		"has failed before");
+}
+
+static void test_send_to_lost_rank(void)
+{
+	setenv("PADDLE_ACCEL_TIMEOUT", "2", 1);
+	with_ranks(run_send_to_lost);
+	unsetenv("PADDLE_ACCEL_TIMEOUT");
+}
+
 int main(void)
 {
 	log_catch();
 	RUN(test_each);
 	RUN(test_all_to_all);
 	RUN(test_group);
+	RUN(test_both_send_first);
+	RUN(test_many_sends);
 	RUN(test_streams);
 	RUN(test_page_locked_memory);
 	RUN(test_bad_arguments);
@@ -429,5 +519,6 @@ int main(void)
 	RUN(test_bad_pointer);
 	RUN(test_forked_child);
 	RUN(test_lost_rank);
+	RUN(test_send_to_lost_rank);
 	return tap_end();
 }
