@@ -74,27 +74,88 @@ static int ranks_of_device(void)
 	return found;
 }
 
-/* The driver counts the bytes of all processes: one copy at each end, and no byte more. */
-static void two_copies(void)
+/* What the driver has counted for all ranks of the device between two barriers. */
+static struct accel_memory_stats counted(void (*function)(void *data), void *data)
 {
-	size_t size = most > 4000 ? 4000 : most, all = size * (size_t)ranks_of_device();
-	void *out = device_memory(size), *in = device_memory(size);
 	struct accel_memory_stats before, after;
 
-	fill(out, size, seed_of(rank, next_rank(), 11));
 	MPI_Barrier(MPI_COMM_WORLD);
 	ok(!accel_memory_stats_full(device, &before));
 	MPI_Barrier(MPI_COMM_WORLD);
-	exchange(out, in, size, 11);
+	function(data);
 	MPI_Barrier(MPI_COMM_WORLD);
 	ok(!accel_memory_stats_full(device, &after));
 	MPI_Barrier(MPI_COMM_WORLD);
-	ok(after.bytes_d2h - before.bytes_d2h == all);
-	ok(after.bytes_h2d - before.bytes_h2d == all);
-	ok(after.bytes_d2d == before.bytes_d2d);
-	compare(in, size, seed_of(rank_before(), rank, 11));
-	device_free(out, size);
-	device_free(in, size);
+	after.bytes_d2h -= before.bytes_d2h;
+	after.bytes_h2d -= before.bytes_h2d;
+	after.bytes_d2d -= before.bytes_d2d;
+	after.transfers -= before.transfers;
+	return after;
+}
+
+struct message {
+	void *out, *in;
+	size_t size;
+	int number;
+};
+
+static void message_exchange(void *data)
+{
+	const struct message *message = data;
+
+	exchange(message->out, message->in, message->size, message->number);
+}
+
+/* One copy at each end, and no byte more. */
+static void two_copies(void)
+{
+	size_t size = most > 4000 ? 4000 : most, all = size * (size_t)ranks_of_device();
+	struct message message = { device_memory(size), device_memory(size), size, 11 };
+	struct accel_memory_stats grown;
+
+	fill(message.out, size, seed_of(rank, next_rank(), 11));
+	grown = counted(message_exchange, &message);
+	ok(grown.bytes_d2h == all);
+	ok(grown.bytes_h2d == all);
+	ok(grown.bytes_d2d == 0);
+	compare(message.in, size, seed_of(rank_before(), rank, 11));
+	device_free(message.out, size);
+	device_free(message.in, size);
+}
+
+/* The copies of a message, in pieces of half a MiB, by the program. */
+static void copy_in_pieces(void *data)
+{
+	enum { PIECE = 512 << 10 };
+	const struct message *message = data;
+	char *host = host_memory(PIECE);
+
+	for (size_t at = 0; at < message->size; at += PIECE) {
+		size_t size = message->size - at < PIECE ? message->size - at : PIECE;
+
+		ok(!accel_memory_copy_d2h(device, host, (char *)message->out + at, size));
+		ok(!accel_memory_copy_h2d(device, (char *)message->in + at, host, size));
+	}
+	free(host);
+}
+
+/* Each fragment is a transfer of the device. Open MPI's own size is 32 KiB in shared memory. */
+static void few_fragments(void)
+{
+	size_t size = most > 4 << 20 ? 4 << 20 : most;
+	struct message message = { device_memory(size), device_memory(size), size, 12 };
+	struct accel_memory_stats pieces, fragments;
+
+	fill(message.out, size, seed_of(rank, next_rank(), 12));
+	pieces = counted(copy_in_pieces, &message);
+	fragments = counted(message_exchange, &message);
+	compare(message.in, size, seed_of(rank_before(), rank, 12));
+	/* The first fragment of a message is a small one. */
+	if (fragments.transfers > pieces.transfers + 2 * (uint64_t)ranks_of_device())
+		fail("%llu transfers, and in pieces of half a MiB %llu", (unsigned long long)fragments.transfers,
+		     (unsigned long long)pieces.transfers);
+	device_free(message.out, size);
+	device_free(message.in, size);
 }
 
 /* Many at once, in another order than they are received in. */
@@ -319,6 +380,7 @@ const struct check point_to_point[] = {
 	{ "send and receive, device to device", device_to_device },
 	{ "send and receive, host and device", host_and_device },
 	{ "a small message is one copy from the device and one to the device", two_copies },
+	{ "a large message is copied in large pieces", few_fragments },
 	{ "non-blocking messages in any order", non_blocking },
 	{ "a message that arrives before it is received", unexpected },
 	{ "synchronous sends, and sendrecv", synchronous_and_replace },
