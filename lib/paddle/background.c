@@ -1,52 +1,82 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sends outside of groups end in threads: all ranks may send first and receive then, as batch_isend_irecv() does, for
- * which Paddle starts no group on custom devices. What is sent has been copied to staging memory. The next call on the
- * device returns the error of a send, and its communicator is of no use then, as after any job. destroy_comm and
- * finalize, which Paddle calls at its end, wait for sends.
+ * which Paddle starts no group on custom devices. What is sent has been copied to staging memory.
+ *
+ * The sends to a rank are waited for in their order, so that the limit of each begins when the one before has been
+ * received. The next call on the device returns the error of a send, and its communicator is of no use then, as after
+ * any job. destroy_comm and finalize wait for sends.
  */
 #include "private.h"
 
 #include <pthread.h>
 #include <signal.h>
 
-/* Of sends under way, besides a single one of any size. Further ones end before their call returns. */
+/* Of sends under way in this process, besides a single one of any size. Further ones wait until others have ended. */
 #define MOST_SENDS 64
 #define MOST_BYTES (256ul << 20)
 
+/* No other lock is taken under it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned int sends; /* under the lock */
-static size_t bytes; /* of them; under the lock */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static unsigned int sends;
+static size_t bytes;
 
-static bool take_room(size_t size)
+void background_forget(void)
 {
-	bool has_room;
-
-	pthread_mutex_lock(&lock);
-	has_room = !sends || (sends < MOST_SENDS && bytes + size <= MOST_BYTES);
-	if (has_room) {
-		sends++;
-		bytes += size;
-	}
-	pthread_mutex_unlock(&lock);
-	return has_room;
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	sends = 0;
+	bytes = 0;
 }
 
-static void give_room(size_t size)
+static struct messages *messages_of(const struct job *job)
+{
+	return &job->ops[0].comm->with[job->ops[0].peer];
+}
+
+/* Ends: each send under way ends within its limit. */
+static void enqueue(struct job *job)
+{
+	size_t size = job->ops[0].size;
+
+	pthread_mutex_lock(&lock);
+	while (sends && (sends == MOST_SENDS || bytes + size > MOST_BYTES))
+		pthread_cond_wait(&changed, &lock);
+	sends++;
+	bytes += size;
+	job->in_background = true;
+	job->place = messages_of(job)->begun++;
+	pthread_mutex_unlock(&lock);
+}
+
+static void wait_for_turn(const struct job *job)
+{
+	pthread_mutex_lock(&lock);
+	while (messages_of(job)->ended != job->place)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+static void dequeue(struct job *job)
 {
 	pthread_mutex_lock(&lock);
 	sends--;
-	bytes -= size;
+	bytes -= job->ops[0].size;
+	messages_of(job)->ended++;
+	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 }
 
 static void *finish(void *data)
 {
 	struct job *job = data;
-	size_t size = job->ops[0].size;
+	int err;
 
-	job_finish(job, 0);
-	give_room(size);
+	wait_for_turn(job);
+	err = job_finish(job);
+	dequeue(job);
+	job_end(job, err);
 	return NULL;
 }
 
@@ -66,14 +96,9 @@ static bool start_thread(struct job *job)
 	return !err;
 }
 
-bool background_finish(struct job *job)
+void background_finish(struct job *job)
 {
-	size_t size = job->ops[0].size;
-
-	if (!take_room(size))
-		return false;
-	if (start_thread(job))
-		return true;
-	give_room(size);
-	return false;
+	enqueue(job);
+	if (!start_thread(job))
+		finish(job);
 }

@@ -41,6 +41,7 @@ static void after_fork_in_child(void)
 		devices[i].pending = 0;
 	in_child = true;
 	idle = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	background_forget();
 	plugin_unlock();
 }
 

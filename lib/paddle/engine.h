@@ -4,8 +4,8 @@
  * An engine knows host memory only: the plugin copies between it and the device. Valid in C and C++.
  *
  * All functions may be called from any thread. Calls on one communicator do not overlap, except for
- * abort() and the wait() for a send. A function that returns int returns 0 or a negative errno, and keeps a
- * sentence for error(), which is the calling thread's.
+ * abort(), and the wait() for a send, of which several may be under way. A function that returns int
+ * returns 0 or a negative errno, and keeps a sentence for error(), which is the calling thread's.
  */
 #ifndef PADDLE_ACCEL_ENGINE_H
 #define PADDLE_ACCEL_ENGINE_H
@@ -63,8 +63,9 @@ struct engine {
 	/* Returns when all ranks have called it. The limit is that of every wait of the communicator. */
 	int (*create)(const unsigned char id[ENGINE_ID_SIZE], int rank, int size,
 		      unsigned int limit_ms, struct engine_comm **comm);
-	/* Closes the connections: waits of the others fail, and later ones of this rank. One in progress here may
-	 * run to its limit.
+	/*
+	 * Closes the connections: waits of the others fail, also wait() in another thread here, and later ones. An
+	 * operation of all ranks that is in progress here may run to its limit.
 	 */
 	void (*abort)(struct engine_comm *comm);
 	/* No call on the communicator is under way. */

@@ -308,10 +308,13 @@ static int finish_messages(struct device *device, struct job *job)
 	return err;
 }
 
-static void give_up(struct job *job, int err)
+/* True if this is the first error of a communicator. */
+static bool give_up(struct job *job, int err)
 {
+	bool is_first = false;
+
 	for (size_t i = 0; i < job->count; i++)
-		comm_break(job->ops[i].comm, err);
+		is_first |= comm_break(job->ops[i].comm, err);
 	for (size_t i = 0; i < job->count; i++) {
 		struct op *op = &job->ops[i];
 
@@ -319,6 +322,7 @@ static void give_up(struct job *job, int err)
 			op->comm->engine->wait(op->request);
 		op->request = NULL;
 	}
+	return is_first;
 }
 
 /* libaccel says of a timeout that it was the device's. */
@@ -347,23 +351,27 @@ static int begin(struct device *device, struct job *job, int err)
 	return err ? err : start_messages(device, job);
 }
 
-void job_finish(struct job *job, int err)
+int job_finish(struct job *job)
+{
+	int err = run_collectives(job->entered, job);
+
+	return err ? err : finish_messages(job->entered, job);
+}
+
+void job_end(struct job *job, int err)
 {
 	struct device *device = job->entered;
+	const char *name = names[job->ops[0].kind];
 
-	if (!err)
-		err = run_collectives(device, job);
-	if (!err)
-		err = finish_messages(device, job);
-	if (err) {
-		device_fail(device, names[job->ops[0].kind], device_error(err));
-		give_up(job, err);
-	}
+	if (err && job->in_background)
+		comm_fail_later(job->ops[0].comm, device, name, device_error(err));
+	else if (err && give_up(job, err))
+		device_fail(device, name, device_error(err));
 	for (size_t i = 0; i < job->count; i++) {
 		staging_put(device, &job->ops[i].in);
 		staging_put(device, &job->ops[i].out);
 	}
-	plugin_trace("accel:%d job of %zu, %s", job->device, job->count, names[job->ops[0].kind]);
+	plugin_trace("accel:%d job of %zu, %s", job->device, job->count, name);
 	plugin_leave();
 	for (size_t i = 0; i < job->count; i++)
 		comm_done(job->ops[i].comm);
@@ -379,6 +387,11 @@ static void cancel(struct job *job)
 	job_free(job);
 }
 
+static bool is_lone_send(const struct job *job)
+{
+	return job->count == 1 && job->ops[0].kind == OP_SEND && job->ops[0].request;
+}
+
 void job_run(struct job *job, int err)
 {
 	struct place place = { job->device };
@@ -389,6 +402,8 @@ void job_run(struct job *job, int err)
 		return;
 	}
 	err = begin(job->entered, job, err);
-	if (err || job->count > 1 || job->ops[0].kind != OP_SEND || !background_finish(job))
-		job_finish(job, err);
+	if (!err && is_lone_send(job))
+		background_finish(job);
+	else
+		job_end(job, err ? err : job_finish(job));
 }

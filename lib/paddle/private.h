@@ -199,6 +199,15 @@ struct job {
 	struct device *entered; /* while it runs */
 	size_t count;
 	struct op *ops;
+	bool in_background;
+	uint32_t place; /* then: among the sends to the same rank */
+};
+
+/* Messages of a communicator with one of its ranks. */
+struct messages {
+	uint32_t sent, received;
+	/* Of the sends in the background; under the lock of background.c. */
+	uint32_t begun, ended;
 };
 
 struct comm {
@@ -207,7 +216,7 @@ struct comm {
 	int rank, size;
 	char name[64];
 	uint32_t next; /* the number of the next collective */
-	uint32_t *sent, *received; /* to and from each rank */
+	struct messages *with; /* each rank */
 	unsigned int jobs; /* that have not ended; under the lock of xccl.c */
 	int failed; /* the first error; atomic */
 	/* Without a lock: only one thread at a time calls functions of a communicator. */
@@ -218,19 +227,30 @@ struct comm {
 
 /* Runs it now, and frees it. err: the work before it has failed. */
 void job_run(struct job *job, int err);
-/* What is left of one whose messages have been started, or could not be: err. Frees it. */
-void job_finish(struct job *job, int err);
+/* The rest of one whose messages have been started, in this order. job_end() frees it. */
+int job_finish(struct job *job);
+void job_end(struct job *job, int err);
 void job_free(struct job *job);
 
 /* ---- background.c ---- */
 
-/* Finishes the job of a send in a thread. False: there is no room, and it is still the caller's. */
-bool background_finish(struct job *job);
+/* Finishes and ends the job of a send in a thread. Waits while too many are under way. */
+void background_finish(struct job *job);
+/* In a child of fork(): the threads stayed with the parent. */
+void background_forget(void);
 
 /* ---- xccl.c ---- */
 
-/* The first error of a communicator stays. Its connections are closed: the other ranks do not wait until the limit. */
-void comm_break(struct comm *comm, int err);
+/*
+ * The first error of a communicator stays; false: it has failed before. Its connections are closed: the other ranks do
+ * not wait until the limit.
+ */
+bool comm_break(struct comm *comm, int err);
+/*
+ * The first error is that of the next call on the device, too. The connections stay: another operation of the
+ * communicator may be waiting for a rank that is alive.
+ */
+void comm_fail_later(struct comm *comm, struct device *device, const char *call, int err);
 void comm_done(struct comm *comm);
 void collective_functions(struct collective_interface *slots);
 

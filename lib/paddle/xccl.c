@@ -54,13 +54,29 @@ static int check_reduction(enum type type, enum reduction op)
 
 /* ---- Communicators ---- */
 
-void comm_break(struct comm *comm, int err)
+static bool comm_fail(struct comm *comm, int err)
 {
 	int none = 0;
 
-	__atomic_compare_exchange_n(&comm->failed, &none, err, false, __ATOMIC_RELAXED,
-				    __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&comm->failed, &none, err, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
+}
+
+bool comm_break(struct comm *comm, int err)
+{
+	bool is_first = comm_fail(comm, err);
+
 	comm->engine->abort(comm->connected);
+	return is_first;
+}
+
+/* Under the lock, so that job_error() sees both errors or none, and no call returns the second one. */
+void comm_fail_later(struct comm *comm, struct device *device, const char *call, int err)
+{
+	pthread_mutex_lock(&lock);
+	if (comm_fail(comm, err))
+		device_fail(device, call, err);
+	pthread_mutex_unlock(&lock);
 }
 
 /* Of operations that have a tag and do not run. */
@@ -146,8 +162,7 @@ static void comm_free(struct comm *comm)
 {
 	if (comm->done)
 		accel_event_destroy(comm->done);
-	free(comm->sent);
-	free(comm->received);
+	free(comm->with);
 	free(comm);
 }
 
@@ -160,9 +175,8 @@ static struct comm *comm_new(size_t ranks, size_t rank)
 		return NULL;
 	comm->rank = (int)rank;
 	comm->size = (int)ranks;
-	comm->sent = calloc(ranks, sizeof(*comm->sent));
-	comm->received = calloc(ranks, sizeof(*comm->received));
-	if (comm->sent && comm->received) {
+	comm->with = calloc(ranks, sizeof(*comm->with));
+	if (comm->with) {
 		snprintf(comm->name, sizeof(comm->name), "xccl-%u (rank %d of %d)",
 			 __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED), comm->rank, comm->size);
 		return comm;
@@ -319,7 +333,7 @@ static int submit_behind(struct device *device, struct job *job, stream_t stream
 }
 
 /* A NULL stream has no work before it: the job runs now. */
-static int submit_now(struct device *device, struct job *job)
+static void run_now(struct device *device, struct job *job)
 {
 	int err = 0;
 
@@ -328,14 +342,16 @@ static int submit_now(struct device *device, struct job *job)
 	for (size_t i = 0; i < job->count; i++)
 		comm_begin(job->ops[i].comm);
 	job_run(job, err);
-	return device_pending(device);
 }
 
 /* Takes the job. */
 static int submit(struct device *device, struct job *job, stream_t stream)
 {
 	job->device = device->id;
-	return stream ? submit_behind(device, job, stream) : submit_now(device, job);
+	if (stream)
+		return submit_behind(device, job, stream);
+	run_now(device, job);
+	return 0;
 }
 
 /* ---- Groups ---- */
@@ -420,15 +436,19 @@ static struct device *enter_device_of(const struct op *op)
 }
 
 /*
- * The error of a job that was submitted. Another thread may have taken that of the device, which is returned once;
- * that of the communicator stays. It is final: submit() returns when the job has ended.
+ * The error of a job that was submitted, which has ended, or of another one of its communicators. That of the device
+ * is the same one. An error of a communicator that is not the job's stays for another call: this job has succeeded.
  */
-static int job_error(const struct op *ops, size_t count)
+static int job_error(struct device *device, const struct op *ops, size_t count)
 {
 	int err = 0;
 
+	pthread_mutex_lock(&lock);
 	for (size_t i = 0; !err && i < count; i++)
 		err = __atomic_load_n(&ops[i].comm->failed, __ATOMIC_RELAXED);
+	if (err)
+		device_pending(device);
+	pthread_mutex_unlock(&lock);
 	return err ? plugin_fail(err, "the collective failed: %s", accel_strerror(err)) : 0;
 }
 
@@ -445,9 +465,7 @@ static int run_op(const struct op *op, stream_t stream)
 	job = job_of(op, 1);
 	err = job ? submit(device, job, stream) : break_comms(op, 1, -ENOMEM);
 	if (!err)
-		err = device_pending(device);
-	if (!err)
-		err = job_error(op, 1);
+		err = job_error(device, op, 1);
 	plugin_leave();
 	return err;
 }
@@ -507,9 +525,7 @@ static int run_group(const struct op *ops, const stream_t *streams, size_t count
 	if (!err)
 		err = release_streams(first, streams, count);
 	if (!err)
-		err = device_pending(device);
-	if (!err)
-		err = job_error(ops, count);
+		err = job_error(device, ops, count);
 	plugin_leave();
 	return err;
 }
@@ -677,15 +693,16 @@ static enum status reduce_scatter(void *send, void *receive, size_t count, enum 
 					      stream));
 }
 
-static int message(struct op op, uint32_t *numbers, stream_t stream)
+static int message(struct op op, stream_t stream)
 {
+	struct messages *with = &op.comm->with[op.peer];
 	int err = size_of(op.type, op.count, &op.size);
 
 	if (err || !op.size)
 		return err;
 	if (!group.depth && op.peer == op.comm->rank)
 		return plugin_fail(-EINVAL, "a message of a rank to itself needs a group that sends and receives it");
-	op.tag = message_tag(&numbers[op.peer], op.size);
+	op.tag = message_tag(op.kind == OP_SEND ? &with->sent : &with->received, op.size);
 	return run_or_defer(&op, stream);
 }
 
@@ -698,7 +715,7 @@ static enum status send(void *data, size_t count, enum type type, size_t to, str
 
 	if (!err)
 		err = check_rank(comm, to);
-	return op_status(__func__, err ? err : message(op, comm->sent, stream));
+	return op_status(__func__, err ? err : message(op, stream));
 }
 
 static enum status receive(void *data, size_t count, enum type type, size_t from,
@@ -710,7 +727,7 @@ static enum status receive(void *data, size_t count, enum type type, size_t from
 
 	if (!err)
 		err = check_rank(comm, from);
-	return op_status(__func__, err ? err : message(op, comm->received, stream));
+	return op_status(__func__, err ? err : message(op, stream));
 }
 
 /* What Paddle gives to all_to_all. */

@@ -227,6 +227,8 @@ template <typename Function> int guarded(Function function)
 struct engine_comm {
 	std::shared_ptr<mesh> context;
 	std::atomic<bool> is_aborted{ false };
+	std::mutex lock; // of the list
+	std::list<gloo::transport::UnboundBuffer *> waited_for;
 };
 
 namespace
@@ -358,6 +360,12 @@ void abort_comm(engine_comm *comm)
 	comm->is_aborted = true;
 	if (comm->context->size > 1)
 		comm->context->closeConnections();
+	// gloo does not wake them when the connections are closed from here.
+	std::lock_guard<std::mutex> guard(comm->lock);
+	for (auto *one : comm->waited_for) {
+		one->abortWaitSend();
+		one->abortWaitRecv();
+	}
 }
 
 void destroy(engine_comm *comm)
@@ -540,19 +548,40 @@ int receive(engine_comm *comm, uint64_t tag, void *data, size_t size, int from, 
 	return start(comm, tag, data, size, from, false, request);
 }
 
-// Connections that are closed move nothing more: there is nothing to wait for.
+// While it exists, abort_comm() ends a wait for the buffer. Connections that are closed move nothing more: there is
+// nothing to wait for.
+class wait_scope {
+    public:
+	explicit wait_scope(engine_request *request) : comm(request->comm)
+	{
+		std::lock_guard<std::mutex> guard(comm->lock);
+
+		check(comm);
+		place = comm->waited_for.insert(comm->waited_for.end(), request->buffer.get());
+	}
+
+	~wait_scope()
+	{
+		std::lock_guard<std::mutex> guard(comm->lock);
+
+		comm->waited_for.erase(place);
+	}
+
+    private:
+	engine_comm *comm;
+	std::list<gloo::transport::UnboundBuffer *>::iterator place;
+};
+
 int wait(engine_request *request)
 {
 	std::unique_ptr<engine_request> owned(request);
 
 	return guarded([&] {
 		auto limit = request->comm->context->getTimeout();
+		wait_scope scope(request);
 
-		check(request->comm);
-		if (request->is_send)
-			request->buffer->waitSend(limit);
-		else
-			request->buffer->waitRecv(limit);
+		if (!(request->is_send ? request->buffer->waitSend(limit) : request->buffer->waitRecv(limit)))
+			check(request->comm);
 	});
 }
 

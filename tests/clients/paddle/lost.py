@@ -6,9 +6,11 @@ never a wrong result. Run by tests/clients/paddle/guest with two devices.
 lost.py [WORD...]    only checks whose names contain one of the words
 """
 
+import atexit
 import json
 import glob
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -169,36 +171,54 @@ def killed_in_a_transfer():
     nothing_is_left()
 
 
+def say_sent():
+    with open(SENT, "w", encoding="utf-8"):
+        pass
+
+
+def wait_for_sent():
+    wait_until(lambda: os.path.exists(SENT), lambda: "the send has not returned")
+
+
 @check()
 def ended_after_its_send():
     """a rank ends when it has sent: the other one receives that"""
     def rank():
         if begin():
             dist.send(addend(), 0)
-            with open(SENT, "w", encoding="utf-8"):
-                return
-        wait_until(lambda: os.path.exists(SENT), lambda: "the send has not returned")
+            atexit.register(say_sent)
+            return
+        wait_for_sent()
+        # What the other one does after its interpreter's end cannot be seen, and takes less.
+        time.sleep(3)
         got = paddle.zeros([MANY])
         dist.recv(got, 1)
         assert (got.numpy() == addend().numpy() * 2).all(), got
-    ranks.run(rank, 2)
-    os.unlink(SENT)
+    try:
+        ranks.run(rank, 2)
+    finally:
+        pathlib.Path(SENT).unlink(missing_ok=True)
     nothing_is_left()
 
 
 @check()
 def killed_before_it_receives():
-    """a rank is killed to which another one sends: that raises"""
-    def send():
-        dist.send(addend(), 1)
-        while True:
-            paddle.device.synchronize()
-
+    """a rank is killed that has not received: the one that has sent raises"""
     def rank():
         if begin() == 1:
+            wait_for_sent()
             os.kill(os.getpid(), signal.SIGKILL)
-        fails(send)
-    ranks.run(rank, 2, [0, KILLED])
+        dist.send(addend(), 1)
+        say_sent()
+        fails(wait)
+
+    def wait():
+        while True:
+            paddle.device.synchronize()
+    try:
+        ranks.run(rank, 2, [0, KILLED])
+    finally:
+        pathlib.Path(SENT).unlink(missing_ok=True)
     nothing_is_left()
 
 

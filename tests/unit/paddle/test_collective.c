@@ -61,7 +61,7 @@ static int is_sum(const struct rank *rank, int message, int from, int count)
 	return 1;
 }
 
-static pthread_barrier_t both_connected;
+static pthread_barrier_t both_ready;
 
 static void *rank_thread(void *data)
 {
@@ -70,7 +70,7 @@ static void *rank_thread(void *data)
 	gives(paddle->set_device(rank->device), STATUS_SUCCESS);
 	gives(xccl->comm_init_rank(2, rank->id, (size_t)rank->number, &rank->comm), STATUS_SUCCESS);
 	/* A rank that closes its connections fails the other one, if that still connects. */
-	pthread_barrier_wait(&both_connected);
+	pthread_barrier_wait(&both_ready);
 	if (!rank->comm)
 		return NULL;
 	rank->stream = stream_of(rank->device);
@@ -92,7 +92,7 @@ static void with_ranks(void (*function)(struct rank *rank))
 	pthread_t threads[2];
 
 	begin_with(2);
-	pthread_barrier_init(&both_connected, NULL, 2);
+	pthread_barrier_init(&both_ready, NULL, 2);
 	gives(xccl->get_unique_id_size(&id.size), STATUS_SUCCESS);
 	id.data = calloc(1, id.size);
 	gives(xccl->get_unique_id(&id), STATUS_SUCCESS);
@@ -103,7 +103,7 @@ static void with_ranks(void (*function)(struct rank *rank))
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	free(id.data);
-	pthread_barrier_destroy(&both_connected);
+	pthread_barrier_destroy(&both_ready);
 	end();
 }
 
@@ -222,6 +222,7 @@ static void exchange_halves(struct rank *rank, int message, stream_t stream)
 		      STATUS_SUCCESS);
 	/* What has been sent does not change any more. */
 	put(rank, 0, message + 1, 2 * COUNT);
+	pthread_barrier_wait(&both_ready);
 	for (int i = 0; i < 2; i++)
 		gives(xccl->receive(rank->at[1 + i], COUNT, TYPE_INT32, other, rank->comm, stream),
 		      STATUS_SUCCESS);
@@ -244,23 +245,32 @@ static void test_both_send_first(void)
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
 
-/* More than are under way at once. They are received when rank 1 is at its end, or waits for room. */
+/* As many as are under way at once, and more, twice: there is room again when they have been received. */
+#define MOST_SENDS 64
 #define MESSAGES 70
 
-static pthread_barrier_t sent_some;
+static unsigned int sent;
 
-static void run_many(struct rank *rank)
+static void send_many(struct rank *rank)
 {
 	for (int i = 0; i < MESSAGES; i++) {
-		if (i == MESSAGES / 2)
-			pthread_barrier_wait(&sent_some);
-		if (rank->number) {
-			put(rank, 0, 17 + i, COUNT);
-			gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, 0, rank->comm, rank->stream),
-			      STATUS_SUCCESS);
-		}
+		if (i == MOST_SENDS)
+			pthread_barrier_wait(&both_ready);
+		put(rank, 0, 17 + i, COUNT);
+		gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, 0, rank->comm, rank->stream), STATUS_SUCCESS);
+		__atomic_fetch_add(&sent, 1, __ATOMIC_SEQ_CST);
 	}
-	for (int i = 0; !rank->number && i < MESSAGES; i++) {
+}
+
+static void receive_many(struct rank *rank)
+{
+	pthread_barrier_wait(&both_ready);
+	/* The next one does not return. */
+	for (int i = 0; i < 100; i++) {
+		ok(__atomic_load_n(&sent, __ATOMIC_SEQ_CST) == MOST_SENDS);
+		usleep(1000);
+	}
+	for (int i = 0; i < MESSAGES; i++) {
 		gives(xccl->receive(rank->at[1], COUNT, TYPE_INT32, 1, rank->comm, rank->stream),
 		      STATUS_SUCCESS);
 		get(rank, 1, COUNT);
@@ -268,12 +278,49 @@ static void run_many(struct rank *rank)
 	}
 }
 
+static void run_many(struct rank *rank)
+{
+	for (int i = 0; i < 2; i++) {
+		if (rank->number)
+			send_many(rank);
+		else
+			receive_many(rank);
+		pthread_barrier_wait(&both_ready);
+		sent = 0;
+		pthread_barrier_wait(&both_ready);
+	}
+}
+
 static void test_many_sends(void)
 {
-	setenv("PADDLE_ACCEL_TIMEOUT", "10", 1);
-	pthread_barrier_init(&sent_some, NULL, 2);
+	setenv("PADDLE_ACCEL_TIMEOUT", "30", 1);
 	with_ranks(run_many);
-	pthread_barrier_destroy(&sent_some);
+	unsetenv("PADDLE_ACCEL_TIMEOUT");
+}
+
+/* The limit is that of each message, not of all: the third one is received after 6 s. */
+static void run_slow_receiver(struct rank *rank)
+{
+	for (int i = 0; i < 3; i++) {
+		put(rank, 0, 91 + i, COUNT);
+		if (rank->number) {
+			gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, 0, rank->comm, rank->stream),
+			      STATUS_SUCCESS);
+			continue;
+		}
+		if (i)
+			sleep(3);
+		gives(xccl->receive(rank->at[1], COUNT, TYPE_INT32, 1, rank->comm, rank->stream),
+		      STATUS_SUCCESS);
+		get(rank, 1, COUNT);
+		ok(is_of(rank, 91 + i, 1, 0, COUNT));
+	}
+}
+
+static void test_slow_receiver(void)
+{
+	setenv("PADDLE_ACCEL_TIMEOUT", "5", 1);
+	with_ranks(run_slow_receiver);
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
 
@@ -409,13 +456,15 @@ static void test_bad_ids(void)
 	end();
 }
 
-/* Rank 0 passes a pointer that is not of a device: rank 1 does not wait for the limit. */
+/* Rank 0 passes a pointer that is not of a device: neither rank waits for the limit, nor does what rank 0 sends. */
 static void run_bad_pointer(struct rank *rank)
 {
 	static int32_t host[COUNT];
 	time_t begin = time(NULL);
 
 	put(rank, 0, 12, COUNT);
+	if (!rank->number)
+		gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream), STATUS_SUCCESS);
 	ok(xccl->all_reduce(rank->number ? rank->at[0] : host, rank->at[1], COUNT, TYPE_INT32, REDUCE_SUM,
 			    rank->comm, rank->stream) != STATUS_SUCCESS);
 	ok(time(NULL) - begin < 15);
@@ -426,8 +475,11 @@ static void run_bad_pointer(struct rank *rank)
 
 static void test_bad_pointer(void)
 {
+	time_t begin = time(NULL);
+
 	setenv("PADDLE_ACCEL_TIMEOUT", "30", 1);
 	with_ranks(run_bad_pointer);
+	ok(time(NULL) - begin < 15);
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
 
@@ -480,25 +532,29 @@ static void test_lost_rank(void)
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
 
-/* Rank 1 is at its end: a send may end before that is known, and the communicator fails then. */
+/* Rank 1 ends when the send has returned: a later call returns the error, once. */
 static void run_send_to_lost(struct rank *rank)
 {
-	enum status status;
+	time_t end = time(NULL) + 30;
+	enum status status = STATUS_SUCCESS;
 
+	put(rank, 0, 90, COUNT);
+	if (!rank->number)
+		gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream), STATUS_SUCCESS);
+	pthread_barrier_wait(&both_ready);
 	if (rank->number)
 		return;
-	put(rank, 0, 90, COUNT);
-	status = xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream);
-	while (!status)
+	while (!status && time(NULL) < end)
 		status = paddle->synchronize_stream(rank->device, rank->stream);
 	ok(status == STATUS_INTERNAL);
+	gives(paddle->synchronize_stream(rank->device, rank->stream), STATUS_SUCCESS);
 	refuses(xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream), STATUS_INTERNAL,
 		"has failed before");
 }
 
 static void test_send_to_lost_rank(void)
 {
-	setenv("PADDLE_ACCEL_TIMEOUT", "2", 1);
+	setenv("PADDLE_ACCEL_TIMEOUT", "60", 1);
 	with_ranks(run_send_to_lost);
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
@@ -511,6 +567,7 @@ int main(void)
 	RUN(test_group);
 	RUN(test_both_send_first);
 	RUN(test_many_sends);
+	RUN(test_slow_receiver);
 	RUN(test_streams);
 	RUN(test_page_locked_memory);
 	RUN(test_bad_arguments);
