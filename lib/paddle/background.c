@@ -4,8 +4,7 @@
  * which Paddle starts no group on custom devices. What is sent has been copied to staging memory.
  *
  * The sends to a rank are waited for in their order, so that the limit of each begins when the one before has been
- * received. The next call on the device returns the error of a send, and its communicator is of no use then, as after
- * any job. destroy_comm and finalize wait for sends.
+ * received. A send that fails leaves its communicator failed, as any job. destroy_comm and finalize wait for sends.
  */
 #include "private.h"
 
@@ -22,20 +21,11 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned int sends;
 static size_t bytes;
 
-void background_forget(void)
-{
-	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-	sends = 0;
-	bytes = 0;
-}
-
 static struct messages *messages_of(const struct job *job)
 {
 	return &job->ops[0].comm->with[job->ops[0].peer];
 }
 
-/* Ends: each send under way ends within its limit. */
 static void enqueue(struct job *job)
 {
 	size_t size = job->ops[0].size;
@@ -45,7 +35,6 @@ static void enqueue(struct job *job)
 		pthread_cond_wait(&changed, &lock);
 	sends++;
 	bytes += size;
-	job->in_background = true;
 	job->place = messages_of(job)->begun++;
 	pthread_mutex_unlock(&lock);
 }
@@ -75,8 +64,11 @@ static void *finish(void *data)
 
 	wait_for_turn(job);
 	err = job_finish(job);
+	/* The connections stay: another operation of the communicator may be waiting for a rank that is alive. */
+	if (err)
+		job_fail(job, err);
 	dequeue(job);
-	job_end(job, err);
+	job_end(job);
 	return NULL;
 }
 

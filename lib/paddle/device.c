@@ -41,7 +41,6 @@ static void after_fork_in_child(void)
 		devices[i].pending = 0;
 	in_child = true;
 	idle = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-	background_forget();
 	plugin_unlock();
 }
 
@@ -164,18 +163,31 @@ enum status plugin_done(const char *call, const struct device *device, int err,
 	return status;
 }
 
+uint64_t device_keep(struct device *device, int err)
+{
+	static uint32_t number;
+	uint64_t none = 0, kept = (uint64_t)__atomic_fetch_add(&number, 1, __ATOMIC_RELAXED) << 32 | (uint32_t)-err;
+
+	return __atomic_compare_exchange_n(&device->pending, &none, kept, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED) ? kept : 0;
+}
+
+void device_forget(struct device *device, uint64_t kept)
+{
+	if (kept)
+		__atomic_compare_exchange_n(&device->pending, &kept, 0, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+}
+
 void device_fail(struct device *device, const char *call, int err)
 {
-	int none = 0;
-
 	plugin_complain(call, err);
-	__atomic_compare_exchange_n(&device->pending, &none, err, false, __ATOMIC_RELAXED,
-				    __ATOMIC_RELAXED);
+	device_keep(device, err);
 }
 
 int device_pending(struct device *device)
 {
-	int err = __atomic_exchange_n(&device->pending, 0, __ATOMIC_RELAXED);
+	int err = -(int)(uint32_t)__atomic_exchange_n(&device->pending, 0, __ATOMIC_RELAXED);
 
 	return err ? plugin_fail(err, "work before it failed: %s", accel_strerror(err)) : 0;
 }

@@ -308,13 +308,10 @@ static int finish_messages(struct device *device, struct job *job)
 	return err;
 }
 
-/* True if this is the first error of a communicator. */
-static bool give_up(struct job *job, int err)
+static void give_up(struct job *job, int err)
 {
-	bool is_first = false;
-
 	for (size_t i = 0; i < job->count; i++)
-		is_first |= comm_break(job->ops[i].comm, err);
+		comm_break(job->ops[i].comm, err);
 	for (size_t i = 0; i < job->count; i++) {
 		struct op *op = &job->ops[i];
 
@@ -322,7 +319,6 @@ static bool give_up(struct job *job, int err)
 			op->comm->engine->wait(op->request);
 		op->request = NULL;
 	}
-	return is_first;
 }
 
 /* libaccel says of a timeout that it was the device's. */
@@ -334,8 +330,8 @@ static int device_error(int err)
 static int check_comms(const struct job *job)
 {
 	for (size_t i = 0; i < job->count; i++) {
-		const struct comm *comm = job->ops[i].comm;
-		int err = __atomic_load_n(&comm->failed, __ATOMIC_RELAXED);
+		struct comm *comm = job->ops[i].comm;
+		int err = comm_error(comm);
 
 		if (err)
 			return plugin_fail(err, "communicator %s has failed before", comm->name);
@@ -358,20 +354,23 @@ int job_finish(struct job *job)
 	return err ? err : finish_messages(job->entered, job);
 }
 
-void job_end(struct job *job, int err)
+void job_fail(struct job *job, int err)
+{
+	err = device_error(err);
+	plugin_complain(names[job->ops[0].kind], err);
+	for (size_t i = 0; i < job->count; i++)
+		comm_fail(job->ops[i].comm, job->entered, err);
+}
+
+void job_end(struct job *job)
 {
 	struct device *device = job->entered;
-	const char *name = names[job->ops[0].kind];
 
-	if (err && job->in_background)
-		comm_fail_later(job->ops[0].comm, device, name, device_error(err));
-	else if (err && give_up(job, err))
-		device_fail(device, name, device_error(err));
 	for (size_t i = 0; i < job->count; i++) {
 		staging_put(device, &job->ops[i].in);
 		staging_put(device, &job->ops[i].out);
 	}
-	plugin_trace("accel:%d job of %zu, %s", job->device, job->count, name);
+	plugin_trace("accel:%d job of %zu, %s", job->device, job->count, names[job->ops[0].kind]);
 	plugin_leave();
 	for (size_t i = 0; i < job->count; i++)
 		comm_done(job->ops[i].comm);
@@ -402,8 +401,15 @@ void job_run(struct job *job, int err)
 		return;
 	}
 	err = begin(job->entered, job, err);
-	if (!err && is_lone_send(job))
+	if (!err && is_lone_send(job)) {
 		background_finish(job);
-	else
-		job_end(job, err ? err : job_finish(job));
+		return;
+	}
+	if (!err)
+		err = job_finish(job);
+	if (err) {
+		job_fail(job, err);
+		give_up(job, err);
+	}
+	job_end(job);
 }

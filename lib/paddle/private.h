@@ -51,7 +51,7 @@ struct device {
 	int id; /* Paddle's */
 	size_t min_chunk;
 	size_t total; /* bytes of memory */
-	int pending; /* a failure that could not be told yet */
+	uint64_t pending; /* a failure that could not be told yet: its number, and its errno in the low 32 bits */
 	struct accel_stream *null_stream; /* for events: made when it is needed */
 	struct accel_stream **streams; /* Paddle's; NULL: a free place; under the lock */
 	size_t stream_count;
@@ -80,9 +80,12 @@ void plugin_leave(void);
 enum status plugin_done(const char *call, const struct device *device, int err,
 			const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Kernels return nothing: what they fail with, the next call on the device is told. */
+/* Kernels return nothing: what they fail with, the next synchronize, copy or fill is told. */
 void device_fail(struct device *device, const char *call, int err);
 int device_pending(struct device *device);
+/* The same without a message. What it returns is for device_forget(), when another call returns the error; 0: nothing. */
+uint64_t device_keep(struct device *device, int err);
+void device_forget(struct device *device, uint64_t kept);
 
 /* ---- profile.c: traces of Paddle's profiler ---- */
 
@@ -199,8 +202,7 @@ struct job {
 	struct device *entered; /* while it runs */
 	size_t count;
 	struct op *ops;
-	bool in_background;
-	uint32_t place; /* then: among the sends to the same rank */
+	uint32_t place; /* in the background: among the sends to the same rank */
 };
 
 /* Messages of a communicator with one of its ranks. */
@@ -217,8 +219,10 @@ struct comm {
 	char name[64];
 	uint32_t next; /* the number of the next collective */
 	struct messages *with; /* each rank */
-	unsigned int jobs; /* that have not ended; under the lock of xccl.c */
-	int failed; /* the first error; atomic */
+	/* Under the lock of xccl.c. */
+	unsigned int jobs; /* that have not ended */
+	int failed; /* the first error */
+	uint64_t kept; /* its device_keep() */
 	/* Without a lock: only one thread at a time calls functions of a communicator. */
 	struct accel_event *done; /* the last job */
 	struct accel_stream *stream; /* where it is */
@@ -229,28 +233,26 @@ struct comm {
 void job_run(struct job *job, int err);
 /* The rest of one whose messages have been started, in this order. job_end() frees it. */
 int job_finish(struct job *job);
-void job_end(struct job *job, int err);
+void job_fail(struct job *job, int err);
+void job_end(struct job *job);
 void job_free(struct job *job);
 
 /* ---- background.c ---- */
 
 /* Finishes and ends the job of a send in a thread. Waits while too many are under way. */
 void background_finish(struct job *job);
-/* In a child of fork(): the threads stayed with the parent. */
-void background_forget(void);
 
 /* ---- xccl.c ---- */
 
 /*
- * The first error of a communicator stays; false: it has failed before. Its connections are closed: the other ranks do
- * not wait until the limit.
+ * The first error of a communicator stays. The next synchronize, copy or fill returns it too, unless a call on the
+ * communicator does before. The connections stay.
  */
-bool comm_break(struct comm *comm, int err);
-/*
- * The first error is that of the next call on the device, too. The connections stay: another operation of the
- * communicator may be waiting for a rank that is alive.
- */
-void comm_fail_later(struct comm *comm, struct device *device, const char *call, int err);
+void comm_fail(struct comm *comm, struct device *device, int err);
+/* The first error, or 0. */
+int comm_error(struct comm *comm);
+/* The first error stays. The connections are closed: the other ranks do not wait until the limit. */
+void comm_break(struct comm *comm, int err);
 void comm_done(struct comm *comm);
 void collective_functions(struct collective_interface *slots);
 

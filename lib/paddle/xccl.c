@@ -4,7 +4,8 @@
  * returns when the job has ended; that of a send outside of a group ends later. All ranks call the collectives of
  * all their communicators in the same order.
  * The jobs of a communicator run in the order of the calls, whatever their streams are.
- * The next call on the device returns the error of a job that has failed; the communicator is of no use then.
+ * A job that fails leaves its communicator failed. Its call returns the error, or the next one on the communicator,
+ * or the next synchronize, copy or fill.
  */
 #include "private.h"
 
@@ -54,29 +55,47 @@ static int check_reduction(enum type type, enum reduction op)
 
 /* ---- Communicators ---- */
 
-static bool comm_fail(struct comm *comm, int err)
-{
-	int none = 0;
-
-	return __atomic_compare_exchange_n(&comm->failed, &none, err, false, __ATOMIC_RELAXED,
-					   __ATOMIC_RELAXED);
-}
-
-bool comm_break(struct comm *comm, int err)
-{
-	bool is_first = comm_fail(comm, err);
-
-	comm->engine->abort(comm->connected);
-	return is_first;
-}
-
-/* Under the lock, so that job_error() sees both errors or none, and no call returns the second one. */
-void comm_fail_later(struct comm *comm, struct device *device, const char *call, int err)
+/* Under the lock, so that forget() finds what is kept. */
+void comm_fail(struct comm *comm, struct device *device, int err)
 {
 	pthread_mutex_lock(&lock);
-	if (comm_fail(comm, err))
-		device_fail(device, call, err);
+	if (!comm->failed) {
+		comm->failed = err;
+		comm->kept = device_keep(device, err);
+	}
 	pthread_mutex_unlock(&lock);
+}
+
+void comm_break(struct comm *comm, int err)
+{
+	pthread_mutex_lock(&lock);
+	if (!comm->failed)
+		comm->failed = err;
+	pthread_mutex_unlock(&lock);
+	comm->engine->abort(comm->connected);
+}
+
+int comm_error(struct comm *comm)
+{
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = comm->failed;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* The error is returned now. The devices of a communicator are those of its jobs. */
+static int tell(struct comm *comm, struct device *device)
+{
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = comm->failed;
+	device_forget(device, comm->kept);
+	comm->kept = 0;
+	pthread_mutex_unlock(&lock);
+	return err;
 }
 
 /* Of operations that have a tag and do not run. */
@@ -102,7 +121,20 @@ void comm_done(struct comm *comm)
 	pthread_mutex_unlock(&lock);
 }
 
-static int check_comm(const struct comm *comm)
+/* One that has failed is closed, if it is not yet: a send has failed, and no operation is under way that waits. */
+static int refuse_failed(struct comm *comm, int err)
+{
+	struct device *device = plugin_enter_current();
+
+	if (device) {
+		tell(comm, device);
+		plugin_leave();
+	}
+	comm_break(comm, err);
+	return plugin_fail(err, "communicator %s has failed before", comm->name);
+}
+
+static int check_comm(struct comm *comm)
 {
 	int err;
 
@@ -110,8 +142,8 @@ static int check_comm(const struct comm *comm)
 		return plugin_fail(-EINVAL, "comm is NULL");
 	if (plugin_in_child())
 		return plugin_fail(-EPERM, "communicator %s is of the parent process", comm->name);
-	err = __atomic_load_n(&comm->failed, __ATOMIC_RELAXED);
-	return err ? plugin_fail(err, "communicator %s has failed before", comm->name) : 0;
+	err = comm_error(comm);
+	return err ? refuse_failed(comm, err) : 0;
 }
 
 static int check_rank(const struct comm *comm, size_t rank)
@@ -436,19 +468,15 @@ static struct device *enter_device_of(const struct op *op)
 }
 
 /*
- * The error of a job that was submitted, which has ended, or of another one of its communicators. That of the device
- * is the same one. An error of a communicator that is not the job's stays for another call: this job has succeeded.
+ * The error of a job that was submitted, which has ended, or of a send before it. The error of another communicator
+ * stays for another call: this job has succeeded.
  */
 static int job_error(struct device *device, const struct op *ops, size_t count)
 {
 	int err = 0;
 
-	pthread_mutex_lock(&lock);
-	for (size_t i = 0; !err && i < count; i++)
-		err = __atomic_load_n(&ops[i].comm->failed, __ATOMIC_RELAXED);
-	if (err)
-		device_pending(device);
-	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < count; i++)
+		err = err ? err : tell(ops[i].comm, device);
 	return err ? plugin_fail(err, "the collective failed: %s", accel_strerror(err)) : 0;
 }
 

@@ -25,11 +25,13 @@
 #include <list>
 #include <mutex>
 #include <netdb.h>
+#include <vector>
 
 // This is how C knows them.
 struct engine_request {
 	std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
 	engine_comm *comm;
+	int peer;
 	bool is_send;
 };
 
@@ -227,8 +229,9 @@ template <typename Function> int guarded(Function function)
 struct engine_comm {
 	std::shared_ptr<mesh> context;
 	std::atomic<bool> is_aborted{ false };
-	std::mutex lock; // of the list
-	std::list<gloo::transport::UnboundBuffer *> waited_for;
+	std::mutex lock; // of what follows
+	std::list<engine_request *> waited_for;
+	std::vector<bool> is_lost; // of each rank: nothing moves to and from it any more
 };
 
 namespace
@@ -349,10 +352,19 @@ int create(const unsigned char id[ENGINE_ID_SIZE], int rank, int size, unsigned 
 			server->start(size);
 		made->context = std::make_shared<mesh>(rank, size);
 		made->context->setTimeout(limit);
+		made->is_lost.resize(static_cast<size_t>(size));
 		if (size > 1)
 			made->context->connect(shared_device(), where, deadline);
 		*comm = made.release();
 	});
+}
+
+void wake(engine_request *request)
+{
+	if (request->is_send)
+		request->buffer->abortWaitSend();
+	else
+		request->buffer->abortWaitRecv();
 }
 
 void abort_comm(engine_comm *comm)
@@ -362,10 +374,8 @@ void abort_comm(engine_comm *comm)
 		comm->context->closeConnections();
 	// gloo does not wake them when the connections are closed from here.
 	std::lock_guard<std::mutex> guard(comm->lock);
-	for (auto *one : comm->waited_for) {
-		one->abortWaitSend();
-		one->abortWaitRecv();
-	}
+	for (auto *one : comm->waited_for)
+		wake(one);
 }
 
 void destroy(engine_comm *comm)
@@ -529,6 +539,7 @@ int start(engine_comm *comm, uint64_t tag, void *data, size_t size, int peer, bo
 		check(comm);
 		made->buffer = buffer_of(comm, data, size);
 		made->comm = comm;
+		made->peer = peer;
 		made->is_send = is_send;
 		if (is_send)
 			made->buffer->send(peer, slot_of(tag));
@@ -548,8 +559,8 @@ int receive(engine_comm *comm, uint64_t tag, void *data, size_t size, int from, 
 	return start(comm, tag, data, size, from, false, request);
 }
 
-// While it exists, abort_comm() ends a wait for the buffer. Connections that are closed move nothing more: there is
-// nothing to wait for.
+// While it exists, wake() ends a wait for the request. Connections that are closed move nothing more: there is nothing
+// to wait for.
 class wait_scope {
     public:
 	explicit wait_scope(engine_request *request) : comm(request->comm)
@@ -557,7 +568,9 @@ class wait_scope {
 		std::lock_guard<std::mutex> guard(comm->lock);
 
 		check(comm);
-		place = comm->waited_for.insert(comm->waited_for.end(), request->buffer.get());
+		if (comm->is_lost[static_cast<size_t>(request->peer)])
+			throw lost(request->peer);
+		place = comm->waited_for.insert(comm->waited_for.end(), request);
 	}
 
 	~wait_scope()
@@ -567,22 +580,41 @@ class wait_scope {
 		comm->waited_for.erase(place);
 	}
 
+	static failure lost(int peer)
+	{
+		return failure(ECONNABORTED, "the connection to rank " + std::to_string(peer) + " was closed");
+	}
+
     private:
 	engine_comm *comm;
-	std::list<gloo::transport::UnboundBuffer *>::iterator place;
+	std::list<engine_request *>::iterator place;
 };
+
+// After an error of one message there is no connection. gloo does not wake waits for messages that have begun.
+void lose(engine_comm *comm, int peer)
+{
+	std::lock_guard<std::mutex> guard(comm->lock);
+
+	comm->is_lost[static_cast<size_t>(peer)] = true;
+	for (auto *one : comm->waited_for)
+		if (one->peer == peer)
+			wake(one);
+}
 
 int wait(engine_request *request)
 {
 	std::unique_ptr<engine_request> owned(request);
-
-	return guarded([&] {
+	int err = guarded([&] {
 		auto limit = request->comm->context->getTimeout();
 		wait_scope scope(request);
 
 		if (!(request->is_send ? request->buffer->waitSend(limit) : request->buffer->waitRecv(limit)))
-			check(request->comm);
+			throw wait_scope::lost(request->peer);
 	});
+
+	if (err)
+		lose(request->comm, request->peer);
+	return err;
 }
 
 const engine table = { ENGINE_VERSION, "gloo",	  error,      make_id, create,	abort_comm, destroy, all_reduce,

@@ -37,8 +37,9 @@ NAMESPACES = ["paccel0", "paccel1"]
 MANY = 1 << 20
 # Has the number of a rank's child.
 WORKER = "/tmp/paccel-worker"
-# Exists when a send has returned.
+# Files by which ranks say that a send has returned, and that one has raised.
 SENT = "/tmp/paccel-sent"
+RAISED = "/tmp/paccel-raised"
 
 HAS_DRIVER = shutil.which("guestctl") is not None
 CHECKS = []
@@ -171,13 +172,24 @@ def killed_in_a_transfer():
     nothing_is_left()
 
 
-def say_sent():
-    with open(SENT, "w", encoding="utf-8"):
+def say(what):
+    with open(what, "w", encoding="utf-8"):
         pass
 
 
-def wait_for_sent():
-    wait_until(lambda: os.path.exists(SENT), lambda: "the send has not returned")
+def wait_for(what):
+    wait_until(lambda: os.path.exists(what), lambda: f"no {what}", 120)
+
+
+def run_with_files(function, size, wanted=None):
+    """What ranks say is there only while they run."""
+    for name in (SENT, RAISED):
+        pathlib.Path(name).unlink(missing_ok=True)
+    try:
+        ranks.run(function, size, wanted)
+    finally:
+        for name in (SENT, RAISED):
+            pathlib.Path(name).unlink(missing_ok=True)
 
 
 @check()
@@ -186,39 +198,41 @@ def ended_after_its_send():
     def rank():
         if begin():
             dist.send(addend(), 0)
-            atexit.register(say_sent)
+            atexit.register(say, SENT)
             return
-        wait_for_sent()
-        # What the other one does after its interpreter's end cannot be seen, and takes less.
-        time.sleep(3)
+        wait_for(SENT)
+        # What the other one does after its interpreter's end cannot be seen.
+        time.sleep(10)
         got = paddle.zeros([MANY])
         dist.recv(got, 1)
         assert (got.numpy() == addend().numpy() * 2).all(), got
-    try:
-        ranks.run(rank, 2)
-    finally:
-        pathlib.Path(SENT).unlink(missing_ok=True)
+    run_with_files(rank, 2)
     nothing_is_left()
 
 
 @check()
 def killed_before_it_receives():
-    """a rank is killed that has not received: the one that has sent raises"""
+    """a rank is killed that has not received: the one that has sent raises, and so does a third one"""
     def rank():
-        if begin() == 1:
-            wait_for_sent()
+        me = begin()
+        if me == 1:
+            wait_for(SENT)
             os.kill(os.getpid(), signal.SIGKILL)
+        if me == 2:
+            got = addend(4)
+            fails(lambda: (dist.broadcast(got, 0), got.numpy()), ranks.LIMIT - 5)
+            say(RAISED)
+            return
         dist.send(addend(), 1)
-        say_sent()
+        say(SENT)
         fails(wait)
+        # Its end closes the connections, too.
+        wait_for(RAISED)
 
     def wait():
         while True:
             paddle.device.synchronize()
-    try:
-        ranks.run(rank, 2, [0, KILLED])
-    finally:
-        pathlib.Path(SENT).unlink(missing_ok=True)
+    run_with_files(rank, 3, [0, KILLED, 0])
     nothing_is_left()
 
 

@@ -286,8 +286,8 @@ static void run_many(struct rank *rank)
 		else
 			receive_many(rank);
 		pthread_barrier_wait(&both_ready);
-		sent = 0;
-		pthread_barrier_wait(&both_ready);
+		if (rank->number)
+			__atomic_store_n(&sent, 0, __ATOMIC_SEQ_CST);
 	}
 }
 
@@ -298,7 +298,7 @@ static void test_many_sends(void)
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
 
-/* The limit is that of each message, not of all: the third one is received after 6 s. */
+/* The limit is that of each message, not of all: the third one is received after 10 s. */
 static void run_slow_receiver(struct rank *rank)
 {
 	for (int i = 0; i < 3; i++) {
@@ -309,7 +309,7 @@ static void run_slow_receiver(struct rank *rank)
 			continue;
 		}
 		if (i)
-			sleep(3);
+			sleep(5);
 		gives(xccl->receive(rank->at[1], COUNT, TYPE_INT32, 1, rank->comm, rank->stream),
 		      STATUS_SUCCESS);
 		get(rank, 1, COUNT);
@@ -319,7 +319,7 @@ static void run_slow_receiver(struct rank *rank)
 
 static void test_slow_receiver(void)
 {
-	setenv("PADDLE_ACCEL_TIMEOUT", "5", 1);
+	setenv("PADDLE_ACCEL_TIMEOUT", "9", 1);
 	with_ranks(run_slow_receiver);
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
@@ -532,30 +532,54 @@ static void test_lost_rank(void)
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
 
-/* Rank 1 ends when the send has returned: a later call returns the error, once. */
-static void run_send_to_lost(struct rank *rank)
+static enum status synchronize_until_error(struct rank *rank)
 {
 	time_t end = time(NULL) + 30;
 	enum status status = STATUS_SUCCESS;
 
+	while (!status && time(NULL) < end)
+		status = paddle->synchronize_stream(rank->device, rank->stream);
+	return status;
+}
+
+/* Rank 1 ends when the send has returned: one later call returns the error, of the device or the communicator. */
+static void run_send_to_lost(struct rank *rank)
+{
 	put(rank, 0, 90, COUNT);
 	if (!rank->number)
 		gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream), STATUS_SUCCESS);
 	pthread_barrier_wait(&both_ready);
 	if (rank->number)
 		return;
-	while (!status && time(NULL) < end)
-		status = paddle->synchronize_stream(rank->device, rank->stream);
-	ok(status == STATUS_INTERNAL);
+	ok(synchronize_until_error(rank) == STATUS_INTERNAL);
 	gives(paddle->synchronize_stream(rank->device, rank->stream), STATUS_SUCCESS);
 	refuses(xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream), STATUS_INTERNAL,
 		"has failed before");
+	gives(paddle->synchronize_stream(rank->device, rank->stream), STATUS_SUCCESS);
+}
+
+/* The same, and the communicator is asked first. */
+static void run_send_and_collective(struct rank *rank)
+{
+	put(rank, 0, 94, COUNT);
+	if (!rank->number)
+		gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream), STATUS_SUCCESS);
+	pthread_barrier_wait(&both_ready);
+	if (rank->number)
+		return;
+	while (!said("send: communicator"))
+		usleep(1000);
+	ok(xccl->all_reduce(rank->at[0], rank->at[1], COUNT, TYPE_INT32, REDUCE_SUM, rank->comm,
+			    rank->stream) == STATUS_INTERNAL);
+	gives(paddle->synchronize_stream(rank->device, rank->stream), STATUS_SUCCESS);
 }
 
 static void test_send_to_lost_rank(void)
 {
 	setenv("PADDLE_ACCEL_TIMEOUT", "60", 1);
 	with_ranks(run_send_to_lost);
+	log_clear();
+	with_ranks(run_send_and_collective);
 	unsetenv("PADDLE_ACCEL_TIMEOUT");
 }
 
