@@ -9,6 +9,7 @@
 #include "../../lib/paddle/abi.h"
 
 #include <dlfcn.h>
+#include <time.h>
 
 #define SIZE 1000 /* no multiple of anything */
 
@@ -70,6 +71,20 @@ static void set_up(void)
 	memset(back, 0, SIZE);
 }
 
+/* Memory counts as used until the driver has dropped the references of operations that have ended. */
+static void is_free(struct place *place)
+{
+	time_t end = time(NULL) + 60;
+	size_t total, left;
+
+	do {
+		total = 0;
+		left = 1;
+		works(paddle->device_memory_stats(place, &total, &left));
+	} while (total != left && time(NULL) < end);
+	ok(total && total == left);
+}
+
 /* Nothing is left on the devices. */
 static void tear_down(void)
 {
@@ -78,12 +93,8 @@ static void tear_down(void)
 	works(paddle->device_memory_deallocate(accel1, other, SIZE));
 	works(paddle->host_memory_deallocate(accel0, host, SIZE));
 	works(paddle->host_memory_deallocate(accel0, back, SIZE));
-	for (int i = 0; i < 2; i++) {
-		size_t total = 0, left = 1;
-
-		works(paddle->device_memory_stats(&places[i], &total, &left));
-		ok(total && total == left);
-	}
+	is_free(accel0);
+	is_free(accel1);
 	works(paddle->finalize());
 }
 
