@@ -64,7 +64,7 @@ static void *finish(void *data)
 
 	wait_for_turn(job);
 	err = job_finish(job);
-	/* The connections stay: another operation of the communicator may be waiting for a rank that is alive. */
+	/* Without closing connections: another operation of the communicator may be waiting for a rank that is alive. */
 	if (err)
 		job_fail(job, err);
 	dequeue(job);

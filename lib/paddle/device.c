@@ -163,10 +163,16 @@ enum status plugin_done(const char *call, const struct device *device, int err,
 	return status;
 }
 
-uint64_t device_keep(struct device *device, int err)
+static uint64_t kept_error(int err)
 {
 	static uint32_t number;
-	uint64_t none = 0, kept = (uint64_t)__atomic_fetch_add(&number, 1, __ATOMIC_RELAXED) << 32 | (uint32_t)-err;
+
+	return (uint64_t)__atomic_fetch_add(&number, 1, __ATOMIC_RELAXED) << 32 | (uint32_t)-err;
+}
+
+uint64_t device_keep(struct device *device, int err)
+{
+	uint64_t none = 0, kept = kept_error(err);
 
 	return __atomic_compare_exchange_n(&device->pending, &none, kept, false, __ATOMIC_RELAXED,
 					   __ATOMIC_RELAXED) ? kept : 0;
@@ -182,7 +188,7 @@ void device_forget(struct device *device, uint64_t kept)
 void device_fail(struct device *device, const char *call, int err)
 {
 	plugin_complain(call, err);
-	device_keep(device, err);
+	__atomic_store_n(&device->pending, kept_error(err), __ATOMIC_RELAXED);
 }
 
 int device_pending(struct device *device)

@@ -5,7 +5,7 @@
  * work before it has completed, and the work behind it waits; it does not wait for the end of a single send.
  *
  * An error closes the connections of all communicators of the job: the other ranks get an error
- * too, and do not wait until their time is over.
+ * too, and do not wait until their time is over. That of a send in the background leaves it to the next call.
  */
 #include "private.h"
 

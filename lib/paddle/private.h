@@ -83,7 +83,10 @@ enum status plugin_done(const char *call, const struct device *device, int err,
 /* Kernels return nothing: what they fail with, the next synchronize, copy or fill is told. */
 void device_fail(struct device *device, const char *call, int err);
 int device_pending(struct device *device);
-/* The same without a message. What it returns is for device_forget(), when another call returns the error; 0: nothing. */
+/*
+ * For an error that is kept elsewhere too: without a message, and only if there is none. What it returns is for
+ * device_forget(), when another call returns the error; 0: nothing.
+ */
 uint64_t device_keep(struct device *device, int err);
 void device_forget(struct device *device, uint64_t kept);
 
@@ -222,7 +225,8 @@ struct comm {
 	/* Under the lock of xccl.c. */
 	unsigned int jobs; /* that have not ended */
 	int failed; /* the first error */
-	uint64_t kept; /* its device_keep() */
+	uint64_t kept; /* its device_keep(), on the device of that number: */
+	int kept_on;
 	/* Without a lock: only one thread at a time calls functions of a communicator. */
 	struct accel_event *done; /* the last job */
 	struct accel_stream *stream; /* where it is */
@@ -245,8 +249,8 @@ void background_finish(struct job *job);
 /* ---- xccl.c ---- */
 
 /*
- * The first error of a communicator stays. The next synchronize, copy or fill returns it too, unless a call on the
- * communicator does before. The connections stay.
+ * The first error of a communicator stays. The next synchronize, copy or fill returns it too, unless it has another
+ * one, or a call on the communicator is earlier. The connections are left as they are.
  */
 void comm_fail(struct comm *comm, struct device *device, int err);
 /* The first error, or 0. */

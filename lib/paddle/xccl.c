@@ -55,13 +55,14 @@ static int check_reduction(enum type type, enum reduction op)
 
 /* ---- Communicators ---- */
 
-/* Under the lock, so that forget() finds what is kept. */
+/* Under the lock, so that tell() finds what is kept. */
 void comm_fail(struct comm *comm, struct device *device, int err)
 {
 	pthread_mutex_lock(&lock);
 	if (!comm->failed) {
 		comm->failed = err;
 		comm->kept = device_keep(device, err);
+		comm->kept_on = device->id;
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -85,16 +86,26 @@ int comm_error(struct comm *comm)
 	return err;
 }
 
-/* The error is returned now. The devices of a communicator are those of its jobs. */
-static int tell(struct comm *comm, struct device *device)
+/* The error, or 0. It is returned now, and no synchronize, copy or fill does so. */
+static int tell(struct comm *comm)
 {
+	struct device *device = NULL;
+	struct place place;
+	uint64_t kept;
 	int err;
 
 	pthread_mutex_lock(&lock);
 	err = comm->failed;
-	device_forget(device, comm->kept);
+	kept = comm->kept;
 	comm->kept = 0;
+	place.id = comm->kept_on;
 	pthread_mutex_unlock(&lock);
+	if (kept)
+		device = plugin_enter("collective", &place);
+	if (device) {
+		device_forget(device, kept);
+		plugin_leave();
+	}
 	return err;
 }
 
@@ -121,17 +132,14 @@ void comm_done(struct comm *comm)
 	pthread_mutex_unlock(&lock);
 }
 
-/* One that has failed is closed, if it is not yet: a send has failed, and no operation is under way that waits. */
-static int refuse_failed(struct comm *comm, int err)
+/* The error, or 0. What has failed is closed: no operation is under way that a rank waits for, but sends. */
+static int close_failed(struct comm *comm)
 {
-	struct device *device = plugin_enter_current();
+	int err = tell(comm);
 
-	if (device) {
-		tell(comm, device);
-		plugin_leave();
-	}
-	comm_break(comm, err);
-	return plugin_fail(err, "communicator %s has failed before", comm->name);
+	if (err)
+		comm_break(comm, err);
+	return err;
 }
 
 static int check_comm(struct comm *comm)
@@ -142,8 +150,8 @@ static int check_comm(struct comm *comm)
 		return plugin_fail(-EINVAL, "comm is NULL");
 	if (plugin_in_child())
 		return plugin_fail(-EPERM, "communicator %s is of the parent process", comm->name);
-	err = comm_error(comm);
-	return err ? refuse_failed(comm, err) : 0;
+	err = close_failed(comm);
+	return err ? plugin_fail(err, "communicator %s has failed before", comm->name) : 0;
 }
 
 static int check_rank(const struct comm *comm, size_t rank)
@@ -471,13 +479,18 @@ static struct device *enter_device_of(const struct op *op)
  * The error of a job that was submitted, which has ended, or of a send before it. The error of another communicator
  * stays for another call: this job has succeeded.
  */
-static int job_error(struct device *device, const struct op *ops, size_t count)
+static int job_error(const struct op *ops, size_t count, int err)
 {
-	int err = 0;
+	int failed = 0;
 
-	for (size_t i = 0; i < count; i++)
-		err = err ? err : tell(ops[i].comm, device);
-	return err ? plugin_fail(err, "the collective failed: %s", accel_strerror(err)) : 0;
+	for (size_t i = 0; i < count; i++) {
+		int one = close_failed(ops[i].comm);
+
+		failed = failed ? failed : one;
+	}
+	if (err || !failed)
+		return err;
+	return plugin_fail(failed, "the collective failed: %s", accel_strerror(failed));
 }
 
 static int run_op(const struct op *op, stream_t stream)
@@ -492,8 +505,7 @@ static int run_op(const struct op *op, stream_t stream)
 	}
 	job = job_of(op, 1);
 	err = job ? submit(device, job, stream) : break_comms(op, 1, -ENOMEM);
-	if (!err)
-		err = job_error(device, op, 1);
+	err = job_error(op, 1, err);
 	plugin_leave();
 	return err;
 }
@@ -552,8 +564,7 @@ static int run_group(const struct op *ops, const stream_t *streams, size_t count
 		err = submit(device, job, streams[0]);
 	if (!err)
 		err = release_streams(first, streams, count);
-	if (!err)
-		err = job_error(device, ops, count);
+	err = job_error(ops, count, err);
 	plugin_leave();
 	return err;
 }

@@ -590,14 +590,17 @@ class wait_scope {
 	std::list<engine_request *>::iterator place;
 };
 
-// After an error of one message there is no connection. gloo does not wake waits for messages that have begun.
-void lose(engine_comm *comm, int peer)
+// After an error of one message there is no connection to the rank, and after a timeout to none. gloo does not wake
+// waits for messages that have begun.
+void lose(engine_comm *comm, int peer, bool has_timed_out)
 {
 	std::lock_guard<std::mutex> guard(comm->lock);
 
+	if (has_timed_out)
+		comm->is_lost.assign(comm->is_lost.size(), true);
 	comm->is_lost[static_cast<size_t>(peer)] = true;
 	for (auto *one : comm->waited_for)
-		if (one->peer == peer)
+		if (comm->is_lost[static_cast<size_t>(one->peer)])
 			wake(one);
 }
 
@@ -613,7 +616,7 @@ int wait(engine_request *request)
 	});
 
 	if (err)
-		lose(request->comm, request->peer);
+		lose(request->comm, request->peer, err == -ETIMEDOUT);
 	return err;
 }
 

@@ -178,15 +178,15 @@ def say(what):
 
 
 def wait_for(what):
-    wait_until(lambda: os.path.exists(what), lambda: f"no {what}", 120)
+    wait_until(lambda: os.path.exists(what), lambda: f"no {what}", 180)
 
 
-def run_with_files(function, size, wanted=None):
+def run_with_files(function, size, wanted=None, **more):
     """What ranks say is there only while they run."""
     for name in (SENT, RAISED):
         pathlib.Path(name).unlink(missing_ok=True)
     try:
-        ranks.run(function, size, wanted)
+        ranks.run(function, size, wanted, **more)
     finally:
         for name in (SENT, RAISED):
             pathlib.Path(name).unlink(missing_ok=True)
@@ -220,7 +220,7 @@ def killed_before_it_receives():
             os.kill(os.getpid(), signal.SIGKILL)
         if me == 2:
             got = addend(4)
-            fails(lambda: (dist.broadcast(got, 0), got.numpy()), ranks.LIMIT - 5)
+            fails(lambda: (dist.broadcast(got, 0), got.numpy()), 100)
             say(RAISED)
             return
         dist.send(addend(), 1)
@@ -232,7 +232,7 @@ def killed_before_it_receives():
     def wait():
         while True:
             paddle.device.synchronize()
-    run_with_files(rank, 3, [0, KILLED, 0])
+    run_with_files(rank, 3, [0, KILLED, 0], PADDLE_ACCEL_TIMEOUT="120")
     nothing_is_left()
 
 
