@@ -80,7 +80,7 @@ void plugin_leave(void);
 enum status plugin_done(const char *call, const struct device *device, int err,
 			const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Kernels return nothing: what they fail with, the next synchronize, copy or fill is told. */
+/* Kernels return nothing: the next synchronize, copy or fill returns their error, the last one if there are several. */
 void device_fail(struct device *device, const char *call, int err);
 int device_pending(struct device *device);
 /*
