@@ -542,13 +542,18 @@ static enum status synchronize_until_error(struct rank *rank)
 	return status;
 }
 
-/* Rank 1 ends when the send has returned: one later call returns the error, of the device or the communicator. */
-static void run_send_to_lost(struct rank *rank)
+static void send_to_rank_1(struct rank *rank)
 {
 	put(rank, 0, 90, COUNT);
 	if (!rank->number)
 		gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream), STATUS_SUCCESS);
 	pthread_barrier_wait(&both_ready);
+}
+
+/* Rank 1 ends when the send has returned: one later call returns the error, of the device or the communicator. */
+static void run_send_to_lost(struct rank *rank)
+{
+	send_to_rank_1(rank);
 	if (rank->number)
 		return;
 	ok(synchronize_until_error(rank) == STATUS_INTERNAL);
@@ -563,10 +568,7 @@ static void run_send_and_collective(struct rank *rank)
 {
 	time_t end = time(NULL) + 30;
 
-	put(rank, 0, 94, COUNT);
-	if (!rank->number)
-		gives(xccl->send(rank->at[0], COUNT, TYPE_INT32, 1, rank->comm, rank->stream), STATUS_SUCCESS);
-	pthread_barrier_wait(&both_ready);
+	send_to_rank_1(rank);
 	if (rank->number)
 		return;
 	while (!comm_error(rank->comm) && time(NULL) < end)
