@@ -363,12 +363,15 @@ free_engines:
 /* Stops the device for good. If it cannot be quiesced, it is marked as unsafe. */
 static void device_stop(struct paccel_device *pd)
 {
+	int ret;
+
 	mutex_lock(&pd->reset_lock);
 	paccel_set_state(pd, PACCEL_REMOVED);
 	paccel_engines_hold(pd, -ENODEV);
-	if (paccel_quiesce(&pd->hw)) {
+	ret = paccel_quiesce(&pd->hw);
+	if (ret) {
 		dev_err(&pd->dev, "the device does not become idle: cut off from memory\n");
-		paccel_mark_unsafe(pd);
+		paccel_mark_unsafe(pd, ret);
 	} else {
 		paccel_mark_quiet(pd);
 	}

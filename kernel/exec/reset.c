@@ -44,15 +44,26 @@ void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state
 }
 
 /*
- * The device could not be quiesced. If clearing bus mastering stops it, or it is absent, which
- * configuration space shows more reliably than a register, it does not write any more. Otherwise
- * memory that it might write is never freed.
+ * Returns whether the device does not write host memory any more, because it is absent or bus
+ * mastering is off. Neither registers nor configuration space alone prove that it is absent: memory
+ * space may be off, and while the PCI core scans buses whose numbers it has assigned, configuration
+ * space reads all-ones and ignores writes.
  */
-void paccel_mark_unsafe(struct paccel_device *pd)
+static bool device_is_cut_off(struct paccel_device *pd, int error)
+{
+	u16 command;
+
+	pci_clear_master(pd->hw.pdev);
+	if (pci_read_config_word(pd->hw.pdev, PCI_COMMAND, &command) || PCI_POSSIBLE_ERROR(command))
+		return error == -ENODEV;
+	return (pd->hw.info.flags & PACCEL_HW_BM_STOPS) && !(command & PCI_COMMAND_MASTER);
+}
+
+/* Memory that the device might write is never freed. */
+void paccel_mark_unsafe(struct paccel_device *pd, int error)
 {
 	lockdep_assert_held(&pd->reset_lock);
-	pci_clear_master(pd->hw.pdev);
-	if ((pd->hw.info.flags & PACCEL_HW_BM_STOPS) || !pci_device_is_present(pd->hw.pdev)) {
+	if (device_is_cut_off(pd, error)) {
 		paccel_mark_quiet(pd);
 		return;
 	}
@@ -82,16 +93,13 @@ static void device_lose_contexts(struct paccel_device *pd)
 	paccel_ctxs_end(pd, -ESTALE, PACCEL_PAGE_LOST);
 }
 
-/*
- * @quiet: the device provably does not write host memory. The engines are held, and stay held until
- * a reset.
- */
-static void device_take_out_of_service(struct paccel_device *pd, bool quiet, const char *why)
+/* @error: of paccel_quiesce(). The engines are held, and stay held until a reset. */
+static void device_take_out_of_service(struct paccel_device *pd, int error, const char *why)
 {
 	dev_err(&pd->dev, "%s: out of service until RESET\n", why);
 	paccel_dump(pd, why);
-	if (!quiet)
-		paccel_mark_unsafe(pd);
+	if (error)
+		paccel_mark_unsafe(pd, error);
 	paccel_set_state(pd, PACCEL_FAILED);
 	paccel_engines_abort(pd, -EIO);
 	paccel_engines_withdraw(pd, -EIO);
@@ -107,8 +115,10 @@ EXPORT_SYMBOL_PACCEL(paccel_quiesce);
 /* Returns 0, or -EIO with the device out of service. The engines are held. */
 static int device_quiesce(struct paccel_device *pd)
 {
-	if (paccel_quiesce(&pd->hw)) {
-		device_take_out_of_service(pd, false, "the device does not become idle");
+	int ret = paccel_quiesce(&pd->hw);
+
+	if (ret) {
+		device_take_out_of_service(pd, ret, "the device does not become idle");
 		return -EIO;
 	}
 	paccel_mark_quiet(pd);
@@ -139,7 +149,7 @@ static int device_restart(struct paccel_device *pd, int error, bool mem_lost, bo
 		return -EIO;
 	paccel_engines_abort(pd, error);
 	if (pd->ops->reset(&pd->hw)) {
-		device_take_out_of_service(pd, true, "the device does not come back");
+		device_take_out_of_service(pd, 0, "the device does not come back");
 		return -EIO;
 	}
 	if (mem_lost)
@@ -258,5 +268,5 @@ void paccel_set_failed(struct paccel_device *pd)
 {
 	guard(mutex)(&pd->reset_lock);
 	paccel_engines_hold(pd, -EIO);
-	device_take_out_of_service(pd, !paccel_quiesce(&pd->hw), "a PCI error");
+	device_take_out_of_service(pd, paccel_quiesce(&pd->hw), "a PCI error");
 }

@@ -54,14 +54,16 @@ struct edu {
 
 /*
  * With bus mastering off, a request completes without copying anything, and the device reports no
- * error.
+ * error. Configuration space does not respond while the PCI core scans buses whose numbers it has
+ * assigned. Bus mastering cannot be turned off meanwhile, so it counts as on. If the device is
+ * absent, the caller has read that from a register.
  */
 static bool edu_bus_master(struct paccel_hw *hw)
 {
 	u16 command;
 
-	return !pci_read_config_word(hw->pdev, PCI_COMMAND, &command) &&
-	       command != (u16)EDU_GONE && (command & PCI_COMMAND_MASTER);
+	return pci_read_config_word(hw->pdev, PCI_COMMAND, &command) ||
+	       PCI_POSSIBLE_ERROR(command) || (command & PCI_COMMAND_MASTER);
 }
 
 static int edu_start(struct paccel_hw *hw, unsigned int engine, const struct paccel_xfer *x)

@@ -199,13 +199,15 @@ static int ring_command_reset(struct ring *ring, unsigned int bell, void __iomem
 			      unsigned int command, unsigned int limit_ms)
 {
 	u32 code = readl(regs + RING_COMMAND_DONE);
+	int ret;
 
 	if (code == RING_GONE)
 		return -ENODEV;
 	code = ((code + RING_COMMAND_TAG) & ~(RING_COMMAND_TAG - 1)) | RING_COMMAND_RESET;
 	writel(code, regs + command);
 	ring_bell(ring, bell);
-	return ring_wait(regs + RING_COMMAND_DONE, ~0u, code, limit_ms * 1000ULL);
+	ret = ring_wait(regs + RING_COMMAND_DONE, ~0u, code, limit_ms * 1000ULL);
+	return ret && readl(regs + RING_COMMAND_DONE) == RING_GONE ? -ENODEV : ret;
 }
 
 /* A reset sets the indices to 0. */

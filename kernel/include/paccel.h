@@ -167,7 +167,8 @@ struct paccel_hw_ioctl {
  *	then calls poll() once, and not again until the reset has ended. NULL if depth is 1. May
  *	sleep
  * @quiesce: end all DMA within @limit_ms, by waiting for it or by aborting it. Returns 0 only if
- *	the device provably no longer writes host memory; that it does not respond is no proof.
+ *	the device provably no longer writes host memory; -ENODEV if its registers read all-ones,
+ *	which is no proof: the core then looks whether configuration space does not respond either.
  *	Called after halt() of each engine, and again if the device was left quiesced. May sleep
  * @reset: make the quiesced device ready for start() again. Returns 0, or -errno: the device is
  *	then out of service. May sleep

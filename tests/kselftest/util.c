@@ -33,6 +33,7 @@ struct shared {
 	u64 xfers;		/* of bindings that have ended */
 	u64 xfers_start;	/* counter of this binding when it was noted last */
 	int signals;
+	u32 hidden_buses;	/* by pci_config_hide(): what it puts back */
 };
 
 size_t page_size;
@@ -331,6 +332,30 @@ int driver_unbind(const char *bdf)
 int driver_bind(const char *bdf)
 {
 	return file_write("/sys/bus/pci/drivers/paccel/bind", bdf);
+}
+
+#define PCI_PRIMARY_BUS 0x18	/* and the secondary and the subordinate one */
+#define PCI_BUSES 0xffffff
+
+/* Hidden or not is read from the bridge, so that a test may do this again at its end. */
+void pci_config_hide(const char *bdf, bool hide)
+{
+	char path[PATH_MAX], up[128], *bridge;
+	u32 buses;
+
+	snprintf(up, sizeof(up), PCI_DEVICES "/%s/..", bdf);
+	if (!realpath(up, path)) {
+		perror(up);
+		abort();
+	}
+	bridge = strrchr(path, '/') + 1;
+	buses = pci_config_read(bridge, PCI_PRIMARY_BUS, 4);
+	if (!(buses & PCI_BUSES) == hide)
+		return;
+	if (hide)
+		shared->hidden_buses = buses;
+	pci_config_write(bridge, PCI_PRIMARY_BUS, 4,
+			 hide ? buses & ~PCI_BUSES : shared->hidden_buses);
 }
 
 /* --- the module ---------------------------------------------------------- */

@@ -50,6 +50,11 @@ bool card_health_is(const char *health);
 int pci_attr_write(const char *bdf, const char *attr, const char *text);
 u32 pci_config_read(const char *bdf, int offset, int bytes);
 void pci_config_write(const char *bdf, int offset, int bytes, u32 value);
+/*
+ * The bridge above the device forwards no accesses to configuration space, which reads all-ones then.
+ * Linux does the same to every bridge when it scans a bus again whose numbers it has assigned.
+ */
+void pci_config_hide(const char *bdf, bool hide);
 
 int driver_unbind(const char *bdf);
 int driver_bind(const char *bdf);

@@ -64,6 +64,7 @@ FIXTURE_SETUP(watchdog)
 /* Whatever has happened to the card, with sane parameters a reset brings it back. */
 FIXTURE_TEARDOWN(watchdog)
 {
+	pci_config_hide(card_bdf(), false);
 	EXPECT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
 	card_behave();
 	card_bus_master(true);
@@ -270,6 +271,58 @@ TEST_F(watchdog, out_of_service)
 	munmap(own, page_size);
 	if (!card_can_be_cut_off())
 		bind_again(_metadata, self);
+}
+
+/*
+ * That configuration space does not respond proves neither that the device is absent nor that bus
+ * mastering is off: the pages that were mapped for it are kept.
+ */
+TEST_F(watchdog, out_of_service_without_configuration_space)
+{
+	bool direct = info_of(self->fd).caps & PACCEL_CAP_DIRECT_DMA;
+	int fd = card_open();
+	u64 leaked, mem, offset;
+	u8 *own;
+
+	if (!can_hang())
+		SKIP(return, "an edu in the host's time");
+	test_cmd_mem_alloc(fd, SIZE, 0, &mem);
+	test_cmd_host_alloc(fd, page_size, &offset);
+	own = host_map(fd, page_size, offset);
+	ASSERT_NE(MAP_FAILED, own);
+	leaked = counter("leaked_pages");
+	card_ignore_stop(true);
+	card_hang();
+	ASSERT_TRUE(watchdog(TOO_SHORT, "10"));
+	pci_config_hide(card_bdf(), true);
+	test_err_copy_d2h(ETIMEDOUT, fd, own, mem, SIZE);
+	EXPECT_TRUE(WAIT_FOR(!card_health_is("ok"), 5000));
+	pci_config_hide(card_bdf(), false);
+	munmap(own, page_size);
+	close(fd);
+	EXPECT_TRUE(WAIT_FOR(counter("leaked_pages") == leaked + direct, 5000));
+
+	card_ignore_stop(false);
+	card_behave();
+	ASSERT_TRUE(watchdog(self->old_watchdog, self->old_quiesce));
+	test_cmd_reset(self->fd);
+	EXPECT_TRUE(card_health_is("ok"));
+	if (direct)
+		bind_again(_metadata, self);
+}
+
+/* Not even root can turn bus mastering off meanwhile: the data has arrived. */
+TEST_F(watchdog, configuration_space_does_not_respond)
+{
+	pci_config_hide(card_bdf(), true);
+	EXPECT_EQ(~0u, pci_config_read(card_bdf(), 0, 4));
+	memset(self->host, 0, SIZE);
+	test_cmd_copy_d2h(self->fd, self->host, self->mem, SIZE);
+	EXPECT_EQ(-1, pattern_diff(self->host, SIZE, 8));
+	test_cmd_fill(self->fd, self->mem, SIZE, 0x55, 1);
+	pci_config_hide(card_bdf(), false);
+	test_cmd_copy_d2h(self->fd, self->host, self->mem, SIZE);
+	EXPECT_TRUE(all_bytes(self->host, SIZE, 0x55));
 }
 
 /* Bus mastering is taken away in the middle of a transfer: the data never came. */
