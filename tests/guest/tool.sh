@@ -101,13 +101,18 @@ quota_works() {
 		accelctl stats 1 | grep "^quota of each user  *$1 B\$" && accelctl quota 1 --set none
 }
 
-# A DMA request takes longer than the watchdog allows.
+# A DMA request takes longer than the watchdog allows. So may the scrub of the memory afterwards, which
+# would make another dump after the first was deleted.
 dumps() {
 	local parameter=/sys/module/paccel/parameters/watchdog_ms status=0
 	echo 10 > "$parameter"
 	! accelctl copy "$work/file" 1 2> "$work/err" || status=1
 	echo 10000 > "$parameter"
 	cat "$work/err"
+	wait_until_unused
+	until [ "$(cat /sys/class/paccel/paccel1/dirty)" = 0 ]; do
+		:
+	done
 	accelctl dump 1 -o "$work/dump" --delete && grep '^why:' "$work/dump" || status=1
 	# The kernel deletes it a little later.
 	while accelctl dump 1 -o - > /dev/null 2> "$work/err"; do
