@@ -27,6 +27,7 @@ constexpr std::array<char, 8> magic = { 'a', 'c', 'c', 'e', 'l', 'g', 'l', '1' }
 constexpr size_t most_bytes = 1 << 20; // of one blob
 constexpr size_t most_strangers = 64; // connections that have not shown the secret, besides those of the ranks
 constexpr int retry_ms = 100; // without room for a connection
+constexpr int stall_ms = 10000; // in which some rank takes a part of its answer
 constexpr std::chrono::seconds grace(1); // in which a connection shows the secret
 
 // What a rank sends ahead of its blob.
@@ -240,29 +241,8 @@ bool take_in(guest &from, const place &where, int size)
 	return from.bytes.size() <= sizeof(greeting) + from.said.length;
 }
 
-// False: the peer takes nothing for that long, or is gone; or `stop`, if there is one, has become readable.
-bool send_all(int fd, const char *data, size_t size, int limit_ms, int stop = -1)
-{
-	while (size) {
-		pollfd both[] = { { fd, POLLOUT, 0 }, { stop, POLLIN, 0 } };
-		int ready = poll(both, 2, limit_ms);
-		ssize_t sent;
-
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (ready <= 0 || both[1].revents)
-			return false;
-		sent = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (sent < 0 && errno != EAGAIN && errno != EINTR)
-			return false;
-		data += std::max<ssize_t>(sent, 0);
-		size -= static_cast<size_t>(std::max<ssize_t>(sent, 0));
-	}
-	return true;
-}
-
-// A rank that cannot be answered ends by itself: its connection is closed.
-void answer(const std::vector<guest> &guests, int stop)
+// What all ranks are sent: the blob of each, after its length.
+blob answer_of(const std::vector<guest> &guests)
 {
 	std::vector<const guest *> by_rank(guests.size());
 	blob all;
@@ -276,8 +256,45 @@ void answer(const std::vector<guest> &guests, int stop)
 		all.insert(all.end(), word, word + sizeof(length));
 		all.insert(all.end(), from->bytes.begin() + sizeof(greeting), from->bytes.end());
 	}
+	return all;
+}
+
+// Sends as much as there is room for. False: the connection is of no use.
+bool send_some(int fd, const char *&at, size_t &size)
+{
+	ssize_t sent = send(fd, at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (sent < 0)
+		return errno == EAGAIN || errno == EINTR;
+	at += sent;
+	size -= static_cast<size_t>(sent);
+	return true;
+}
+
+// Answers all ranks at once, until they have their answers or take nothing for a while. The connection of a rank
+// that cannot be answered is closed. Rank 0 may have ended its exchange before the others have their answers.
+void answer(const std::vector<guest> &guests)
+{
+	struct part {
+		const char *at;
+		size_t size;
+	};
+	blob all = answer_of(guests);
+	std::vector<part> parts(guests.size(), { all.data(), all.size() });
+	std::vector<pollfd> left;
+
 	for (const auto &to : guests)
-		send_all(to.fd.get(), all.data(), all.size(), 10000, stop);
+		left.push_back({ to.fd.get(), POLLOUT, 0 });
+	while (std::any_of(left.begin(), left.end(), [](const pollfd &one) { return one.fd >= 0; })) {
+		int ready = poll(left.data(), left.size(), stall_ms);
+
+		if (!ready || (ready < 0 && errno != EINTR))
+			return;
+		for (size_t i = 0; ready > 0 && i < left.size(); i++)
+			if (left[i].revents &&
+			    (!send_some(left[i].fd, parts[i].at, parts[i].size) || !parts[i].size))
+				left[i].fd = -1;
+	}
 }
 
 // The last of two connections of one rank counts: the rank has closed the first.
@@ -401,7 +418,7 @@ void server::run(int size)
 	guests.erase(std::remove_if(guests.begin(), guests.end(),
 				    [](const guest &one) { return !one.is_complete; }),
 		     guests.end());
-	answer(guests, stop_.get());
+	answer(guests);
 }
 
 // ---- A rank ----
@@ -459,6 +476,18 @@ descriptor connect_to(const place &where, moment deadline)
 	return fd;
 }
 
+void send_all(int fd, const blob &data, moment deadline, const std::string &what)
+{
+	const char *at = data.data();
+	size_t size = data.size();
+
+	while (size) {
+		wait_for(fd, POLLOUT, deadline, what);
+		if (!send_some(fd, at, size))
+			fail(ECONNRESET, what);
+	}
+}
+
 void receive_all(int fd, void *data, size_t size, moment deadline, const std::string &what)
 {
 	char *at = static_cast<char *>(data);
@@ -490,8 +519,7 @@ std::vector<blob> exchange(const place &where, int rank, int size, const blob &m
 
 	memcpy(out.data(), &hello, sizeof(hello));
 	out.insert(out.end(), mine.begin(), mine.end());
-	if (!send_all(fd.get(), out.data(), out.size(), left_ms(deadline)))
-		fail(ECONNRESET, what);
+	send_all(fd.get(), out, deadline, what);
 	for (auto &one : all) {
 		length_word length;
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -687,6 +688,71 @@ static void test_silent_strangers()
 	close(end[0]);
 }
 
+// The calls of send() by an exchange of two ranks: their greetings, and an answer to each. After the first answer
+// the server continues when it is stopped.
+static struct {
+	std::mutex lock;
+	std::condition_variable changed;
+	bool are_counted, is_stopped;
+	int count;
+} sends;
+
+extern "C" ssize_t send(int fd, const void *data, size_t size, int flags)
+{
+	std::unique_lock<std::mutex> guard(sends.lock);
+	int number = sends.are_counted ? ++sends.count : 0;
+
+	guard.unlock();
+	ssize_t sent = syscall(SYS_sendto, fd, data, size, flags, nullptr, 0);
+	guard.lock();
+	sends.changed.notify_all();
+	if (number == 3)
+		sends.changed.wait(guard, [] { return sends.is_stopped; });
+	return sent;
+}
+
+extern "C" ssize_t write(int fd, const void *data, size_t size)
+{
+	ssize_t written = syscall(SYS_write, fd, data, size);
+	std::lock_guard<std::mutex> guard(sends.lock);
+
+	// The size of an eventfd.
+	sends.is_stopped = sends.is_stopped || (sends.are_counted && size == sizeof(uint64_t));
+	sends.changed.notify_all();
+	return written;
+}
+
+// Rank 0 has all it needs, and ends the server, before the others have their answers.
+static void test_early_end_of_the_server()
+{
+	auto server = std::make_unique<rendezvous::server>();
+	auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_ms);
+	rendezvous::place where = server->where();
+	rendezvous::blob mine(8);
+	size_t got = 0;
+
+	sends.are_counted = true;
+	server->start(2);
+	std::thread first([&] {
+		ok(rendezvous::exchange(where, 0, 2, mine, deadline).size() == 2);
+		server.reset();
+	});
+	{
+		std::unique_lock<std::mutex> guard(sends.lock);
+
+		sends.changed.wait(guard, [] { return sends.count == 1; });
+	}
+	try {
+		got = rendezvous::exchange(where, 1, 2, mine, deadline).size();
+	} catch (const std::exception &error) {
+		printf("# rank 1: %s\n", error.what());
+	}
+	first.join();
+	ok(got == 2 && sends.is_stopped);
+	sends.are_counted = false;
+	sends.count = 0;
+}
+
 // How often accept4() has no descriptor.
 static std::atomic<int> shortages;
 
@@ -751,6 +817,7 @@ static const test tests[] = {
 	{ "a rank that does not connect", test_unconnected_rank },
 	{ "strangers that say nothing", test_silent_strangers },
 	{ "no descriptors for a while", test_no_descriptors },
+	{ "an early end of the server", test_early_end_of_the_server },
 	{ "an unused id", test_unused_id },
 	{ "a bad address", test_bad_address },
 };
