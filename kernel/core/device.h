@@ -119,8 +119,8 @@ enum paccel_state {
  * @write_combined: the range at @mem_phys is reserved as write-combining memory
  * @state: set by paccel_set_state() under @reset_lock, read without a lock
  * @unsafe_seq: odd while the device could not be quiesced and may still write host memory.
- *	Incremented when that begins, and when it has provably ended: after a reset, if removal
- *	finds the device idle or absent, or by binding to a device at the same PCI address
+ *	Incremented when that begins, and when it has provably ended: once the device is quiesced,
+ *	is absent or has lost bus mastering, or by binding to a device at the same PCI address
  * @lost: node in lost_devices (driver/device.c) if the device was unbound while @unsafe_seq was odd
  * @direct: all host memory can be mapped for DMA; if false, DMA uses the bounce buffers
  * @bounce_size: bytes of an engine's bounce buffer

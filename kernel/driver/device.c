@@ -363,18 +363,13 @@ free_engines:
 /* Stops the device for good. If it cannot be quiesced, it is marked as unsafe. */
 static void device_stop(struct paccel_device *pd)
 {
-	int ret;
-
 	mutex_lock(&pd->reset_lock);
 	paccel_set_state(pd, PACCEL_REMOVED);
 	paccel_engines_hold(pd, -ENODEV);
-	ret = paccel_quiesce(&pd->hw);
-	if (ret) {
-		dev_err(&pd->dev, "the device does not become idle: cut off from memory\n");
-		paccel_mark_unsafe(pd, ret);
-	} else {
-		paccel_mark_quiet(pd);
-	}
+	if (paccel_stop_dma(pd))
+		dev_err(&pd->dev, "the device does not become idle: %s\n",
+			paccel_is_unsafe(pd) ? "memory that it may write is kept" :
+					       "it is cut off from memory");
 	paccel_engines_abort(pd, -ENODEV);
 	paccel_engines_withdraw(pd, -ENODEV);
 	mutex_unlock(&pd->reset_lock);

@@ -10,6 +10,13 @@
 #include "exec/reset.h"
 #include "include/paccel.h"
 
+static void paccel_pci_disable(struct pci_dev *pdev)
+{
+	pci_clear_master(pdev);
+	pci_release_regions(pdev);
+	pci_disable_device(pdev);
+}
+
 static int paccel_pci_enable(struct pci_dev *pdev)
 {
 	int ret = pci_enable_device(pdev);
@@ -24,15 +31,12 @@ static int paccel_pci_enable(struct pci_dev *pdev)
 	/*
 	 * A request that an earlier driver has started must not write memory that has been freed.
 	 */
-	pci_clear_master(pdev);
-	return 0;
-}
-
-static void paccel_pci_disable(struct pci_dev *pdev)
-{
-	pci_clear_master(pdev);
-	pci_release_regions(pdev);
-	pci_disable_device(pdev);
+	ret = paccel_bus_master(pdev, false);
+	if (ret) {
+		dev_err(&pdev->dev, "bus mastering cannot be turned off (%d)\n", ret);
+		paccel_pci_disable(pdev);
+	}
+	return ret;
 }
 
 static void hw_remove(struct paccel_device *pd)
@@ -58,6 +62,8 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	ret = paccel_pci_enable(pdev);
 	if (ret)
 		goto put;
+	/* paccel_slot_reset() restores this state, without bus mastering until reset(). */
+	pci_save_state(pdev);
 	ret = -ENOMEM;
 	if (!devres_open_group(&pdev->dev, pd, GFP_KERNEL))
 		goto disable;
@@ -70,13 +76,13 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	if (ret)
 		goto release;
 	devres_close_group(&pdev->dev, pd);
-	pci_set_master(pdev);
-	ret = paccel_device_register(pd);
+	ret = paccel_bus_master(pdev, true);
+	if (ret)
+		dev_err(&pdev->dev, "bus mastering cannot be turned on (%d)\n", ret);
+	ret = ret ?: paccel_device_register(pd);
 	if (ret)
 		goto remove;
 	pci_set_drvdata(pdev, pd);
-	/* paccel_slot_reset() restores this state. */
-	pci_save_state(pdev);
 	return 0;
 
 remove:

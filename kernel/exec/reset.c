@@ -44,31 +44,29 @@ void paccel_ctxs_end(struct paccel_device *pd, int error, enum paccel_page_state
 }
 
 /*
- * Returns whether the device does not write host memory any more, because it is absent or bus
- * mastering is off. Neither registers nor configuration space alone prove that it is absent: memory
- * space may be off, and while the PCI core scans buses whose numbers it has assigned, configuration
- * space reads all-ones and ignores writes.
+ * @error: of quiesce(). Returns whether the device does not write host memory any more, because it
+ * is absent or bus mastering is off. That its registers read all-ones does not prove that it is
+ * absent, since memory space may be off.
  */
 static bool device_is_cut_off(struct paccel_device *pd, int error)
 {
-	u16 command;
+	int ret = paccel_bus_master(pd->hw.pdev, false);
 
-	pci_clear_master(pd->hw.pdev);
-	if (pci_read_config_word(pd->hw.pdev, PCI_COMMAND, &command) || PCI_POSSIBLE_ERROR(command))
+	if (ret == -ENODEV)
 		return error == -ENODEV;
-	return (pd->hw.info.flags & PACCEL_HW_BM_STOPS) && !(command & PCI_COMMAND_MASTER);
+	return !ret && (pd->hw.info.flags & PACCEL_HW_BM_STOPS);
 }
 
-/* Memory that the device might write is never freed. */
-void paccel_mark_unsafe(struct paccel_device *pd, int error)
+int paccel_stop_dma(struct paccel_device *pd)
 {
+	int ret = paccel_quiesce(&pd->hw);
+
 	lockdep_assert_held(&pd->reset_lock);
-	if (device_is_cut_off(pd, error)) {
+	if (!ret || device_is_cut_off(pd, ret))
 		paccel_mark_quiet(pd);
-		return;
-	}
-	if (!paccel_is_unsafe(pd))
+	else if (!paccel_is_unsafe(pd))
 		WRITE_ONCE(pd->unsafe_seq, pd->unsafe_seq + 1);
+	return ret;
 }
 
 /* The device does not write host memory any more. Memory that has been leaked stays leaked. */
@@ -93,13 +91,11 @@ static void device_lose_contexts(struct paccel_device *pd)
 	paccel_ctxs_end(pd, -ESTALE, PACCEL_PAGE_LOST);
 }
 
-/* @error: of paccel_quiesce(). The engines are held, and stay held until a reset. */
-static void device_take_out_of_service(struct paccel_device *pd, int error, const char *why)
+/* The engines are held, and stay held until a reset. */
+static void device_take_out_of_service(struct paccel_device *pd, const char *why)
 {
 	dev_err(&pd->dev, "%s: out of service until RESET\n", why);
 	paccel_dump(pd, why);
-	if (error)
-		paccel_mark_unsafe(pd, error);
 	paccel_set_state(pd, PACCEL_FAILED);
 	paccel_engines_abort(pd, -EIO);
 	paccel_engines_withdraw(pd, -EIO);
@@ -115,14 +111,10 @@ EXPORT_SYMBOL_PACCEL(paccel_quiesce);
 /* Returns 0, or -EIO with the device out of service. The engines are held. */
 static int device_quiesce(struct paccel_device *pd)
 {
-	int ret = paccel_quiesce(&pd->hw);
-
-	if (ret) {
-		device_take_out_of_service(pd, ret, "the device does not become idle");
-		return -EIO;
-	}
-	paccel_mark_quiet(pd);
-	return 0;
+	if (!paccel_stop_dma(pd))
+		return 0;
+	device_take_out_of_service(pd, "the device does not become idle");
+	return -EIO;
 }
 
 /* A reset has succeeded. */
@@ -149,7 +141,7 @@ static int device_restart(struct paccel_device *pd, int error, bool mem_lost, bo
 		return -EIO;
 	paccel_engines_abort(pd, error);
 	if (pd->ops->reset(&pd->hw)) {
-		device_take_out_of_service(pd, 0, "the device does not come back");
+		device_take_out_of_service(pd, "the device does not come back");
 		return -EIO;
 	}
 	if (mem_lost)
@@ -268,5 +260,6 @@ void paccel_set_failed(struct paccel_device *pd)
 {
 	guard(mutex)(&pd->reset_lock);
 	paccel_engines_hold(pd, -EIO);
-	device_take_out_of_service(pd, paccel_quiesce(&pd->hw), "a PCI error");
+	paccel_stop_dma(pd);
+	device_take_out_of_service(pd, "a PCI error");
 }

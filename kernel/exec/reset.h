@@ -30,11 +30,12 @@ int paccel_resume(struct paccel_device *pd, bool mem_lost);
 /* The PCI core has reported an error: takes the device out of service until a reset. */
 void paccel_set_failed(struct paccel_device *pd);
 /*
- * The caller could not quiesce the device: paccel_quiesce() has returned @error. Clears bus
- * mastering. If that stops DMA (PACCEL_HW_BM_STOPS), or if the device is absent, calls
- * paccel_mark_quiet(); otherwise paccel_is_unsafe() is true from now on. pd->reset_lock is held.
+ * Quiesces the device. If that fails, turns bus mastering off. Calls paccel_mark_quiet() if the
+ * device is quiesced or absent, or if bus mastering reads back as off and that stops DMA
+ * (PACCEL_HW_BM_STOPS); otherwise paccel_is_unsafe() is true from now on. Returns as
+ * paccel_quiesce(). pd->reset_lock is held and the engines are held.
  */
-void paccel_mark_unsafe(struct paccel_device *pd, int error);
+int paccel_stop_dma(struct paccel_device *pd);
 /*
  * Records that the caller has proven that the device no longer writes host memory:
  * paccel_is_unsafe() is false from now on, and kept imports are released. pd->reset_lock is held,

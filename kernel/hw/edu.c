@@ -47,23 +47,26 @@ MODULE_PARM_DESC(edu_dma_bits, "edu: width of its bus addresses, as its property
 struct edu {
 	void __iomem *bar;
 	u32 mem_size;
-	bool started;	/* this and all below: under the engine's lock, or the engine is held */
+	bool master;	/* this and all below: under the engine's lock, or the engine is held */
+	bool started;
 	u64 cookie;
 	u32 len;
 };
 
 /*
  * With bus mastering off, a request completes without copying anything, and the device reports no
- * error. Configuration space does not respond while the PCI core scans buses whose numbers it has
- * assigned. Bus mastering cannot be turned off meanwhile, so it counts as on. If the device is
- * absent, the caller has read that from a register.
+ * error. While configuration space does not respond (see core/bus_master.c), bus mastering cannot
+ * be changed, and what was read last holds. If the device is absent, the caller has read that from
+ * a register.
  */
 static bool edu_bus_master(struct paccel_hw *hw)
 {
+	struct edu *edu = hw->priv;
 	u16 command;
 
-	return pci_read_config_word(hw->pdev, PCI_COMMAND, &command) ||
-	       PCI_POSSIBLE_ERROR(command) || (command & PCI_COMMAND_MASTER);
+	if (!pci_read_config_word(hw->pdev, PCI_COMMAND, &command) && !PCI_POSSIBLE_ERROR(command))
+		edu->master = command & PCI_COMMAND_MASTER;
+	return edu->master;
 }
 
 static int edu_start(struct paccel_hw *hw, unsigned int engine, const struct paccel_xfer *x)
@@ -177,8 +180,9 @@ static int edu_reset(struct paccel_hw *hw)
 		return ret;
 	writel(~0u, edu->bar + EDU_IRQ_ACK);
 	edu->started = false;
-	pci_set_master(hw->pdev);
-	return 0;
+	ret = paccel_bus_master(hw->pdev, true);
+	edu->master = !ret;
+	return ret;
 }
 
 /* All registers except the addresses of the request. */
@@ -257,6 +261,8 @@ static int edu_probe(struct paccel_hw *hw)
 		return -ENOMEM;
 	hw->priv = edu;
 	edu->mem_size = mem_size;
+	/* The core turns it on after this function. */
+	edu->master = true;
 	edu->bar = pcim_iomap(hw->pdev, 0, 0);
 	if (!edu->bar)
 		return -ENOMEM;

@@ -190,8 +190,10 @@ static void ring_poll(struct paccel_hw *hw, unsigned int engine)
 static int ring_wait(void __iomem *reg, u32 mask, u32 want, u64 us)
 {
 	u32 value;
+	int ret;
 
-	return readl_poll_timeout(reg, value, value != RING_GONE && (value & mask) == want, 10, us);
+	ret = readl_poll_timeout(reg, value, value == RING_GONE || (value & mask) == want, 10, us);
+	return value == RING_GONE ? -ENODEV : ret;
 }
 
 /* Resets the device or an engine, and waits until it reports the end of the reset. May sleep. */
@@ -199,15 +201,13 @@ static int ring_command_reset(struct ring *ring, unsigned int bell, void __iomem
 			      unsigned int command, unsigned int limit_ms)
 {
 	u32 code = readl(regs + RING_COMMAND_DONE);
-	int ret;
 
 	if (code == RING_GONE)
 		return -ENODEV;
 	code = ((code + RING_COMMAND_TAG) & ~(RING_COMMAND_TAG - 1)) | RING_COMMAND_RESET;
 	writel(code, regs + command);
 	ring_bell(ring, bell);
-	ret = ring_wait(regs + RING_COMMAND_DONE, ~0u, code, limit_ms * 1000ULL);
-	return ret && readl(regs + RING_COMMAND_DONE) == RING_GONE ? -ENODEV : ret;
+	return ring_wait(regs + RING_COMMAND_DONE, ~0u, code, limit_ms * 1000ULL);
 }
 
 /* A reset sets the indices to 0. */
@@ -253,9 +253,10 @@ static int ring_reset(struct paccel_hw *hw)
 {
 	struct ring *ring = hw->priv;
 	unsigned int i;
-	int ret;
+	int ret = paccel_bus_master(hw->pdev, true);
 
-	pci_set_master(hw->pdev);
+	if (ret)
+		return ret;
 	writeq(pci_bus_address(hw->pdev, 2), ring->regs + RING_BAR_ADDRESS);
 	writel(RING_CONTROL_MASTER, ring->regs + RING_CONTROL);
 	ring_bell(ring, 0);

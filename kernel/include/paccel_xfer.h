@@ -168,6 +168,19 @@ int paccel_engine_irqs(struct paccel_hw *hw, unsigned int first);
 void paccel_spurious_irq(struct paccel_hw *hw);
 
 /**
+ * paccel_bus_master() - turn bus mastering on or off, and read it back
+ * @pdev: the PCI function
+ * @on: on or off
+ *
+ * For reset(); pci_set_master() does not notice that configuration space does not respond, as while
+ * the PCI core scans buses whose numbers it has assigned. Waits up to a second for the end of that.
+ * May sleep.
+ *
+ * Return: 0; -ENODEV: the function is absent; -EIO: it still does not respond, or ignores the bit
+ */
+int paccel_bus_master(struct pci_dev *pdev, bool on);
+
+/**
  * paccel_quiesce() - call quiesce() with the limit of the module parameter quiesce_ms
  * @hw: the device
  *

@@ -49,6 +49,7 @@ FIXTURE_TEARDOWN(silence)
 		       (long long)(pins() - self->pinned));
 	/* `run` adds these up, and compares them with the pins of the whole guest. */
 	printf("# leaked: %llu pages\n", (unsigned long long)leaked);
+	pci_bus_restore(card_bdf());
 	/* What is not down does not mind. */
 	ring_order("%s", variant->up);
 	card_behave();
@@ -122,6 +123,29 @@ TEST_F(silence, given_up)
 	EXPECT_EQ(self->leaked + 256, card_counter("leaked_pages"));
 	test_cmd_mem_free(self->fd, mem, 256 * page_size);
 	munmap(fresh, 16384 * page_size);
+}
+
+/*
+ * Configuration space reads all-ones, and no scan of the bus hides it: the device is absent if its
+ * registers read all-ones, too, and its pages are not kept.
+ */
+TEST_F(silence, as_if_absent)
+{
+	u64 kept = strcmp(variant->down, "link-down") ? 16 : 0, mem;
+	u8 *buffer = map_pages(16);
+
+	test_cmd_mem_alloc(self->fd, 16 * page_size, 0, &mem);
+	ASSERT_EQ(0, ring_order("%s", variant->down));
+	pci_bus_change(card_bdf(), NO_BUS);
+	EXPECT_GT(0, _test_cmd_copy_d2h(self->fd, buffer, mem, 16 * page_size));
+	EXPECT_TRUE(card_health_is("failed"));
+	EXPECT_TRUE(WAIT_FOR(card_counter("leaked_pages") == self->leaked + kept, 5000));
+	pci_bus_restore(card_bdf());
+	ASSERT_EQ(0, ring_order("%s", variant->up));
+	test_cmd_reset(self->fd);
+	EXPECT_TRUE(card_health_is("ok"));
+	munmap(buffer, 16 * page_size);
+	test_cmd_mem_free(self->fd, mem, 16 * page_size);
 }
 
 /* Not for long: it has only been slow. Or, if the link was down, it has forgotten everything. */

@@ -33,7 +33,7 @@ struct shared {
 	u64 xfers;		/* of bindings that have ended */
 	u64 xfers_start;	/* counter of this binding when it was noted last */
 	int signals;
-	u32 hidden_buses;	/* by pci_config_hide(): what it puts back */
+	u32 buses;		/* what pci_bus_restore() writes, or 0 */
 };
 
 size_t page_size;
@@ -334,28 +334,39 @@ int driver_bind(const char *bdf)
 	return file_write("/sys/bus/pci/drivers/paccel/bind", bdf);
 }
 
-#define PCI_PRIMARY_BUS 0x18	/* and the secondary and the subordinate one */
-#define PCI_BUSES 0xffffff
+#define PCI_PRIMARY_BUS 0x18	/* then secondary, subordinate and latency */
 
-/* Hidden or not is read from the bridge, so that a test may do this again at its end. */
-void pci_config_hide(const char *bdf, bool hide)
+static void bridge_of(const char *bdf, char name[32])
 {
-	char path[PATH_MAX], up[128], *bridge;
-	u32 buses;
+	char up[128], path[PATH_MAX];
 
 	snprintf(up, sizeof(up), PCI_DEVICES "/%s/..", bdf);
 	if (!realpath(up, path)) {
 		perror(up);
 		abort();
 	}
-	bridge = strrchr(path, '/') + 1;
-	buses = pci_config_read(bridge, PCI_PRIMARY_BUS, 4);
-	if (!(buses & PCI_BUSES) == hide)
-		return;
-	if (hide)
-		shared->hidden_buses = buses;
+	snprintf(name, 32, "%.31s", strrchr(path, '/') + 1);
+}
+
+void pci_bus_change(const char *bdf, unsigned int number)
+{
+	char bridge[32];
+
+	bridge_of(bdf, bridge);
+	shared->buses = pci_config_read(bridge, PCI_PRIMARY_BUS, 4);
 	pci_config_write(bridge, PCI_PRIMARY_BUS, 4,
-			 hide ? buses & ~PCI_BUSES : shared->hidden_buses);
+			 (shared->buses & 0xff000000) | number << 16 | number << 8);
+}
+
+void pci_bus_restore(const char *bdf)
+{
+	char bridge[32];
+
+	if (!shared->buses)
+		return;
+	bridge_of(bdf, bridge);
+	pci_config_write(bridge, PCI_PRIMARY_BUS, 4, shared->buses);
+	shared->buses = 0;
 }
 
 /* --- the module ---------------------------------------------------------- */

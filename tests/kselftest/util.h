@@ -51,10 +51,13 @@ int pci_attr_write(const char *bdf, const char *attr, const char *text);
 u32 pci_config_read(const char *bdf, int offset, int bytes);
 void pci_config_write(const char *bdf, int offset, int bytes, u32 value);
 /*
- * The bridge above the device forwards no accesses to configuration space, which reads all-ones then.
- * Linux does the same to every bridge when it scans a bus again whose numbers it has assigned.
+ * The bridge above the device has another bus behind it, and configuration space reads all-ones: with
+ * 0 as while Linux scans buses whose numbers it has assigned, with NO_BUS as if the device were absent.
+ * pci_bus_restore() does nothing if the number was not changed.
  */
-void pci_config_hide(const char *bdf, bool hide);
+#define NO_BUS 0xfe
+void pci_bus_change(const char *bdf, unsigned int number);
+void pci_bus_restore(const char *bdf);
 
 int driver_unbind(const char *bdf);
 int driver_bind(const char *bdf);
