@@ -112,6 +112,7 @@ enum paccel_state {
  * @cdev: /dev/paccelN
  * @hw: the device as the backend sees it; @hw.pdev is a counted reference
  * @backend: name of the backend, for DEVICE_INFO
+ * @saved: configuration space before probe(), for paccel_slot_reset()
  * @ops: functions of the backend; NULL after remove()
  * @bus_addr: PCI address, for DEVICE_INFO
  * @inode: its i_mapping is that of every open file, and of every dma-buf of device memory
@@ -120,7 +121,8 @@ enum paccel_state {
  * @state: set by paccel_set_state() under @reset_lock, read without a lock
  * @unsafe_seq: odd while the device could not be quiesced and may still write host memory.
  *	Incremented when that begins, and when it has provably ended: once the device is quiesced,
- *	is absent or has lost bus mastering, or by binding to a device at the same PCI address
+ *	is absent, or has lost bus mastering and that stops it, or by binding to a device at the
+ *	same PCI address
  * @lost: node in lost_devices (driver/device.c) if the device was unbound while @unsafe_seq was odd
  * @direct: all host memory can be mapped for DMA; if false, DMA uses the bounce buffers
  * @bounce_size: bytes of an engine's bounce buffer
@@ -151,6 +153,7 @@ struct paccel_device {
 	struct device dev;
 	struct cdev cdev;
 	struct paccel_hw hw;
+	struct pci_saved_state *saved;
 	char backend[PACCEL_BACKEND_NAME_MAX + 1];
 	const struct paccel_hw_ops *ops;
 	char bus_addr[32];

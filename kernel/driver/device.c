@@ -57,6 +57,7 @@ static void paccel_device_release(struct device *dev)
 	paccel_engines_exit(pd);
 	ida_free(&paccel_ida, MINOR(dev->devt));
 	pci_dev_put(pd->hw.pdev);
+	kfree(pd->saved);
 	kfree(pd);
 	if (atomic_dec_and_test(&paccel_devices))
 		wake_up_var(&paccel_devices);

@@ -10,33 +10,31 @@
 #include "exec/reset.h"
 #include "include/paccel.h"
 
+static int paccel_pci_enable(struct pci_dev *pdev)
+{
+	/*
+	 * A request that an earlier driver has started must not write memory that has been freed.
+	 * Also waits until configuration space responds, without which the function would not be
+	 * enabled.
+	 */
+	int ret = paccel_bus_master(pdev, false);
+
+	if (ret)
+		return dev_err_probe(&pdev->dev, ret, "bus mastering cannot be turned off\n");
+	ret = pci_enable_device(pdev);
+	if (ret)
+		return ret;
+	ret = pci_request_regions(pdev, dev_driver_string(&pdev->dev));
+	if (ret)
+		pci_disable_device(pdev);
+	return ret;
+}
+
 static void paccel_pci_disable(struct pci_dev *pdev)
 {
 	pci_clear_master(pdev);
 	pci_release_regions(pdev);
 	pci_disable_device(pdev);
-}
-
-static int paccel_pci_enable(struct pci_dev *pdev)
-{
-	int ret = pci_enable_device(pdev);
-
-	if (ret)
-		return ret;
-	ret = pci_request_regions(pdev, dev_driver_string(&pdev->dev));
-	if (ret) {
-		pci_disable_device(pdev);
-		return ret;
-	}
-	/*
-	 * A request that an earlier driver has started must not write memory that has been freed.
-	 */
-	ret = paccel_bus_master(pdev, false);
-	if (ret) {
-		dev_err(&pdev->dev, "bus mastering cannot be turned off (%d)\n", ret);
-		paccel_pci_disable(pdev);
-	}
-	return ret;
 }
 
 static void hw_remove(struct paccel_device *pd)
@@ -62,10 +60,10 @@ static int paccel_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id
 	ret = paccel_pci_enable(pdev);
 	if (ret)
 		goto put;
-	/* paccel_slot_reset() restores this state, without bus mastering until reset(). */
 	pci_save_state(pdev);
+	pd->saved = pci_store_saved_state(pdev);
 	ret = -ENOMEM;
-	if (!devres_open_group(&pdev->dev, pd, GFP_KERNEL))
+	if (!pd->saved || !devres_open_group(&pdev->dev, pd, GFP_KERNEL))
 		goto disable;
 	ret = pd->ops->probe(&pd->hw);
 	/* The PCI core would take a positive value for success. */
@@ -117,7 +115,7 @@ static void paccel_pci_remove(struct pci_dev *pdev)
 static void paccel_pci_shutdown(struct pci_dev *pdev)
 {
 	paccel_device_shutdown(pci_get_drvdata(pdev));
-	pci_clear_master(pdev);
+	paccel_bus_master(pdev, false);
 }
 
 static int paccel_pm_suspend(struct device *dev)
@@ -175,9 +173,15 @@ static pci_ers_result_t paccel_error_detected(struct pci_dev *pdev, pci_channel_
 
 static pci_ers_result_t paccel_slot_reset(struct pci_dev *pdev)
 {
+	struct paccel_device *pd = pci_get_drvdata(pdev);
+
+	/*
+	 * The state before probe(), without bus mastering: after an error that is not fatal, the
+	 * device was not reset, and may still be running.
+	 */
+	pci_load_saved_state(pdev, pd->saved);
 	pci_restore_state(pdev);
-	pci_save_state(pdev);
-	return paccel_reset(pci_get_drvdata(pdev)) ? PCI_ERS_RESULT_DISCONNECT :
+	return paccel_reset(pd) ? PCI_ERS_RESULT_DISCONNECT :
 						     PCI_ERS_RESULT_RECOVERED;
 }
 

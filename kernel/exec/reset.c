@@ -59,9 +59,10 @@ static bool device_is_cut_off(struct paccel_device *pd, int error)
 
 int paccel_stop_dma(struct paccel_device *pd)
 {
-	int ret = paccel_quiesce(&pd->hw);
+	int ret;
 
 	lockdep_assert_held(&pd->reset_lock);
+	ret = paccel_quiesce(&pd->hw);
 	if (!ret || device_is_cut_off(pd, ret))
 		paccel_mark_quiet(pd);
 	else if (!paccel_is_unsafe(pd))

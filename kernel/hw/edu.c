@@ -56,7 +56,7 @@ struct edu {
 /*
  * With bus mastering off, a request completes without copying anything, and the device reports no
  * error. While configuration space does not respond (see core/bus_master.c), bus mastering cannot
- * be changed, and what was read last holds. If the device is absent, the caller has read that from
+ * be changed, and what was read last counts. If the device is absent, the caller has read that from
  * a register.
  */
 static bool edu_bus_master(struct paccel_hw *hw)

@@ -169,10 +169,10 @@ struct paccel_hw_ioctl {
  * @quiesce: end all DMA within @limit_ms, by waiting for it or by aborting it. Returns 0 only if
  *	the device provably no longer writes host memory; -ENODEV if its registers read all-ones,
  *	also if that begins during the wait. That is no proof: the core looks whether configuration
- *	space reads all-ones, too. After any other error no device counts as absent, and memory that
- *	it might write is never freed. Called after halt() of each engine, and again if the device
- *	was left quiesced. May sleep
- * @reset: make the quiesced device ready for start() again. Returns 0, or -errno: the device is
+ *	space reads all-ones, too. After any other error the device never counts as absent. Called
+ *	after halt() of each engine, and again if the device was left quiesced. May sleep
+ * @reset: make the quiesced device ready for start() again, with bus mastering. After a PCI error
+ *	configuration space is as it was before probe(). Returns 0, or -errno: the device is
  *	then out of service. May sleep
  * @reset_engine: abort all requests of this engine and make it ready for start() again, without
  *	effect on other engines. Returns 0 only if none of those requests can still write host

@@ -173,8 +173,8 @@ void paccel_spurious_irq(struct paccel_hw *hw);
  * @on: on or off
  *
  * For reset(); pci_set_master() does not notice that configuration space does not respond, as while
- * the PCI core scans buses whose numbers it has assigned. Waits up to a second for the end of that.
- * May sleep.
+ * the PCI core scans buses whose numbers it has assigned. Waits up to five seconds for the end of
+ * that. May sleep.
  *
  * Return: 0; -ENODEV: the function is absent; -EIO: it still does not respond, or ignores the bit
  */

@@ -80,7 +80,7 @@ def with_qemu(version):
     """The suite on the QEMU of another release than this machine's."""
     options = f"--qemu-version {version}"
     return [kselftest(f"kselftest-6.12-edu-qemu-{version}", "full", f"{options} {TWO_CARDS} {IOMEM}", "all smoke",
-                      skips=2),
+                      skips=3),
             kselftest(f"kselftest-6.12-ring-qemu-{version}", "full", f"{options} {RING_CARDS} {IOMEM}",
                       "device smoke", skips=1)]
 
@@ -167,10 +167,10 @@ JOBS = [
     # --- check: all that can find a regression of the product ----------------------------------
     # A guest with edu alone runs in virtual time. Programs that any device will do for run there only.
     kselftest("kselftest-debug-edu", "check", f"--kernel debug {TWO_CARDS} {IOMEM} --mem 1G",
-              skips=3),
+              skips=4),
     kselftest("kselftest-debug-ring", "check", f"--kernel debug {RING_CARDS} {IOMEM} --mem 1G",
               "device"),
-    kselftest("kselftest-6.12-edu", "check", f"{TWO_CARDS} {IOMEM}", "all smoke", skips=2),
+    kselftest("kselftest-6.12-edu", "check", f"{TWO_CARDS} {IOMEM}", "all smoke", skips=3),
     # In real time: what pulls devices, and races between CPUs. On debug, kselftest-debug-ring has them.
     kselftest("races-6.12", "check", f"--clock real {TWO_CARDS}", "races"),
     kselftest("kselftest-6.12-ring", "check", f"{RING_CARDS} {IOMEM}", "device smoke", skips=1),
@@ -199,10 +199,10 @@ JOBS = [
 
     # --- full: the rest, by priority -----------------------------------------------------------
     # Kernels in real time, where the suite has the races, too.
-    kselftest("kselftest-6.1-edu", "full", f"--kernel 6.1 {TWO_CARDS} {IOMEM}", skips=7),
+    kselftest("kselftest-6.1-edu", "full", f"--kernel 6.1 {TWO_CARDS} {IOMEM}", skips=8),
     kselftest("kselftest-6.1-ring", "full", f"--kernel 6.1 {RING_CARDS} {IOMEM}", "device"),
     # The newest kernel of Debian 13's backports.
-    kselftest("kselftest-newest-edu", "full", f"--kernel newest {TWO_CARDS} {IOMEM}", "all smoke", skips=7),
+    kselftest("kselftest-newest-edu", "full", f"--kernel newest {TWO_CARDS} {IOMEM}", "all smoke", skips=8),
     kselftest("kselftest-newest-ring", "full", f"--kernel newest {RING_CARDS} {IOMEM}", "device smoke", skips=1),
     kselftest("races-debug", "full", f"--kernel debug --clock real {TWO_CARDS} --mem 1G",
               "cycles=20 races"),

@@ -144,6 +144,7 @@ TEST_F(silence, as_if_absent)
 	ASSERT_EQ(0, ring_order("%s", variant->up));
 	test_cmd_reset(self->fd);
 	EXPECT_TRUE(card_health_is("ok"));
+	EXPECT_EQ(self->leaked + kept, card_counter("leaked_pages"));
 	munmap(buffer, 16 * page_size);
 	test_cmd_mem_free(self->fd, mem, 16 * page_size);
 }

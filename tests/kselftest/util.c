@@ -353,7 +353,8 @@ void pci_bus_change(const char *bdf, unsigned int number)
 	char bridge[32];
 
 	bridge_of(bdf, bridge);
-	shared->buses = pci_config_read(bridge, PCI_PRIMARY_BUS, 4);
+	if (!shared->buses)
+		shared->buses = pci_config_read(bridge, PCI_PRIMARY_BUS, 4);
 	pci_config_write(bridge, PCI_PRIMARY_BUS, 4,
 			 (shared->buses & 0xff000000) | number << 16 | number << 8);
 }

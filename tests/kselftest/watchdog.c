@@ -344,7 +344,7 @@ TEST_F(watchdog, reset_without_configuration_space)
 	pci_config_write(card_bdf(), PCI_COMMAND, 2, command & ~PCI_COMMAND_MASTER);
 	pci_bus_change(card_bdf(), 0);
 	side_call_start(&reset);
-	EXPECT_FALSE(WAIT_FOR(side_call_done(&reset), 300));
+	EXPECT_FALSE(WAIT_FOR(side_call_done(&reset), 100));
 	pci_bus_restore(card_bdf());
 	EXPECT_EQ(0, side_call_end(&reset));
 	EXPECT_EQ(command, pci_config_read(card_bdf(), PCI_COMMAND, 2));
