@@ -44,6 +44,14 @@ using length_word = uint32_t;
 	throw failure(number, what + ": " + strerror(number));
 }
 
+int left_ms(moment deadline)
+{
+	auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+		deadline - std::chrono::steady_clock::now());
+
+	return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1 << 30));
+}
+
 // ---- Addresses ----
 
 struct address {
@@ -272,8 +280,9 @@ bool send_some(int fd, const char *&at, size_t &size)
 }
 
 // Answers all ranks at once, until they have their answers or take nothing for a while. The connection of a rank
-// that cannot be answered is closed. Rank 0 may have ended its exchange before the others have their answers.
-void answer(const std::vector<guest> &guests)
+// that cannot be answered is closed. Rank 0 may have ended its exchange, and stop the server, before the others have
+// their answers: they have as long from then on.
+void answer(const std::vector<guest> &guests, int stop)
 {
 	struct part {
 		const char *at;
@@ -282,18 +291,24 @@ void answer(const std::vector<guest> &guests)
 	blob all = answer_of(guests);
 	std::vector<part> parts(guests.size(), { all.data(), all.size() });
 	std::vector<pollfd> left;
+	auto deadline = moment::max();
 
 	for (const auto &to : guests)
 		left.push_back({ to.fd.get(), POLLOUT, 0 });
-	while (std::any_of(left.begin(), left.end(), [](const pollfd &one) { return one.fd >= 0; })) {
-		int ready = poll(left.data(), left.size(), stall_ms);
+	left.push_back({ stop, POLLIN, 0 });
+	while (std::any_of(left.begin(), left.end() - 1, [](const pollfd &one) { return one.fd >= 0; })) {
+		int ready = poll(left.data(), left.size(), std::min(stall_ms, left_ms(deadline)));
 
 		if (!ready || (ready < 0 && errno != EINTR))
 			return;
-		for (size_t i = 0; ready > 0 && i < left.size(); i++)
+		for (size_t i = 0; ready > 0 && i < guests.size(); i++)
 			if (left[i].revents &&
 			    (!send_some(left[i].fd, parts[i].at, parts[i].size) || !parts[i].size))
 				left[i].fd = -1;
+		if (ready > 0 && left.back().revents) {
+			left.back().fd = -1;
+			deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(stall_ms);
+		}
 	}
 }
 
@@ -418,21 +433,13 @@ void server::run(int size)
 	guests.erase(std::remove_if(guests.begin(), guests.end(),
 				    [](const guest &one) { return !one.is_complete; }),
 		     guests.end());
-	answer(guests);
+	answer(guests, stop_.get());
 }
 
 // ---- A rank ----
 
 namespace
 {
-
-int left_ms(moment deadline)
-{
-	auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-		deadline - std::chrono::steady_clock::now());
-
-	return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1 << 30));
-}
 
 std::string name_of(const place &where)
 {

@@ -58,7 +58,7 @@ place read_id(const unsigned char id[ENGINE_ID_SIZE]);
 class server {
     public:
 	server();
-	// Stops waiting for ranks. If all have come, it waits until they have their answers.
+	// Stops waiting for ranks. If all have come, it waits up to ten seconds until they have their answers.
 	~server();
 	server(const server &) = delete;
 	server &operator=(const server &) = delete;
