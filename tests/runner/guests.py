@@ -62,9 +62,17 @@ def children_of(process):
 
 
 def qemu_of(process):
-    """The children of a runner that are QEMU. Where `python3` is a script that looks for Python, the
-    script has other children first."""
-    return [pid for pid in children_of(process) if name_of(pid).startswith("qemu-system")]
+    """The children of a runner that are QEMU with a guest: it asks for the version before. Where `python3`
+    is a script that looks for Python, the script has other children first."""
+    return [pid for pid in children_of(process) if is_guest(pid)]
+
+
+def is_guest(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as file:
+            return name_of(pid).startswith("qemu-system") and "--version" not in file.read().split("\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def name_of(pid):
