@@ -181,8 +181,7 @@ static pci_ers_result_t paccel_slot_reset(struct pci_dev *pdev)
 	 */
 	pci_load_saved_state(pdev, pd->saved);
 	pci_restore_state(pdev);
-	return paccel_reset(pd) ? PCI_ERS_RESULT_DISCONNECT :
-						     PCI_ERS_RESULT_RECOVERED;
+	return paccel_reset(pd) ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
 
 static void paccel_reset_prepare(struct pci_dev *pdev)
