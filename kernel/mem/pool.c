@@ -22,6 +22,11 @@
 
 /* Largest piece in bytes that is scrubbed at once, and so quarantined or made free at once. */
 #define POOL_SCRUB_BYTES	SZ_4M
+/*
+ * Most ranges in pool->scrubbing, over which scrub_work() walks. Those of other engines stay in it
+ * while the engine of the first one hangs.
+ */
+#define POOL_SCRUB_PIECES	64
 /* A piece whose scrubbing has failed this number of times is not scrubbed again before a RESET. */
 #define POOL_SCRUB_FAILURES	2
 /*
@@ -490,8 +495,26 @@ static void scrub_finish(struct paccel_device *pd, struct paccel_buf *buf)
 	} else {
 		pool->scrub_hangs = 0;
 		atomic64_add(buf->size, &pd->count.scrubbed);
-		buf_make_free(pool, buf);
+		buf->clean = true;
 	}
+}
+
+/*
+ * Makes clean pieces free, in the order in which they were started: otherwise a request that waits
+ * for pieces of several engines could be given the middle of a run, and the next one of its size
+ * would not fit. Returns the number of pieces that remain.
+ */
+static unsigned int scrub_release(struct paccel_pool *pool)
+{
+	struct paccel_buf *buf, *next;
+	unsigned int nr = 0;
+
+	list_for_each_entry_safe(buf, next, &pool->scrubbing, range.list)
+		if (nr || !buf->clean)
+			nr++;
+		else
+			buf_make_free(pool, buf);
+	return nr;
 }
 
 static bool buf_is_dirty(const struct paccel_buf *buf)
@@ -552,6 +575,7 @@ static bool scrub_start(struct paccel_device *pd)
 		buf = scrub_cut(pool, buf, most);
 	buf->generation = pool->generation;
 	buf->scrub_ended = false;
+	buf->clean = false;
 	if (pd->mem_ops->scrub(pd, buf, !list_empty(&pool->scrubbing)))
 		return false;
 	buf_set_state(pool, buf, PACCEL_BUF_SCRUBBING);
@@ -574,15 +598,16 @@ static void scrub_work(struct work_struct *work)
 	struct paccel_pool *pool = container_of(work, struct paccel_pool, scrub_work);
 	struct paccel_device *pd = pool->pd;
 	struct paccel_buf *buf, *next;
-	unsigned int i;
+	unsigned int most, i;
 
 	mutex_lock(&pool->lock);
 	list_for_each_entry_safe(buf, next, &pool->scrubbing, range.list)
 		/* Pairs with paccel_pool_scrubbed(). */
-		if (smp_load_acquire(&buf->scrub_ended))
+		if (!buf->clean && smp_load_acquire(&buf->scrub_ended))
 			scrub_finish(pd, buf);
+	most = min(pd->hw.info.engines, POOL_SCRUB_PIECES - scrub_release(pool));
 	pool_answer(pd);
-	for (i = 0; i < pd->hw.info.engines && scrub_may_start(pool); i++)
+	for (i = 0; i < most && scrub_may_start(pool); i++)
 		if (!scrub_start(pd))
 			break;
 	mutex_unlock(&pool->lock);

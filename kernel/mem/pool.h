@@ -25,7 +25,7 @@ struct paccel_mem_stats;
 enum paccel_buf_state {
 	PACCEL_BUF_USED,	/* allocated */
 	PACCEL_BUF_DIRTY,	/* freed, not yet zeroed */
-	PACCEL_BUF_SCRUBBING,	/* the device fills it with 0; "waiting" in the uAPI, as DIRTY */
+	PACCEL_BUF_SCRUBBING,	/* being filled with 0, or behind one that is; DIRTY in the uAPI */
 	PACCEL_BUF_FREE,	/* can be allocated */
 	PACCEL_BUF_QUARANTINED,	/* scrubbing failed; "quarantined" in the uAPI */
 	PACCEL_BUF_STATES,
@@ -49,6 +49,7 @@ struct paccel_mem_ref {
  * @state: state of the range; under pool->lock
  * @failures: number of fills that failed since a RESET or a success; under pool->lock
  * @scrub_ended: SCRUBBING: the fill has ended; set without the lock
+ * @clean: SCRUBBING: the fill has succeeded; under pool->lock
  * @scrub_error: its error, valid once @scrub_ended
  * @generation: USED: pool->generation when the range was allocated; SCRUBBING: when the fill began
  * @length: USED: bytes that were requested
@@ -67,7 +68,8 @@ struct paccel_buf {
 	u64 start;
 	u64 size;
 	enum paccel_buf_state state;
-	u8 failures;
+	u8 failures : 7;
+	u8 clean : 1;
 	bool scrub_ended;
 	s16 scrub_error;
 	u64 generation;
@@ -100,7 +102,7 @@ struct paccel_user {
  * @index: the ranges that are not USED or QUARANTINED
  * @dirty: DIRTY ranges; the first is the next to be scrubbed
  * @quarantined: QUARANTINED ranges
- * @scrubbing: SCRUBBING ranges, at most one for each engine
+ * @scrubbing: SCRUBBING ranges in the order in which they were started; the first is not @clean
  * @scrub_hangs: number of consecutive fills that timed out, since a RESET
  * @waiting: allocations that wait for scrubbing, in order of arrival; engines read without the lock
  *	whether it is empty

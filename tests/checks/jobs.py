@@ -240,14 +240,14 @@ JOBS = [
     kselftest("storm-debug", "full", f"--kernel debug {STORM_CARD}", "storm"),
     # Each fault alone; devices that fall silent, die, or are pulled at work.
     kselftest("faults-6.12", "full", "--card ring,mem=16M,engines=1 --mem 1G", "faults-one", load=3,
-              skips=1),
+              skips=2),
     kselftest("silence-6.1", "full", "--kernel 6.1 --card ring,mem=16M,engines=1 --mem 1G", "silence"),
     kselftest("full", "full", "--card ring,mem=1G,engines=4 --mem 1G", "full"),
     kselftest("suspend", "full", f"{BOTH_KINDS} {SWAP}", "suspend"),
     # The same where KASAN and lockdep see how the driver recovers.
     # Half of their time they wait for time limits.
     kselftest("faults-debug", "full", "--kernel debug --card ring,mem=16M,engines=1 --mem 1G",
-              "faults-one silence", skips=1, load=1),
+              "faults-one silence", skips=2, load=1),
     kselftest("faults-4-debug", "full", "--kernel debug --card ring,mem=16M,engines=4 --mem 1G", "faults",
               load=1),
     # The stock job has the card of 1 GiB; its 10^5 pieces take a debug kernel minutes.

@@ -340,7 +340,7 @@ struct paccel_mem_import {
  * @used: Out. Bytes of all allocations, in whole granules. A freed one counts while operations use
  *	it, and until a work item of the driver has dropped their references after their end
  * @free: Out. Bytes that can be allocated at once
- * @dirty: Out. Bytes freed but not yet scrubbed
+ * @dirty: Out. Bytes freed that are not @free yet, because of scrubbing
  * @quarantined: Out. Bytes quarantined because their scrubbing failed twice; a RESET scrubs them
  *	again
  * @mine: Out. Bytes of the allocations of this context, in whole granules, imported ones included
