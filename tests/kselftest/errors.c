@@ -143,6 +143,46 @@ TEST_F(aer, error_that_is_not_fatal)
 	meets(_metadata, self, COMPLETION_TIMEOUT);
 }
 
+/* Whether bus mastering was on when the driver last stopped the device: "Y" or "N". */
+static bool mastered_is(const char *value)
+{
+	char text[8];
+
+	return file_read("/sys/module/paccel_test/parameters/mastered", text, sizeof(text)) > 0 &&
+	       !strcmp(text, value);
+}
+
+/*
+ * After an error that is not fatal, the device was not reset and may still be running. It is stopped before bus
+ * mastering is turned on.
+ */
+TEST_F(aer, stopped_before_bus_mastering)
+{
+	char parameters[32];
+
+	if (!getenv("PACCEL_TEST_KO"))
+		SKIP(return, "PACCEL_TEST_KO does not say where paccel_test.ko is");
+	close(self->fd);
+	xfers_note();
+	snprintf(parameters, sizeof(parameters), "backend=%s", card_kind());
+	ASSERT_EQ(0, backend_load(parameters));
+	self->fd = card_open();
+	ASSERT_LE(0, self->fd);
+	test_cmd_reset(self->fd);
+	EXPECT_TRUE(mastered_is("Y"));
+	self->resets = card_counter("resets");
+	ASSERT_EQ(0, inject(COMPLETION_TIMEOUT));
+	EXPECT_TRUE(WAIT_FOR(recovered(self), 10000));
+	EXPECT_TRUE(mastered_is("N"));
+	test_cmd_mem_alloc(self->fd, SIZE, 0, &self->mem);
+	test_cmd_copy_h2d(self->fd, self->mem, self->host, SIZE);
+	expect_works(_metadata, self);
+	close(self->fd);
+	EXPECT_EQ(0, backend_unload());
+	EXPECT_EQ(0, driver_bind(card_bdf()));
+	self->fd = card_open();
+}
+
 /* It counts as disconnected, until the PCI core finds it anew. */
 TEST_F(aer, device_does_not_come_back)
 {

@@ -679,8 +679,8 @@ TEST_F(pieces, that_hang_end)
 }
 
 /*
- * Frees [@mem, @mem + @length), all memory, and starts @alloc, which waits for it. Returns true if the scrubbing of
- * the first piece has begun: its engine stands still until card_behave().
+ * Frees [@mem, @mem + @length), all memory, and starts @alloc, which waits for it. Returns true if the scrubbing
+ * of the first piece has begun: its engine stands still until card_behave().
  */
 static bool scrub_for(struct side_call *alloc, u64 mem, u64 length)
 {

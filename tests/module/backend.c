@@ -7,6 +7,7 @@
 #include <linux/kstrtox.h>
 #include <linux/module.h>
 #include <linux/paccel.h>
+#include <linux/pci.h>
 #include <linux/sched/mm.h>
 #include <linux/string.h>
 
@@ -54,6 +55,10 @@ MODULE_PARM_DESC(pieces, "of host memory that each engine has been given");
 static unsigned int ops[PACCEL_MAX_ENGINES];
 module_param_array(ops, uint, NULL, 0444);
 MODULE_PARM_DESC(ops, "operations that each engine has been given, as in engine_ops");
+
+static bool mastered;
+module_param(mastered, bool, 0444);
+MODULE_PARM_DESC(mastered, "bus mastering was on when quiesce() was last called");
 
 /* Backend that @backend names. */
 static const struct paccel_hw_ops *base;
@@ -110,6 +115,10 @@ static void test_no_poll(struct paccel_hw *hw, unsigned int engine)
 
 static int test_quiesce(struct paccel_hw *hw, unsigned int limit_ms)
 {
+	u16 command = 0;
+
+	pci_read_config_word(hw->pdev, PCI_COMMAND, &command);
+	mastered = command & PCI_COMMAND_MASTER;
 	return stuck ? -ETIMEDOUT : base->quiesce(hw, limit_ms);
 }
 
