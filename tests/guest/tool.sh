@@ -46,17 +46,7 @@ all_came_back() {
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 nobody_is_refused() { ! as_nobody accelctl info > "$work/out" 2>&1 && grep 'no permission' "$work/out"; }
 
-# A second program sees what the copy holds.
-copies_and_is_seen() {
-	local used
-	accelctl copy "$work/file" > "$work/copy" &
-	for ((i = 0; i < 500; i++)); do
-		used=$(accelctl stats | awk '/^used  / { print $2 }')
-		[ "$used" -gt 0 ] && break
-	done
-	echo "used: $used"
-	wait $! && [ "$used" = "$block" ]
-}
+copies() { accelctl copy "$work/file" > "$work/copy"; }
 
 # In the background, until the caller ends it; with its process number in $!.
 copy_for_long() {
@@ -65,6 +55,18 @@ copy_for_long() {
 	until [ "$(cat "/sys/class/paccel/paccel$1/used")" -gt 0 ]; do
 		kill -0 $! || return 1
 	done
+}
+
+# A second program sees what the copy holds.
+stats_shows_a_copy() {
+	local used
+	copy_for_long 1 || return 1
+	used=$(accelctl stats 1 | awk '/^used  / { print $2 }')
+	kill $!
+	wait $!
+	wait_until_unused
+	echo "used: $used"
+	[ "$used" = "$block" ]
 }
 
 # What shows processes, over two seconds of a copy.
@@ -190,7 +192,8 @@ else
 	done
 fi
 check 'stats' prints "^total +$memory B$" accelctl stats
-check 'copy, which stats sees' copies_and_is_seen
+check 'stats shows the memory of a copy' stats_shows_a_copy
+check 'copy' copies
 check 'all bytes came back' all_came_back
 check 'a copy that frees its memory has changed nothing' prints "^available +$memory B +$memory B +\+0 B$" cat "$work/copy"
 check 'copy shows progress' prints '^\[#{24}\] 100 %  2500 B of 2500 B' cat "$work/copy"
