@@ -29,7 +29,7 @@ from tap import equal, raises, wait_until  # noqa: E402
 
 KILLED = -signal.SIGKILL
 # Seconds that a rank may wait for the others, where they say nothing.
-SHORT = 5
+SHORT = 10
 # For all else that a rank does until it raises, in a guest without KVM on a machine with other work.
 SLACK = 40
 HOSTS = ["10.77.0.1", "10.77.0.2"]

@@ -92,12 +92,18 @@ def alarm(seconds=0.05):
         raise InterruptedError("a signal")
 
     old = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
+
+
+def interrupted(wait):
+    """Calls it, and a signal raises an InterruptedError, on a busy host perhaps before the call."""
+    with alarm():
+        wait()
 
 
 class Thread(threading.Thread):

@@ -156,8 +156,7 @@ class Order(mock.Device):
             release = threading.Timer(mock.PATIENCE, lib.mock_release, [3])
             release.start()
             lib.count_queries()
-            with mock.alarm():
-                self.refuses(InterruptedError, "a signal", registered.free)
+            self.refuses(InterruptedError, "a signal", mock.interrupted, registered.free)
             self.assertLessEqual(lib.count_queries(), 2 * MOST)
             release.cancel()
         registered.free()

@@ -528,8 +528,7 @@ class Threads(mock.Card):
             event = stream.record()
             for wait in (stream.synchronize, event.synchronize, registered.free,
                          self.device.synchronize, self.device.close):
-                with mock.alarm():
-                    self.refuses(InterruptedError, "a signal", wait)
+                self.refuses(InterruptedError, "a signal", mock.interrupted, wait)
                 self.assertFalse(registered.freed or self.device.closed)
         stream.synchronize()
         registered.free()
@@ -589,8 +588,7 @@ class Threads(mock.Card):
         release = threading.Timer(mock.PATIENCE, lib.mock_fence_signal, [fence, 0])
         release.start()
         for wait in (self.device.synchronize, self.device.close):
-            with mock.alarm():
-                self.refuses(InterruptedError, "a signal", wait)
+            self.refuses(InterruptedError, "a signal", mock.interrupted, wait)
             self.assertEqual((self.device.closed, busy.query()), (False, False))
         release.cancel()
         lib.mock_fence_signal(fence, 0)

@@ -403,7 +403,7 @@ static void blocks_differ(size_t sent, size_t expected)
 			ok(out == std::vector<char>(128, 2));
 			tested->abort(comm);
 		},
-		1500);
+		3000);
 }
 
 static void test_blocks_differ()
@@ -619,7 +619,7 @@ static gloo::transport::tcp::Address unused_address(const rendezvous::descriptor
 // A rank that tells its address and then does not connect. The time of rank 0 is at most twice its limit.
 static void test_unconnected_rank()
 {
-	const std::chrono::milliseconds limit(1500);
+	const std::chrono::milliseconds limit(3000);
 	unsigned char id[ENGINE_ID_SIZE];
 	engine_comm *comm = nullptr;
 	rendezvous::descriptor fd(socket(AF_INET, SOCK_STREAM, 0));
