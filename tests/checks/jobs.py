@@ -172,7 +172,7 @@ JOBS = [
               "device"),
     kselftest("kselftest-6.12-edu", "check", f"{TWO_CARDS} {IOMEM}", "all smoke", skips=3),
     # In real time: what pulls devices, and races between CPUs. On debug, kselftest-debug-ring has them.
-    kselftest("races-6.12", "check", f"--clock real {TWO_CARDS}", "races"),
+    kselftest("races-6.12", "check", f"--clock real {TWO_CARDS}", "races", skips=2),
     kselftest("kselftest-6.12-ring", "check", f"{RING_CARDS} {IOMEM}", "device smoke", skips=1),
     paddle("3.3.1", "check"),
     paddle_ranks("paddle-ranks", "check", "collectives.py reductions DataParallel"),
@@ -199,13 +199,13 @@ JOBS = [
 
     # --- full: the rest, by priority -----------------------------------------------------------
     # Kernels in real time, where the suite has the races, too.
-    kselftest("kselftest-6.1-edu", "full", f"--kernel 6.1 {TWO_CARDS} {IOMEM}", skips=8),
+    kselftest("kselftest-6.1-edu", "full", f"--kernel 6.1 {TWO_CARDS} {IOMEM}", skips=16),
     kselftest("kselftest-6.1-ring", "full", f"--kernel 6.1 {RING_CARDS} {IOMEM}", "device"),
     # The newest kernel of Debian 13's backports.
-    kselftest("kselftest-newest-edu", "full", f"--kernel newest {TWO_CARDS} {IOMEM}", "all smoke", skips=8),
+    kselftest("kselftest-newest-edu", "full", f"--kernel newest {TWO_CARDS} {IOMEM}", "all smoke", skips=16),
     kselftest("kselftest-newest-ring", "full", f"--kernel newest {RING_CARDS} {IOMEM}", "device smoke", skips=1),
     kselftest("races-debug", "full", f"--kernel debug --clock real {TWO_CARDS} --mem 1G",
-              "cycles=20 races"),
+              "cycles=20 races", skips=2),
     *with_qemu(10),
     *with_qemu(11),
     unit("gcc-tsan", "full"),
@@ -224,7 +224,7 @@ JOBS = [
               "device smoke", skips=2),
     kselftest("kselftest-edu-arm64", "full", f"--kernel 6.12-arm64 {TWO_CARDS} --iommu {IOMEM} --timeout 1200",
               "dma=direct all smoke", skips=3),
-    kselftest("races-arm64", "full", f"--kernel 6.12-arm64 --clock real {TWO_CARDS}", "races"),
+    kselftest("races-arm64", "full", f"--kernel 6.12-arm64 --clock real {TWO_CARDS}", "races", skips=2),
     kselftest("ring-16k-arm64", "full", f"--kernel 6.12-arm64-16k {RING_CARDS}",
               "smoke copy streams unplug map share", skips=2),
     kselftest("iommu-16k-arm64", "full", "--kernel 6.12-arm64-16k --card edu --iommu",
@@ -351,7 +351,7 @@ JOBS = [
     # Data races of the driver, and the test that they are reported.
     host("runner-kcsan", "long", "pytest-3 -m long tests/runner", setup=("kernel kcsan",)),
     kselftest("kcsan-edu", "long", f"--kernel kcsan --clock real {TWO_CARDS} --mem 1G",
-              "races streams"),
+              "races streams", skips=2),
     kselftest("kcsan-ring", "long", f"--kernel kcsan {STORM_CARD} --card ring,mem=16M,engines=1",
               "concurrency streams unplug storm"),
     *[storm_long(kernel) for kernel in ("6.12", "6.1")],

@@ -32,6 +32,12 @@ int card_depth(void);
 void card_hold(void);
 
 /*
+ * True if a transfer that card_hold() holds lasts as long as the test wants. One of edu ends after 100 ms: in virtual
+ * time that is the time of the guest, else a busy host may spend it elsewhere.
+ */
+bool card_can_hold(void);
+
+/*
  * True once the device has begun the transfer that card_hold() stalls. The driver increments `xfers` before
  * that, and a reset in between leaves the stall to a later transfer. edu does not say when it begins one:
  * the result is true at once, and `xfers` has to be checked as well.

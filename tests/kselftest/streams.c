@@ -213,13 +213,16 @@ TEST_F(streams, one_call_after_the_other)
 	volatile u64 *own = self->r.own;
 	u32 s = self->r.stream;
 
-	card_slow();
+	card_hold();
 	EXPECT_EQ(1, submit(self->r.fd, s, op_fill(self->r.mem, 8, 0x77, 1)));
 	EXPECT_EQ(2, submit(self->r.fd, s, op_d2h(&own[0], self->r.mem, 8)));
 	EXPECT_EQ(3, submit(self->r.fd, s, op_write(&own[1], 5)));
 	/* The write is quick, and has to wait all the same. */
-	EXPECT_EQ(0, own[1]);
-	EXPECT_EQ(-EINPROGRESS, standing(self->r.fd, s, 3));
+	if (card_can_hold()) {
+		EXPECT_EQ(0, own[1]);
+		EXPECT_EQ(-EINPROGRESS, standing(self->r.fd, s, 3));
+	}
+	card_behave();
 	EXPECT_EQ(0, outcome(self->r.fd, s, 2));
 	EXPECT_EQ(0x7777777777777777, own[0]);
 	EXPECT_EQ(0, outcome(self->r.fd, s, 3));
@@ -241,9 +244,11 @@ TEST_F(streams, one_fills_the_device)
 		ops[i] = op_h2d(self->r.mem, &self->r.own[0], 8);
 	card_hold();
 	EXPECT_EQ(1, _test_cmd_submit(self->r.fd, self->r.stream, ops, nr));
-	EXPECT_TRUE(WAIT_FOR(stats_of(self->r.fd).xfers == xfers + card_depth(), 5000))
-		TH_LOG("%llu", (unsigned long long)(stats_of(self->r.fd).xfers - xfers));
-	EXPECT_EQ(-EINPROGRESS, standing(self->r.fd, self->r.stream, 1));
+	EXPECT_TRUE(WAIT_FOR(stats_of(self->r.fd).xfers >= xfers + card_depth(), 5000));
+	if (card_can_hold()) {
+		EXPECT_EQ(xfers + card_depth(), stats_of(self->r.fd).xfers);
+		EXPECT_EQ(-EINPROGRESS, standing(self->r.fd, self->r.stream, 1));
+	}
 	card_pass(nr);
 	EXPECT_EQ(0, outcome(self->r.fd, self->r.stream, 1));
 }

@@ -501,6 +501,8 @@ TEST_F(card_fail, reset_under_a_copy)
 	int second = stream_create(r->fd);
 	u64 xfers = stats_of(r->fd).xfers;
 
+	if (!card_can_hold())
+		SKIP(return, "an edu in the host's time");
 	memset((void *)r->own, 0x5a, 64);
 	card_hold();
 	EXPECT_EQ(1, submit(r->fd, r->stream,

@@ -98,8 +98,10 @@ TEST_F(weak, reset_loses_contexts)
 	EXPECT_EQ(0, _test_cmd_reset(self->fd));
 	for (int i = 0; i < 2; i++)
 		pthread_join(c[i].thread, NULL);
+	/* In the host's time, a transfer may have just ended, so that both wait. */
 	EXPECT_TRUE((c[0].rc == -EIO && c[1].rc == -ESTALE) ||
-		    (c[1].rc == -EIO && c[0].rc == -ESTALE))
+		    (c[1].rc == -EIO && c[0].rc == -ESTALE) ||
+		    (!card_can_hold() && c[0].rc == -ESTALE && c[1].rc == -ESTALE))
 		TH_LOG("%d and %d", c[0].rc, c[1].rc);
 
 	poller = (struct pollfd){ .fd = self->fd };
