@@ -14,7 +14,8 @@ class Architecture:
     """`name` is Debian's. `cpus` has the CPU of an emulated guest for each clock. `image` is the kernel in a
     build tree. `ram_start` is the bus address of RAM, if RAM is one piece; 0: as on a PC. `edu_dma_bits` is the
     width of bus addresses that an `edu` needs to reach RAM, if that is not its default. `dmi`: the kernel finds the
-    tables of DMI without EFI. Below `build`, a folder in build/, are the programs for its guests."""
+    tables of DMI without EFI. Below `build`, a folder in build/, are the programs for its guests.
+    `old_qemu_words` are for the kernel, where QEMU before 8.0 emulates the CPU."""
 
     name: str
     machine_name: str
@@ -33,6 +34,7 @@ class Architecture:
     iommu_machine: str = ""
     iommu_device: tuple = ()
     iommu_words: tuple = ()
+    old_qemu_words: tuple = ()
 
     def is_host(self):
         return self.machine_name == platform.machine()
@@ -50,9 +52,10 @@ class Architecture:
 
 AMD64 = Architecture(
     name="amd64", machine_name="x86_64", qemu="qemu-system-x86_64", package_set="run", machine="q35",
-    # Where one thread runs all CPUs, cmpxchg16b of QEMU 7.2 now and then leaves another register's value in
-    # EFLAGS (seen in kmem_cache_alloc(): a debug trap for TF), so these CPUs do not have it.
-    cpus={"virtual": "max,-cx16", "real": "max"},
+    # cmpxchg16b of QEMU 7.2 now and then leaves another register's value in EFLAGS (seen in kmem_cache_alloc(): a
+    # debug trap for TF), more often where one thread runs all CPUs. Those do not have it. NumPy needs it: where each
+    # CPU has a thread, only the kernel does without it.
+    cpus={"virtual": "max,-cx16", "real": "max"}, old_qemu_words=("clearcpuid=cx16",),
     console="ttyS0", kernel_words=("random.trust_cpu=on", "tsc=reliable", "no_timer_check"),
     image="arch/x86/boot/bzImage", tsc=True, dmi=True,
     iommu_device=("-device", "intel-iommu"), iommu_words=("intel_iommu=on",))

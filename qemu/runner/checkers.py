@@ -18,8 +18,9 @@ STATES = {
 
 DMA_REPORT = re.compile(r"DMA-API: \S+ \S+: ")
 
-# Modules of this tree are out-of-tree, unsigned, and may be tests: O, E, N.
-HARMLESS_TAINT = {12, 13, 18}
+# Modules of this tree are out-of-tree, unsigned, and may be tests: O, E, N. The command line may clear a feature of
+# the CPU: S.
+HARMLESS_TAINT = {2, 12, 13, 18}
 # The taints that a report explains, and that report. Every other taint is a complaint.
 TAINTS = {
     4: ("M: machine check", r"\[Hardware Error\]"),

@@ -44,6 +44,11 @@ def clock_of(options):
     return "real" if runs_by_kvm(options) else options.clock
 
 
+def damages_cmpxchg16b(options):
+    """QEMU 8.0 has implemented it anew."""
+    return not runs_by_kvm(options) and options.emulator.version < (8, 0, 0)
+
+
 def accelerator(options):
     """
     In virtual time an instruction takes 1 ns, and when all CPUs are idle the clock jumps to the next
@@ -53,8 +58,7 @@ def accelerator(options):
     if runs_by_kvm(options):
         return ["-accel", "kvm", "-cpu", "host"]
     cpu = options.architecture.cpus[options.clock]
-    # QEMU 8.0 has implemented cmpxchg16b anew.
-    cpu = ["-cpu", cpu.removesuffix(",-cx16") if options.emulator.version >= (8, 0, 0) else cpu]
+    cpu = ["-cpu", cpu if damages_cmpxchg16b(options) else cpu.removesuffix(",-cx16")]
     if options.clock == "virtual":
         return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"] + cpu
     return ["-accel", "tcg,thread=multi"] + cpu
@@ -336,6 +340,8 @@ def kernel_command_line(options):
     khz = tsc.khz(options.clock) if architecture.tsc and not runs_by_kvm(options) else None
     if khz:
         words.append(f"tsc_early_khz={khz}")
+    if damages_cmpxchg16b(options):
+        words += architecture.old_qemu_words
     if options.iommu:
         words += architecture.iommu_words
     return " ".join(words + [options.append])
