@@ -18,9 +18,10 @@ STATES = {
 
 DMA_REPORT = re.compile(r"DMA-API: \S+ \S+: ")
 
-# Modules of this tree are out-of-tree, unsigned, and may be tests: O, E, N. The command line may clear a feature of
-# the CPU: S.
-HARMLESS_TAINT = {2, 12, 13, 18}
+# Modules of this tree are out-of-tree, unsigned, and may be tests: O, E, N.
+HARMLESS_TAINT = {12, 13, 18}
+# S: of a command line that clears a feature of the CPU.
+CLEARCPUID_TAINT = 2
 # The taints that a report explains, and that report. Every other taint is a complaint.
 TAINTS = {
     4: ("M: machine check", r"\[Hardware Error\]"),
@@ -53,7 +54,8 @@ def _unexplained_taints(state, reports):
     if taint < 0:
         yield "the guest has not reported the taint of its kernel"
         return
-    for bit in set(range(taint.bit_length())) - HARMLESS_TAINT:
+    harmless = HARMLESS_TAINT | ({CLEARCPUID_TAINT} if "clearcpuid" in state else set())
+    for bit in set(range(taint.bit_length())) - harmless:
         name, pattern = TAINTS.get(bit, (f"bit {bit}", "$^"))
         if taint >> bit & 1 and not any(re.search(pattern, line) for line in reports):
             yield f"the kernel is tainted ({name}), and no report in the log says why"

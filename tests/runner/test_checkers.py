@@ -15,7 +15,7 @@ from guests import FAILED, PATIENCE, TOP, contains, ended, equal, run
 
 sys.path.insert(0, os.path.join(TOP, "qemu"))
 # pylint: disable=wrong-import-position
-from runner import klog, reports  # noqa: E402
+from runner import checkers, klog, reports  # noqa: E402
 
 BUILD = os.path.join(TOP, os.environ.get("BUILD") or "build")
 
@@ -262,6 +262,12 @@ def test_a_warning_that_the_console_does_not_show():
     ended(result, FAILED)
     equal(complaints(result),
           ["the kernel is tainted (W: warning), and no report in the log says why"])
+
+
+def test_a_cpu_out_of_specification():
+    """Only where the command line clears a feature of it."""
+    equal(checkers.judge({"taint": "4", "clearcpuid": "yes"}, "", []), [])
+    equal(checkers.judge({"taint": "4"}, "", []), ["the kernel is tainted (bit 2), and no report in the log says why"])
 
 
 def test_each_row_of_the_table_was_provoked():
