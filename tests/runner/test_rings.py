@@ -146,6 +146,8 @@ def test_a_ring_card_whose_process_is_stopped():
         guestctl fault card0 stop
         guestctl fault card0 stats 2>&1 || true
         $PACCEL_TOP/tests/runner/ring_program ${card##*/} submit
+        # Of engine 0: what was submitted and what has ended.
+        python3 -c "$PEEK" $(rings) 1000 1084
         guestctl fault card0 cont
         # The descriptor that it had no answer to.
         until guestctl fault card0 stats | grep '^descriptors=3 '; do sleep 0.1; done
@@ -159,17 +161,18 @@ def test_a_ring_card_whose_process_is_stopped():
         guestctl fault card0 kill
         guestctl fault card0 kill 2>&1 || true
     """
-    result = run(script, "--card", "ring,mem=16M")
+    result = run("PEEK=$(cat <<'END'\n" + PEEK + "END\n)\n" + script, "--card", "ring,mem=16M")
     lines = result.stdout.decode().splitlines()
     said_nothing(result.stderr)
     equal(lines[0], "1 1 True True low")
     contains(lines[1], "error: the card's process is stopped")
-    contains(lines[2], "descriptors=3 ")
-    equal(lines[3], "1 1 True True low")
-    contains(lines[4], "error: the card's process is stopped")
-    contains(lines[5], "error: the card's process has ended")
+    equal(lines[2], "2 1")
+    contains(lines[3], "descriptors=3 ")
+    equal(lines[4], "1 1 True True low")
+    contains(lines[5], "error: the card's process is stopped")
+    contains(lines[6], "error: the card's process has ended")
     ended(result, 0)
-    equal(len(lines), 6)
+    equal(len(lines), 7)
 
 
 def test_a_ring_card_whose_process_is_killed_and_comes_back():
