@@ -176,7 +176,8 @@ void paccel_pool_answer(struct paccel_device *pd);
 void paccel_pool_scrubbed(struct paccel_device *pd, struct paccel_buf *buf, int error);
 /*
  * A reset has lost device memory: increments pool->generation; free ranges become dirty if the
- * module parameter scrub is set. May sleep.
+ * module parameter scrub is set. All fills have ended and scrub_work was flushed, so that no range
+ * is SCRUBBING. May sleep.
  */
 void paccel_pool_mark_dirty(struct paccel_device *pd);
 /*
