@@ -258,8 +258,9 @@ struct accel_pointer_info {
 /**
  * struct accel_memory_stats - the memory of a device, and what was done with it
  * @total: bytes of device memory: @used + @free + @dirty + @quarantined
- * @used: bytes in allocations of all processes, in whole granules. A freed one counts while operations
- *	use it and for a moment after their end, in @user as well, but not in @mine
+ * @used: bytes in allocations of all processes, in whole granules. One that was freed before the end
+ *	of operations that use it counts until shortly after their end, in @user as well, but not in
+ *	@mine
  * @free: bytes that can be allocated at once
  * @dirty: bytes that were freed and are being cleared before they are allocated again; an
  *	allocation waits for them

@@ -127,7 +127,8 @@ struct paccel_ctx *paccel_ctx_get(struct paccel_ctx *ctx);
 /* Drops a reference. May sleep. */
 void paccel_ctx_put(struct paccel_ctx *ctx);
 /*
- * A job in a stream keeps its memory after its end, until a work item releases it.
+ * A job in a stream keeps its host memory after its end, and device memory that was freed before,
+ * until a work item releases them.
  * paccel_ctx_releasing() returns 0 if no ended job of the context does so, else a mark. A function
  * that allocates takes the mark first. If the allocation then fails and the mark is not 0, it calls
  * paccel_ctx_wait_released(), which sleeps until all jobs that had ended at the mark have released

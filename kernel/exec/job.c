@@ -75,6 +75,15 @@ static void job_release(struct paccel_job *job)
 		paccel_ctx_put(job->ctx);
 }
 
+void paccel_job_unref_bufs(struct paccel_job *job)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(job->bufs); i++)
+		if (job->bufs[i] && paccel_buf_put_not_last(job->bufs[i]))
+			job->bufs[i] = NULL;
+}
+
 static void job_free(struct paccel_job *job)
 {
 	kfree(job->stage);

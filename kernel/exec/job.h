@@ -67,7 +67,7 @@ struct paccel_job_ops {
  * @pattern: of a fill, repeated to 8 bytes
  * @verify: the requests of the job are verified
  * @source: verified D2D on the device: CRC32C of the source of the next D2D request
- * @bufs: allocations that the job uses, counted references
+ * @bufs: allocations that the job uses, counted references; NULL: none, or dropped after the end
  * @host: the host range that @pages belong to, a counted reference; or NULL
  * @pages: host memory: that of @host, or @own; or NULL
  * @own: pages pinned for this job alone
@@ -176,6 +176,13 @@ void paccel_ctx_release_jobs(struct work_struct *work);
  * ended, or was never submitted. May sleep, but never waits for the device.
  */
 void paccel_job_drop(struct paccel_job *job);
+/*
+ * Drops those references of a job on device memory that are not the last ones. A process that frees
+ * memory after it has seen the end of the jobs that use it then drops the last reference, and the
+ * memory is available at once. Called when the job has ended, before its submitter can see that;
+ * job_release() drops the other references. Any context.
+ */
+void paccel_job_unref_bufs(struct paccel_job *job);
 /* Allocates a staging buffer of pd->bounce_size bytes, to be freed with kfree(), or NULL. */
 void *paccel_job_stage(const struct paccel_job *job);
 /*

@@ -167,16 +167,18 @@ struct paccel_hw_ioctl {
  *	then calls poll() once, and not again until the reset has ended. NULL if depth is 1. May
  *	sleep
  * @quiesce: end all DMA within @limit_ms, by waiting for it or by aborting it. Returns 0 only if
- *	the device provably no longer writes host memory; -ENODEV if its registers read all-ones,
- *	also if that begins during the wait. That is no proof: the core looks whether configuration
- *	space reads all-ones, too. After any other error the device never counts as absent. Called
- *	after halt() of each engine, and again if the device was left quiesced. May sleep
+ *	the device provably no longer writes to host or device memory, which others get after that;
+ *	-ENODEV if its registers read all-ones, also if that begins during the wait. That is no
+ *	proof: the core looks whether configuration space reads all-ones, too. After any other
+ *	error the device never counts as absent. Called after halt() of each engine, and again if
+ *	the device was left quiesced. May sleep
  * @reset: make the quiesced device ready for start() again, with bus mastering. After a PCI error
  *	configuration space is as it was before probe(). Returns 0, or -errno: the device is
  *	then out of service. May sleep
  * @reset_engine: abort all requests of this engine and make it ready for start() again, without
- *	effect on other engines. Returns 0 only if none of those requests can still write host
- *	memory. NULL if the device cannot do this: the core then resets the device. May sleep
+ *	effect on other engines. Returns 0 only if none of those requests can still write to
+ *	host or device memory. NULL if the device cannot do this: the core then resets the device.
+ *	May sleep
  * @dump: print registers and rings, also of a device that hangs, or is absent and reads all ones.
  *	Prints no bus addresses and no data of applications, such as patterns. Changes nothing and
  *	allocates no memory. Process context, concurrently with all functions except probe() and

@@ -7,6 +7,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/refcount.h>
 #include <linux/sizes.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
@@ -164,6 +165,12 @@ int paccel_pool_alloc(struct paccel_device *pd, struct paccel_user *user, u64 le
 		      struct paccel_buf **bufp);
 /* Drops a reference; the last makes the range dirty. May sleep, but never waits for the device. */
 void paccel_buf_put(struct paccel_buf *buf);
+/* Drops a reference unless it is the last one; returns whether it did. Any context. */
+static inline bool paccel_buf_put_not_last(struct paccel_buf *buf)
+{
+	return refcount_dec_not_one(&buf->ref.refcount);
+}
+
 /* Fills in @stats->total to @stats->largest_free, except @mine and @mine_allocs. */
 void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 		       struct paccel_mem_stats *stats);

@@ -156,6 +156,7 @@ static void stream_remove_job(struct paccel_stream *stream, struct paccel_stream
 	stream->queued--;
 	ctx->queued--;
 	paccel_ctx_work_ended(ctx, &job->ended);
+	paccel_job_unref_bufs(&job->base);
 	if (job->what)
 		job->what->dependents--;
 	list_del_init(&job->waiter);

@@ -337,8 +337,8 @@ struct paccel_mem_import {
  * @size: sizeof(struct paccel_mem_stats)
  * @flags: In. Must be 0
  * @total: Out. Bytes of device memory: @used + @free + @dirty + @quarantined
- * @used: Out. Bytes of all allocations, in whole granules. A freed one counts while operations use
- *	it, and until a work item of the driver has dropped their references after their end
+ * @used: Out. Bytes of all allocations, in whole granules. One that was freed before the end of
+ *	operations that use it counts until a work item of the driver has run after their end
  * @free: Out. Bytes that can be allocated at once
  * @dirty: Out. Bytes freed that are not @free yet, because of scrubbing
  * @quarantined: Out. Bytes quarantined because their scrubbing failed twice; a RESET scrubs them
