@@ -13,6 +13,7 @@
 #include "driver/driver.h"
 #include "exec/dump.h"
 #include "exec/job.h"
+#include "mem/pool.h"
 #include "stream/stream.h"
 
 static struct dentry *debugfs_root;
@@ -59,11 +60,15 @@ static int state_show(struct seq_file *m, void *unused)
 	struct seq_buf out;
 	char *text;
 	size_t size = seq_get_buf(m, &text);
+	unsigned int waiting;
 
 	seq_buf_init(&out, text, size);
 	paccel_dump_device(&out, pd);
 	/* -1: seq_file calls this function again with a larger buffer. */
 	seq_commit(m, seq_buf_has_overflowed(&out) ? -1 : seq_buf_used(&out));
+	waiting = paccel_pool_waiting(pd);
+	if (waiting)
+		seq_printf(m, "allocations that wait for scrubbing: %u\n", waiting);
 
 	guard(mutex)(&pd->ctxs_lock);
 	list_for_each_entry(ctx, &pd->ctxs, node)

@@ -719,6 +719,18 @@ void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 	stats->largest_free = (u64)pool_index_largest(&pool->index) << pool->shift;
 }
 
+unsigned int paccel_pool_waiting(struct paccel_device *pd)
+{
+	struct paccel_pool *pool = pd->pool;
+	struct pool_request *request;
+	unsigned int nr = 0;
+
+	guard(mutex)(&pool->lock);
+	list_for_each_entry(request, &pool->waiting, node)
+		nr++;
+	return nr;
+}
+
 /* All memory is dirty at first, since it may hold data of processes that used it before. */
 static int pool_fill(struct paccel_device *pd)
 {

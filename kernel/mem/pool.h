@@ -174,6 +174,8 @@ static inline bool paccel_buf_put_not_last(struct paccel_buf *buf)
 /* Fills in @stats->total to @stats->largest_free, except @mine and @mine_allocs. */
 void paccel_pool_stats(struct paccel_device *pd, struct paccel_user *user,
 		       struct paccel_mem_stats *stats);
+/* Returns the number of allocations that wait for scrubbing. */
+unsigned int paccel_pool_waiting(struct paccel_device *pd);
 /* The device is being removed or out of service: allocations that wait for scrubbing fail. */
 void paccel_pool_answer(struct paccel_device *pd);
 /*
