@@ -465,7 +465,7 @@ static int stopped_copy(void *arg)
 	CHILD_EQ(0, _test_cmd_mem_alloc(fd, 64, 0, &mem));
 	say(w->line, 1);
 	CHILD_CHECK(_test_cmd_copy_2d(fd, PACCEL_COPY_H2D, mem, (uintptr_t)p,
-				      long_copy(10)) == 0);
+				      long_copy(30)) == 0);
 	return 0;
 }
 
@@ -483,7 +483,8 @@ TEST_F(life, stopped_and_continued)
 	ASSERT_TRUE(WAIT_FOR(xfers_passed(self->fd, xfers) && card_is_held(), 5000));
 	kill(pid, SIGSTOP);
 	card_behave();
-	ASSERT_TRUE(WAIT_FOR(thread_state(pid, pid) == 'T', 5000));
+	/* An edu in the host's time is not held, and needs 3 s. */
+	ASSERT_TRUE(WAIT_FOR(thread_state(pid, pid) == 'T', 20000));
 	kill(pid, SIGCONT);
 	EXPECT_EQ(0, reap(pid));
 }

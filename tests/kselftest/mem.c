@@ -242,9 +242,8 @@ static pid_t spawn_alloc(struct __test_metadata *_metadata, u64 size)
 	struct signalled s = { .line = line_open(), .size = size };
 	pid_t pid = spawn(alloc_under_signals, &s);
 
-	/* It may sleep in open() as well. */
 	EXPECT_TRUE(hear(&s.line, 0));
-	EXPECT_TRUE(WAIT_FOR(thread_state(pid, pid) == 'D', 5000));
+	EXPECT_TRUE(WAIT_FOR(card_waiting() == 1, 5000));
 	return pid;
 }
 
@@ -274,8 +273,7 @@ TEST_F(stalled, one_of_two_waiters_is_served)
 	test_cmd_mem_free(self->fd, addr, size);
 	side_call_start(&a);
 	side_call_start(&b);
-	EXPECT_TRUE(WAIT_FOR(thread_state(getpid(), a.tid) == 'D' &&
-			     thread_state(getpid(), b.tid) == 'D', 5000));
+	EXPECT_TRUE(WAIT_FOR(card_waiting() == 2, 5000));
 	unstall(_metadata, self);
 	side_call_end(&a);
 	side_call_end(&b);
@@ -296,7 +294,7 @@ TEST_F(stalled, waiters_are_served_in_order)
 		calls[i] = (struct side_call){ .fn = side_alloc, .fd = self->fd,
 					       .length = self->granule };
 		side_call_start(&calls[i]);
-		ASSERT_TRUE(WAIT_FOR(thread_state(getpid(), calls[i].tid) == 'D', 5000));
+		ASSERT_TRUE(WAIT_FOR(card_waiting() == i + 1, 5000));
 	}
 	unstall(_metadata, self);
 	for (int i = 0; i < WAITERS; i++) {
@@ -323,11 +321,6 @@ static int side_alloc_free(struct side_call *c)
 	return rc;
 }
 
-static bool asleep(struct side_call *c)
-{
-	return thread_state(getpid(), c->tid) == 'D';
-}
-
 /* Clean memory that a waiting allocation needs is not for those that come later, however small. */
 TEST_F(stalled, large_alloc_is_not_overtaken)
 {
@@ -339,9 +332,9 @@ TEST_F(stalled, large_alloc_is_not_overtaken)
 	test_cmd_mem_alloc(self->fd, half, 0, &addr);
 	test_cmd_mem_free(self->fd, addr, half);
 	side_call_start(&large);
-	ASSERT_TRUE(WAIT_FOR(asleep(&large), 5000));
+	ASSERT_TRUE(WAIT_FOR(card_waiting() == 1, 5000));
 	side_call_start(&small);
-	EXPECT_TRUE(WAIT_FOR(side_call_done(&small) || asleep(&small), 5000));
+	EXPECT_TRUE(WAIT_FOR(side_call_done(&small) || card_waiting() == 2, 5000));
 	EXPECT_EQ(0, __atomic_load_n(&small.addr, __ATOMIC_RELAXED));
 	unstall(_metadata, self);
 	EXPECT_EQ(0, side_call_end(&large));
@@ -368,7 +361,7 @@ TEST_F(stalled, others_go_on_beside_a_waiting_alloc)
 		calls[i] = (struct side_call){ .fn = side_alloc, .fd = self->fd,
 					       .length = lengths[i] };
 		side_call_start(&calls[i]);
-		EXPECT_TRUE(WAIT_FOR(asleep(&calls[i]), 5000));
+		EXPECT_TRUE(WAIT_FOR(card_waiting() == i + 1, 5000));
 	}
 	unstall(_metadata, self);
 	EXPECT_EQ(0, side_call_end(&calls[0]));
@@ -388,7 +381,7 @@ TEST_F(stalled, behind_a_killed_alloc)
 	test_cmd_mem_free(self->fd, addr, self->granule);
 	pid = spawn_alloc(_metadata, size);
 	side_call_start(&small);
-	ASSERT_TRUE(WAIT_FOR(side_call_done(&small) || asleep(&small), 5000));
+	ASSERT_TRUE(WAIT_FOR(side_call_done(&small) || card_waiting() == 2, 5000));
 	EXPECT_FALSE(side_call_done(&small));
 	EXPECT_EQ(0, kill(pid, SIGKILL));
 	EXPECT_EQ(128 + SIGKILL, reap_within(pid, 3000));
@@ -426,8 +419,7 @@ TEST_F(mem, waiting_alloc_overtakes_copies)
 	/* It holds the lock meanwhile that the allocation and this need. */
 	ASSERT_EQ(self->granule, stats_of(self->fd).dirty);
 	side_call_start(&alloc);
-	ASSERT_TRUE(WAIT_FOR(side_call_done(&alloc) ||
-			     thread_state(getpid(), alloc.tid) == 'D', 5000));
+	ASSERT_TRUE(WAIT_FOR(side_call_done(&alloc) || card_waiting() == 1, 5000));
 	/* What the device had, and the scrub. */
 	card_pass(card_depth() + 1);
 	EXPECT_EQ(0, side_call_end(&alloc));

@@ -377,8 +377,7 @@ TEST_F(trace, scrubbing_takes_turns)
 	test_cmd_mem_free(r->fd, mem, alloc.length);
 	trace_clear(self);
 	side_call_start(&alloc);
-	ASSERT_TRUE(WAIT_FOR(side_call_done(&alloc) ||
-			     thread_state(getpid(), alloc.tid) == 'D', 5000));
+	ASSERT_TRUE(WAIT_FOR(side_call_done(&alloc) || card_waiting() == 1, 5000));
 	card_pass(100000);
 	EXPECT_EQ(0, side_call_end(&alloc));
 	EXPECT_EQ(-EINPROGRESS, standing(r->fd, r->stream, 1));

@@ -132,8 +132,7 @@ static void keep_the_card_busy(struct plugged *p, struct victim *v)
 	CHILD_CHECK(WAIT_FOR(xfers_passed(p->fd, xfers), 10000));
 	CHILD_EQ(0, _test_cmd_mem_free(p->fd, p->rest, p->left));
 	side_call_start(&p->alloc);
-	CHILD_CHECK(WAIT_FOR(side_call_done(&p->alloc) ||
-			     thread_state(getpid(), p->alloc.tid) == 'D', 10000));
+	CHILD_CHECK(WAIT_FOR(side_call_done(&p->alloc) || card_waiting() == 1, 10000));
 }
 
 static void all_calls_fail(struct plugged *p)

@@ -515,22 +515,37 @@ bool stats_add_up(const struct paccel_mem_stats *s)
 	       (s->mine == 0) == (s->mine_allocs == 0);
 }
 
-int card_jobs(void)
+/*
+ * Sum of the numbers in those lines of debugfs that begin with this form; %d is at its end. -1 if it
+ * cannot be read.
+ */
+static int card_state_sum(const char *form)
 {
 	char node[32], path[96], line[512];
-	int jobs = -1, n;
+	int sum = 0, n;
 	FILE *f;
 
 	if (!card_node(card_bdf(), node))
 		return -1;
 	snprintf(path, sizeof(path), "/sys/kernel/debug/paccel/%s/state", node);
 	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "engine %*u: %d jobs", &n) == 1)
-			jobs = (jobs < 0 ? 0 : jobs) + n;
-	if (f)
-		fclose(f);
-	return jobs;
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, form, &n) == 1)
+			sum += n;
+	fclose(f);
+	return sum;
+}
+
+int card_jobs(void)
+{
+	return card_state_sum("engine %*u: %d jobs");
+}
+
+int card_waiting(void)
+{
+	return card_state_sum("allocations that wait for scrubbing: %d");
 }
 
 bool card_settle(int fd)

@@ -96,6 +96,8 @@ struct paccel_mem_stats stats_of(int fd);
 bool stats_add_up(const struct paccel_mem_stats *s);
 /* Jobs that the engines of the card have, by debugfs; -1 if that cannot be read. */
 int card_jobs(void);
+/* Allocations that wait for scrubbing, by debugfs; -1 if that cannot be read. */
+int card_waiting(void);
 /* Waits until nothing is left to scrub. */
 bool card_settle(int fd);
 /*
