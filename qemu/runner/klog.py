@@ -101,6 +101,18 @@ def panic(text):
     return match.group() if match else None
 
 
+STAMP = re.compile(r"^\[ *[\d.]+\](\[[^]]*\])? ")
+PLACE = re.compile(r"\] (RIP: \S+)")
+
+
+def with_report(error, text):
+    """The error behind the heading of the first report of the log, if there is one, and its place."""
+    found = [line for line in search(text)[:1] if line in text]
+    place = PLACE.search(text, text.index(found[0])) if found else None
+    heading = [STAMP.sub("", line).strip() for line in found] + ([place[1]] if place else [])
+    return "; ".join([*(part for part in heading if part != error), error])
+
+
 # RCU waits for a timer, on a processor that has nothing else to do than to take its interrupt.
 LOST_TIMER = re.compile(r"""
     NMI\ backtrace\ for\ cpu\ (\d+)

@@ -444,7 +444,7 @@ class Session:
         except RunnerError as error:
             if self._died_booting() and not self.options.boots_once:
                 self._show_log(saved)
-                raise DiedBooting(str(error)) from None
+                raise DiedBooting(klog.with_report(str(error), self.log_text())) from None
             return self._fail(error.status, str(error), saved)
         except Stopped as stopped:
             return 128 + stopped.number

@@ -328,6 +328,15 @@ def test_log_int3_of_qemu():
     assert klog.patched_int3(INT3.replace("[#1]", "[#2]")) is None
 
 
+def test_log_why_a_guest_died():
+    died = "Kernel panic - not syncing: Fatal exception in interrupt"
+    assert klog.with_report(died, INT3 + f"[   13.5] {died}\n") == \
+        f"Oops: int3: 0000 [#1] PREEMPT SMP NOPTI; RIP: 0010:update_curr+0xf7/0x1e0; {died}"
+    assert klog.with_report(died, f"[   13.5] {died}\n") == died
+    assert klog.with_report("QEMU ended with signal 11: ", "[    1.2] smp: 2 CPUs\n") == \
+        "QEMU ended with signal 11: "
+
+
 CONFIG = set(checkers.STATES)
 STATE = {"taint": "12288", "leaks": "reported", "debug_locks": "1", "dma_debug_disabled": "N",
          "dma_errors": "0", "kcsan": "1"}
