@@ -164,7 +164,7 @@ static void sched_end_job(struct paccel_engine *eng, struct paccel_job *job)
 	job->leader = NULL;
 	job->follower = NULL;
 	if (!job->ops) {
-		/* After a fatal signal, the submitter does not wait for @done. */
+		/* If the submitter has got a fatal signal, it does not call paccel_job_drop(). */
 		paccel_job_unref_bufs(job);
 		complete_all(&job->done);
 		if (job->end)

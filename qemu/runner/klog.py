@@ -102,15 +102,18 @@ def panic(text):
 
 
 STAMP = re.compile(r"^\[ *[\d.]+\](\[[^]]*\])? ")
-PLACE = re.compile(r"\] (RIP: \S+)")
+PLACE = re.compile(r"\] (RIP: 0010:\S+)")
 
 
 def with_report(error, text):
     """The error behind the heading of the first report of the log, if there is one, and its place."""
-    found = [line for line in search(text)[:1] if line in text]
-    place = PLACE.search(text, text.index(found[0])) if found else None
-    heading = [STAMP.sub("", line).strip() for line in found] + ([place[1]] if place else [])
-    return "; ".join([*(part for part in heading if part != error), error])
+    found = [line for line in search(text) if line in text]
+    if not found:
+        return error
+    report = text[text.index(found[0]) + len(found[0]):]
+    place = PLACE.search(report.partition(found[1])[0] if found[1:] else report)
+    parts = [STAMP.sub("", found[0]).strip(), place and place[1]]
+    return "; ".join([*(part for part in parts if part and part != error), error])
 
 
 # RCU waits for a timer, on a processor that has nothing else to do than to take its interrupt.

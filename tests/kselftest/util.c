@@ -516,8 +516,8 @@ bool stats_add_up(const struct paccel_mem_stats *s)
 }
 
 /*
- * Sum of the numbers in those lines of debugfs that begin with this form; %d is at its end. -1 if it
- * cannot be read.
+ * Sum of the numbers at %d in those lines of debugfs that begin as the form does up to there. -1 if
+ * the file cannot be read.
  */
 static int card_state_sum(const char *form)
 {
@@ -534,6 +534,8 @@ static int card_state_sum(const char *form)
 	while (fgets(line, sizeof(line), f))
 		if (sscanf(line, form, &n) == 1)
 			sum += n;
+	if (ferror(f))
+		sum = -1;
 	fclose(f);
 	return sum;
 }

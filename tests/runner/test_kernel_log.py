@@ -333,6 +333,9 @@ def test_log_why_a_guest_died():
     assert klog.with_report(died, INT3 + f"[   13.5] {died}\n") == \
         f"Oops: int3: 0000 [#1] PREEMPT SMP NOPTI; RIP: 0010:update_curr+0xf7/0x1e0; {died}"
     assert klog.with_report(died, f"[   13.5] {died}\n") == died
+    stall = "[    9.1] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\n"
+    assert klog.with_report(died, stall + INT3) == \
+        f"rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:; {died}"
     assert klog.with_report("QEMU ended with signal 11: ", "[    1.2] smp: 2 CPUs\n") == \
         "QEMU ended with signal 11: "
 
