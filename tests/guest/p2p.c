@@ -158,10 +158,12 @@ static double time_of(void *dst, const void *src)
 static void test_both_at_once(void)
 {
 	double best = 9;
+	int tries = 0;
 
 	order(0, "set rate=16M");
 	order(1, "set rate=16M");
-	for (int i = 0; i < 3; i++) {
+	/* All processes of the host share its CPUs. */
+	for (; tries < 10 && best >= 1.6; tries++) {
 		double in = time_of(got, from), out = time_of(to, host);
 		double ratio = time_of(to, from) / (in > out ? in : out);
 
@@ -169,6 +171,8 @@ static void test_both_at_once(void)
 	}
 	order(0, "set rate=0");
 	order(1, "set rate=0");
+	if (tries > 1)
+		printf("# tries: p2p.both_at_once %d\n", tries);
 	printf("# card to card takes %.2f times as long as one way\n", best);
 	ok(best < 1.6);
 }

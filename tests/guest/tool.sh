@@ -69,7 +69,7 @@ stats_shows_a_copy() {
 	[ "$used" = "$block" ]
 }
 
-# What shows processes, over two seconds of a copy.
+# What shows processes, over seconds of a copy.
 top_shows_a_copy() {
 	local status=0
 	copy_for_long 1 || return 1
@@ -77,7 +77,7 @@ top_shows_a_copy() {
 		for p in d['processes']] == [(1, $!, 'accelctl', 'root', $block, True)]" \
 		accelctl top -i 2 -n 1 --json || status=1
 	json monitor "[c['device'] for c in d['devices'] if c['requests_per_second'] > 0.4] == [1]" \
-		accelctl monitor -i 2 -n 1 --json || status=1
+		accelctl monitor -i 5 -n 1 --json || status=1
 	! accelctl reset 1 2> "$work/err" || status=1
 	grep "device 1 is in use by process $!:" "$work/err" || status=1
 	kill $!
@@ -113,6 +113,10 @@ dumps() {
 	cat "$work/err"
 	wait_until_unused
 	until [ "$(cat /sys/class/paccel/paccel1/dirty)" = 0 ]; do
+		:
+	done
+	# A worker makes it.
+	until accelctl dump 1 -o - > /dev/null 2>&1; do
 		:
 	done
 	accelctl dump 1 -o "$work/dump" --delete && grep '^why:' "$work/dump" || status=1

@@ -298,6 +298,9 @@ TEST_F(peer, importer_unplugged)
 	ASSERT_EQ(0, driver_bind(self->b.bdf));
 }
 
+/* Less than the watchdog of other tests needs, and enough for a host that is busy for seconds. */
+#define PROMPT_MS 8000
+
 /* All of it is in flight at once. So it takes a second at SECOND, and seconds at SECONDS. */
 #define SECOND "8388608"
 #define SECONDS "1048576"
@@ -335,7 +338,7 @@ TEST_F(peer, exporter_unplugged_under_a_copy)
 		xfers_note();
 		start = now_ms();
 		ASSERT_EQ(0, driver_unbind(self->a.bdf));
-		EXPECT_LT(now_ms() - start, 2500 * slow_factor());
+		EXPECT_LT(now_ms() - start, PROMPT_MS);
 		EXPECT_EQ(-EFAULT, side_call_end(&c));
 		rate("0");
 		ASSERT_EQ(0, driver_bind(self->a.bdf));
@@ -369,7 +372,7 @@ TEST_F(peer, exporter_unplugged_under_streams)
 	xfers_note();
 	start = now_ms();
 	ASSERT_EQ(0, driver_unbind(self->a.bdf));
-	EXPECT_LT(now_ms() - start, 2500 * slow_factor());
+	EXPECT_LT(now_ms() - start, PROMPT_MS);
 	EXPECT_EQ(-EFAULT, outcome(self->b.fd, streams[0], points[0]));
 	EXPECT_EQ(-EFAULT, outcome(self->b.fd, streams[1], points[1]));
 	EXPECT_EQ(-ECANCELED, outcome(self->b.fd, streams[0], points[2]));
@@ -409,9 +412,9 @@ TEST_F(peer, exporter_unplugged_under_a_stuck_importer)
 	xfers_note();
 	start = now_ms();
 	ASSERT_EQ(0, driver_unbind(self->a.bdf));
-	EXPECT_LT(now_ms() - start, 2500 * slow_factor());
+	EXPECT_LT(now_ms() - start, PROMPT_MS);
 	/* Not before. */
-	EXPECT_TRUE(WAIT_FOR(side_call_done(&c), 100));
+	EXPECT_TRUE(WAIT_FOR(side_call_done(&c), 5000));
 	EXPECT_EQ(-ETIMEDOUT, side_call_end(&c));
 	/* The importer is well again. */
 	test_cmd_copy_h2d(self->b.fd, self->b.mem, self->host, SIZE);

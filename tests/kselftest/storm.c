@@ -728,6 +728,8 @@ static void game_over(struct __test_metadata *_metadata, Storm *self)
 	if (all->faults)
 		test_cmd_reset(self->fd);
 	EXPECT_TRUE(WAIT_FOR(card_health_is("ok"), 5000));
+	/* No device hangs from here on, but a busy host may keep its process waiting. */
+	ASSERT_TRUE(watchdog_set(60000));
 	all->calm = true;
 	for (int i = 0; i < PLAYERS; i++) {
 		say(&self->jobs[i].line, 0);

@@ -146,7 +146,8 @@ static int sleep_to_ram(void)
 	       file_write("/sys/power/mem_sleep", "deep") ?:
 	       /* The alarm of an earlier sleep. */
 	       file_write("/sys/class/rtc/rtc0/wakealarm", "0") ?:
-	       file_write("/sys/class/rtc/rtc0/wakealarm", "+2") ?:
+	       /* In whole seconds. An alarm before the sleep would not end it. */
+	       file_write("/sys/class/rtc/rtc0/wakealarm", "+5") ?:
 	       file_write("/sys/power/state", "mem");
 }
 
