@@ -763,7 +763,7 @@ static bool hear_within(struct line *l, int end, int ms)
 
 bool hear(struct line *l, int end)
 {
-	return hear_within(l, end, 20000 * slow_factor());
+	return hear_within(l, end, 60000 * slow_factor());
 }
 
 bool hear_some_day(struct line *l, int end)

@@ -185,7 +185,7 @@ struct line {
 };
 struct line line_open(void);
 void say(struct line *l, int end);
-/* False if the other side is gone, or has nothing to say for 20 s. */
+/* False if the other side is gone, or has nothing to say for a minute. */
 bool hear(struct line *l, int end);
 /* The same without that limit. */
 bool hear_some_day(struct line *l, int end);
