@@ -118,17 +118,20 @@ def judge(job, text, code):
 class Total:
     """Of all jobs: each test counts once, however many kernels, devices and compilers ran it. It has
     passed if it passed somewhere and failed nowhere. `again` is the number of jobs that ran twice,
-    `rebooted` that of guests that booted twice."""
+    `rebooted` that of guests that booted twice. `failures` has each failure with its job."""
 
     outcomes: dict = field(default_factory=dict)
     results: int = 0
     tries: dict = field(default_factory=dict)
     again: int = 0
     rebooted: int = 0
+    failures: list = field(default_factory=list)
 
     def add(self, job, report):
         for name, outcome, _ in report.results:
             self.outcomes.setdefault(names.identity(job.suite, name), set()).add(outcome)
+            if outcome == FAILED:
+                self.failures.append(f"{job.name}: {name}")
         for problem in report.problems:
             self.fail(f"{job.name}: {problem}")
         self.results += len(report.results)
@@ -142,6 +145,7 @@ class Total:
 
     def fail(self, why):
         self.outcomes.setdefault(why, set()).add(FAILED)
+        self.failures.append(why)
 
     def count(self, outcome):
         order = (FAILED, PASSED, SKIPPED)
@@ -151,12 +155,13 @@ class Total:
     def to_json(self):
         return {"outcomes": {test: sorted(found) for test, found in self.outcomes.items()},
                 "results": self.results, "tries": self.tries,
-                "again": self.again, "rebooted": self.rebooted}
+                "again": self.again, "rebooted": self.rebooted, "failures": self.failures}
 
     @classmethod
     def from_json(cls, data):
         return cls({test: set(found) for test, found in data["outcomes"].items()},
-                   data["results"], data["tries"], data["again"], data["rebooted"])
+                   data["results"], data["tries"], data["again"], data["rebooted"],
+                   data["failures"])
 
     def closing_line(self):
         """What the last line of a run says."""

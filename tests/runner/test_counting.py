@@ -429,6 +429,15 @@ def test_a_run_that_does_not_get_to_its_end_fails_the_rest_too(tmp_path):
         equal((lines[-1], code == 0), (last, last.endswith("0 failed")))
 
 
+def test_what_failed_is_named_at_the_end_of_both_parts(tmp_path):
+    listed = [shell("good", "true"), shell("early", "echo 'not ok 1 copy.edu.rows'; echo 1..1; exit 1"),
+              of_full(shell("rest", "exit 3"))]
+    lines, _ = check(tmp_path, listed, "--tier", "check")
+    equal(lines[-3], "failed: early: copy.edu.rows")
+    lines, _ = check(tmp_path, listed, "--rest", "full")
+    equal(lines[-4:-2], ["failed: early: copy.edu.rows", "failed: rest: ended with status 3"])
+
+
 def test_a_rest_that_cannot_be_built_is_added_as_a_failure(tmp_path):
     listed = [shell("early", "true"), of_full(shell("rest", "true", setup=("nosuch",)))]
     check(tmp_path, listed, "--tier", "check")
