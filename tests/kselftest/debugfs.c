@@ -45,9 +45,7 @@ FIXTURE_SETUP(debugfs)
 
 	/* Enough that an engine cannot be given all of it at once. */
 	self->size = strcmp(card_kind(), "ring") ? 64 : 8 << 20;
-	ASSERT_EQ(0, rig_open(&self->r, 0));
-	ASSERT_TRUE(WAIT_FOR(!stats_of(self->r.fd).used, 10000));
-	ASSERT_EQ(0, _test_cmd_mem_alloc(self->r.fd, self->size, 0, &self->r.mem));
+	ASSERT_EQ(0, rig_open(&self->r, self->size));
 	ASSERT_TRUE(card_node(card_bdf(), node));
 	snprintf(self->folder, sizeof(self->folder), DEBUGFS "/%s", node);
 	for (int i = 0; i < STREAMS; i++) {

@@ -17,7 +17,7 @@ static inline u64 card_counter(const char *name)
 /* A hang is noticed after this, and nothing that is well takes as long. */
 #define WATCHDOG_MS (400 * slow_factor())
 /* More than what the page says, for a machine that has other things to do. */
-#define GENEROUS(ms) (2 * (u64)(ms) + 5000 * slow_factor())
+#define GENEROUS(ms) (2 * (u64)(ms) + 1000 * slow_factor())
 
 /* How long the driver waits for an answer to a reset. */
 #define RING_ANSWER_MS 1000

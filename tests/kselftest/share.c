@@ -28,7 +28,6 @@ FIXTURE_SETUP(share)
 	self->other = card_open();
 	ASSERT_LE(0, self->fd);
 	ASSERT_LE(0, self->other);
-	ASSERT_TRUE(WAIT_FOR(!stats_of(self->fd).used, 10000));
 	if (scrub_is_on())
 		ASSERT_TRUE(card_settle(self->fd));
 	self->got = map_pages(4);
