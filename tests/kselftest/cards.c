@@ -5,6 +5,7 @@
 #define MAX 16
 #define SIZE 256
 #define ROWS 6
+#define ROUNDS 3
 
 FIXTURE(cards) {
 	int n;
@@ -80,15 +81,16 @@ TEST_F(cards, work_at_the_same_time)
 	if (strcmp(card_kind(), "edu"))
 		SKIP(return, "the first card's transfers are work, not waiting");
 
-	u64 one = copy_on(_metadata, self, 1, long_copy(ROWS)), all;
-	int tries = 0;
+	u64 one = ~0ull >> 8, all = one;
 
-	/* A host that has no CPU for a moment makes the one or the other longer. */
-	do
-		all = copy_on(_metadata, self, self->n, long_copy(ROWS));
-	while (++tries < 5 && one * (self->n + 1) / 2 <= all);
-	if (tries > 1)
-		printf("# tries: work_at_the_same_time %d\n", tries);
+	/* The smallest of each, since a busy host makes them longer. */
+	for (int i = 0; i < ROUNDS; i++) {
+		u64 single = copy_on(_metadata, self, 1, long_copy(ROWS));
+		u64 together = copy_on(_metadata, self, self->n, long_copy(ROWS));
+
+		one = single < one ? single : one;
+		all = together < all ? together : all;
+	}
 	EXPECT_GT(one * (self->n + 1) / 2, all) TH_LOG("one card %ju ms, %d cards %ju ms",
 				       (uintmax_t)one, self->n, (uintmax_t)all);
 }
