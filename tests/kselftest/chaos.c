@@ -265,7 +265,7 @@ static void stop_worker(struct __test_metadata *_metadata, FIXTURE_DATA(chaos) *
 			int i)
 {
 	kill(self->pid[i], SIGKILL);
-	EXPECT_EQ(128 + SIGKILL, reap_within(self->pid[i], 20000));
+	EXPECT_EQ(128 + SIGKILL, reap_within(self->pid[i], 5000));
 }
 
 FIXTURE_TEARDOWN(chaos)

@@ -9,7 +9,7 @@
 #include "stream_test.h"
 
 #define SIZE 256
-#define ROWS 40		/* transfers of a copy that nobody is to see the end of */
+#define ROWS 40		/* transfers of a copy that is cancelled before its end */
 
 FIXTURE(abuse) {
 	int fd;		/* sees what becomes of others */
