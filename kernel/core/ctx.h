@@ -128,12 +128,11 @@ struct paccel_ctx *paccel_ctx_get(struct paccel_ctx *ctx);
 void paccel_ctx_put(struct paccel_ctx *ctx);
 /*
  * A job in a stream keeps its host memory after its end, and device memory that was freed before,
- * until a work item releases them.
- * paccel_ctx_releasing() returns 0 if no ended job of the context does so, else a mark. A function
- * that allocates takes the mark first. If the allocation then fails and the mark is not 0, it calls
- * paccel_ctx_wait_released(), which sleeps until all jobs that had ended at the mark have released
- * their memory, and tries once more. Returns 0, or -EINTR after a fatal signal; none of the
- * driver's locks is held.
+ * until a work item releases them. paccel_ctx_releasing() returns 0 if no ended job of the context
+ * does so, else a mark. A function that allocates takes the mark first. If the allocation then
+ * fails and the mark is not 0, it calls paccel_ctx_wait_released(), which sleeps until all jobs
+ * that had ended at the mark have released their memory, and tries once more. Returns 0, or -EINTR
+ * after a fatal signal; none of the driver's locks is held.
  */
 u64 paccel_ctx_releasing(struct paccel_ctx *ctx);
 int paccel_ctx_wait_released(struct paccel_ctx *ctx, u64 mark);

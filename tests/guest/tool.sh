@@ -106,7 +106,7 @@ quota_works() {
 # A DMA request takes longer than the watchdog allows. So may the scrub of the memory afterwards, which
 # would make another dump after the first was deleted.
 dumps() {
-	local parameter=/sys/module/paccel/parameters/watchdog_ms status=0
+	local parameter=/sys/module/paccel/parameters/watchdog_ms status=0 end
 	echo 10 > "$parameter"
 	! accelctl copy "$work/file" 1 2> "$work/err" || status=1
 	echo 10000 > "$parameter"
@@ -116,7 +116,8 @@ dumps() {
 		:
 	done
 	# A worker makes it.
-	until accelctl dump 1 -o - > /dev/null 2>&1; do
+	end=$((SECONDS + 60))
+	until accelctl dump 1 -o - > /dev/null 2>&1 || [ "$SECONDS" -ge "$end" ]; do
 		:
 	done
 	accelctl dump 1 -o "$work/dump" --delete && grep '^why:' "$work/dump" || status=1

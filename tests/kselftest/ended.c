@@ -18,7 +18,7 @@ static void workers_restore(void)
 		perror(WORKERS_CPUS);
 }
 
-/* In the harness, which also lives when a test is killed. */
+/* In the process of the harness, which goes on when a test is killed. */
 __attribute__((constructor)) static void workers_keep(void)
 {
 	if (file_read(WORKERS_CPUS, workers_cpus, sizeof(workers_cpus)) > 0)
@@ -89,7 +89,7 @@ TEST_F(ended, close_is_the_last_reference)
 	test_cmd_mem_alloc(self->other, self->total, 0, &addr);
 }
 
-/* The operation has the last reference: who allocates waits until it is dropped. */
+/* The operation has the last reference. An allocation waits until it is dropped. */
 TEST_F(ended, freed_before_the_end)
 {
 	s64 point = use_memory(&self->r);
