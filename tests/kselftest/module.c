@@ -286,4 +286,26 @@ TEST_F(module, without_scrubbing)
 	EXPECT_TRUE(unload());
 }
 
+/*
+ * The parameter is for devices with checksums, and no error on others. Not beside other programs:
+ * verified requests are not linked.
+ */
+TEST_F(module, verify_is_no_error)
+{
+	u8 *host = map_pages(1), *back = map_pages(1);
+	int fd = card_open();
+	u64 mem;
+
+	ASSERT_LE(0, fd);
+	test_cmd_mem_alloc(fd, 64, 0, &mem);
+	pattern_fill(host, 64, 1);
+	ASSERT_EQ(0, module_param_set("verify", "1"));
+	EXPECT_EQ(0, _test_cmd_fill(fd, mem, 64, 0, 1));
+	EXPECT_EQ(0, _test_cmd_copy_h2d(fd, mem, host, 64));
+	EXPECT_EQ(0, _test_cmd_copy_d2h(fd, back, mem, 64));
+	EXPECT_EQ(0, module_param_set("verify", "0"));
+	EXPECT_EQ(-1, pattern_diff(back, 64, 1));
+	close(fd);
+}
+
 PACCEL_TEST_MAIN

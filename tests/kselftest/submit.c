@@ -209,7 +209,7 @@ static void accept(struct __test_metadata *_metadata, struct rig *r, int fence,
 }
 #define ACCEPT(good) accept(_metadata, &self->r, fence, good)
 
-/* Where the card computes no checksums the program is told, and the parameter is no wish. */
+/* The parameter `verify` does not ask for it: module.c. */
 TEST_F(submit, verify_needs_a_card_that_can)
 {
 	bool can = info_of(self->r.fd).caps & PACCEL_CAP_VERIFY;
@@ -235,12 +235,6 @@ TEST_F(submit, verify_needs_a_card_that_can)
 		else
 			EXPECT_LT(0, submit(self->r.fd, self->r.stream, op[i]));
 	}
-	ASSERT_EQ(0, module_param_set("verify", "1"));
-	copy.flags = 0;
-	fill.flags = 0;
-	EXPECT_EQ(0, paccel_call(self->r.fd, PACCEL_IOC_COPY, &copy));
-	EXPECT_EQ(0, paccel_call(self->r.fd, PACCEL_IOC_FILL, &fill));
-	ASSERT_EQ(0, module_param_set("verify", "0"));
 }
 
 /* Only ranges that are pinned already: nothing may be once the work is queued. */
